@@ -1,0 +1,1 @@
+//! Observes, executes and resumes plans: the only place that runs steps.

@@ -1,0 +1,1 @@
+//! Reads kOps Cluster and InstanceGroup documents into the internal spec.

@@ -1,0 +1,1 @@
+//! The planner, the plan file and its renderings.

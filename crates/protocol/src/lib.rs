@@ -1,0 +1,1 @@
+//! The provider contract over gRPC: generated code, handshake, discovery and client.

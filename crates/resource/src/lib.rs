@@ -1,0 +1,1 @@
+//! Values, schemas, typed diff and the provider trait: the words every other crate speaks.

@@ -1,0 +1,1 @@
+//! Spec documents: strict loading with positions, versions, defaults, validation, documentation.

@@ -1,0 +1,1 @@
+//! Proves any provider executable against the contract.

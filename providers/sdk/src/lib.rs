@@ -1,0 +1,1 @@
+//! Everything a provider executable needs: serving the contract, handshake, value helpers.

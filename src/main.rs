@@ -1,0 +1,3 @@
+//! The `slipway` executable.
+
+fn main() {}

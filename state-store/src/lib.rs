@@ -1,0 +1,1 @@
+//! Cluster state: compare-and-swapped head, immutable snapshots, fenced journal, leases.
