@@ -1,0 +1,168 @@
+//! The one internal type to which every versioned kind of document converts, with every default explicit.
+//!
+//! It is also what a provider's Expand receives, as JSON: `camelCase` names, maps in key order, lists in the order of
+//! the documents. The JSON of a group is spelled like the same group of the newest document version, so that
+//! `slipway spec show --full` prints the model itself. A field that is `Option` here has no default: absent means
+//! that there is none, or that the provider decides.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::value::KubernetesVersion;
+
+mod addon;
+mod audit;
+mod authentication;
+mod component;
+mod control_plane;
+mod encryption;
+mod etcd;
+mod kubelet;
+mod lifecycle;
+mod network;
+mod node;
+mod pool;
+mod runtime;
+mod ssh;
+
+pub use addon::{Addon, Manifest};
+pub use audit::Audit;
+pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
+pub use component::{Component, ComponentName, Resources};
+pub use control_plane::{
+    AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Scheme, VirtualIp,
+    VirtualIpMode,
+};
+pub use encryption::{AtRest, AtRestProvider, Encryption};
+pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
+pub use kubelet::{Eviction, Kubelet};
+pub use lifecycle::{IgnoredChange, Moved};
+pub use network::{Cni, Egress, IpFamily, Network, ProxyMode, Route, Subnet, SubnetKind, Topology};
+pub use node::{FileAsset, Hook, HookTiming, NodeFiles, Taint, TaintEffect};
+pub use pool::{
+    Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
+    Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
+};
+pub use runtime::{Assets, ContainerRuntime, EgressProxy, RegistryMirror};
+pub use ssh::Ssh;
+
+/// A cluster as it is wanted, complete: nothing in it is left to a default that is applied later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cluster {
+    /// The cluster's name, a DNS name; unique in a state store, and never its identity.
+    pub name: String,
+    /// Labels by which people and tools select clusters. They reach neither the cloud nor Kubernetes.
+    pub labels: BTreeMap<String, String>,
+    /// Which set of defaults was applied.
+    pub profile: Profile,
+    /// The provider that the cluster lives on.
+    pub provider: ProviderSelection,
+    /// The Kubernetes release of the control plane.
+    pub kubernetes_version: KubernetesVersion,
+    /// The provider's region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The failure domains that the cluster spreads over, in order.
+    pub zones: Vec<String>,
+    /// The networks of nodes, pods and services.
+    pub network: Network,
+    /// How the API server is reached, and by whom.
+    pub control_plane: ControlPlane,
+    /// The etcd clusters, `main` first.
+    pub etcd: Vec<EtcdCluster>,
+    /// Settings of the Kubernetes components, by component.
+    pub components: BTreeMap<ComponentName, Component>,
+    /// The kubelet's settings on every node; a pool's own settings were merged over them into the pool.
+    pub kubelet: Kubelet,
+    /// The container runtime's settings on every node.
+    pub container_runtime: ContainerRuntime,
+    /// What is installed in the cluster, in the order of its names.
+    pub addons: Vec<Addon>,
+    /// Who users are.
+    pub authentication: Authentication,
+    /// The issuer of service-account tokens.
+    pub service_accounts: ServiceAccounts,
+    /// Encryption of what the API server stores.
+    pub encryption: Encryption,
+    /// The API server's audit log.
+    pub audit: Audit,
+    /// Who may log in to nodes.
+    pub ssh: Ssh,
+    /// Files and units on every node.
+    pub node_files: NodeFiles,
+    /// Kernel parameters on every node, by name.
+    pub sysctls: BTreeMap<String, String>,
+    /// Where images and files are fetched from.
+    pub assets: Assets,
+    /// The proxy through which nodes reach the outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress_proxy: Option<EgressProxy>,
+    /// Tags on every cloud resource of the cluster.
+    pub cloud_labels: BTreeMap<String, String>,
+    /// While set, `delete` refuses.
+    pub deletion_protection: bool,
+    /// Attributes that somebody else manages, in the order of the documents.
+    pub ignore_changes: Vec<IgnoredChange>,
+    /// Resources that go by a new name, in the order of the documents.
+    pub moved: Vec<Moved>,
+    /// The pools of nodes, in the order of their names.
+    pub pools: Vec<NodePool>,
+}
+
+/// The set of defaults that a cluster begins with.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// Slipway's defaults: hardened components, add-ons that most clusters need, etcd backups.
+    #[default]
+    Slipway,
+    /// Only the defaults that kubeadm has too, for clusters that kubeadm made or will manage.
+    Kubeadm,
+}
+
+/// The provider that a cluster lives on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProviderSelection {
+    /// The provider's name, as in `slipway-provider-<name>`.
+    pub name: String,
+    /// The provider's own settings, such as an account or a profile; checked by the provider's schema.
+    #[serde(default)]
+    #[schemars(schema_with = "crate::model::opaque")]
+    pub config: serde_json::Value,
+}
+
+/// The schema of settings that somebody else's schema checks: any value.
+pub(crate) fn opaque(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "x-slipway-opaque": true })
+}
+
+impl Cluster {
+    /// The pool with this name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&NodePool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
+    /// The pools with this role, in the order of their names.
+    pub fn pools_with(&self, role: Role) -> impl Iterator<Item = &NodePool> {
+        self.pools.iter().filter(move |pool| pool.role == role)
+    }
+
+    /// The subnet with this name.
+    #[must_use]
+    pub fn subnet(&self, name: &str) -> Option<&Subnet> {
+        self.network.subnets.iter().find(|subnet| subnet.name == name)
+    }
+
+    /// The settings of a component; empty when the documents say nothing about it.
+    #[must_use]
+    pub fn component(&self, name: ComponentName) -> Component {
+        self.components.get(&name).cloned().unwrap_or_default()
+    }
+}

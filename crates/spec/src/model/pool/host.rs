@@ -1,0 +1,42 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which existing hosts become nodes of a pool.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostSelection {
+    /// The inventory that hosts are claimed from; absent uses the listed ones only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inventory: Option<String>,
+    /// Labels that a host of the inventory must have.
+    pub match_labels: BTreeMap<String, String>,
+    /// Hosts by address, in the order of the documents.
+    pub addresses: Vec<HostAddress>,
+}
+
+/// One existing host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostAddress {
+    /// The node's name; unique in the cluster.
+    pub name: String,
+    /// The address or DNS name under which it is reached.
+    pub address: String,
+    /// The SSH port, 1 to 65535.
+    #[serde(default = "ssh_port")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: u16,
+    /// The SSH user.
+    #[serde(default = "ssh_user")]
+    pub user: String,
+}
+
+const fn ssh_port() -> u16 {
+    22
+}
+
+fn ssh_user() -> String {
+    "root".to_owned()
+}
