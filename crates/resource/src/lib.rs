@@ -1,1 +1,29 @@
 //! Values, schemas, typed diff and the provider trait: the words every other crate speaks.
+//!
+//! A [`Desired`] resource is what a spec asks for, an [`Observed`] one is what a provider found. Both carry a
+//! [`Value`] that follows the provider's [`Schema`]; [`diff::diff`] compares them by that schema. Providers
+//! implement [`Provider`] and [`Session`].
+
+mod address;
+pub mod diff;
+mod digest;
+mod error;
+mod ownership;
+pub mod path;
+pub mod provider;
+mod resource;
+pub mod schema;
+mod secret;
+pub mod validate;
+pub mod value;
+
+pub use address::{Address, AddressError};
+pub use digest::Digest;
+pub use error::{ErrorClass, ProviderError};
+pub use ownership::{ClusterUid, Identity, Ownership, Token};
+pub use path::{Path, Segment};
+pub use provider::{Provider, Session};
+pub use resource::{Desired, Lifecycle, Moved, Observation, Observed};
+pub use schema::{Attribute, Mode, ResourceType, Schema, Type};
+pub use secret::{Secret, SecretText};
+pub use value::{Reference, TemplatePart, Value};

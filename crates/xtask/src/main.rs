@@ -1,1 +1,3 @@
+//! Developer tasks.
+
 fn main() {}

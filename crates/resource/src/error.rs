@@ -1,0 +1,139 @@
+//! What can go wrong in a provider, by what the engine may do about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Identity};
+
+/// The class of a provider's failure: it alone decides whether the engine retries, stops or asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ErrorClass {
+    /// The request itself is wrong; it will never succeed.
+    Invalid,
+    /// The object does not exist.
+    NotFound,
+    /// Another object has the name or the range.
+    Conflict,
+    /// The object is not as the request expected it.
+    PreconditionFailed,
+    /// The provider's pace was exceeded.
+    Throttled {
+        /// The rate class that is exhausted.
+        rate_class: String,
+        /// When to try again, in milliseconds, where the provider said so.
+        retry_after_ms: Option<u64>,
+    },
+    /// A limit of the account is reached.
+    Quota {
+        /// Name of the limit.
+        name: String,
+        /// The limit.
+        limit: u64,
+        /// How much is in use.
+        used: u64,
+    },
+    /// The caller may not do this.
+    Permission {
+        /// The action that was refused.
+        action: String,
+    },
+    /// The caller is not known (any more); pauses the run.
+    Unauthenticated,
+    /// A passing fault; the call had no effect.
+    Transient,
+    /// It will not get better by itself.
+    Permanent,
+    /// The call was cancelled before it had an effect.
+    Cancelled,
+    /// Other objects stand in the way.
+    Dependency {
+        /// The objects, as the provider calls them.
+        blockers: Vec<String>,
+    },
+    /// The call may or may not have had its effect; resolved by reading.
+    OutcomeUnknown,
+}
+
+impl ErrorClass {
+    /// Whether the same call may be sent again without looking first.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Throttled { .. } | Self::Transient)
+    }
+
+    /// The name of the class as the contract has it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::NotFound => "not-found",
+            Self::Conflict => "conflict",
+            Self::PreconditionFailed => "precondition-failed",
+            Self::Throttled { .. } => "throttled",
+            Self::Quota { .. } => "quota",
+            Self::Permission { .. } => "permission",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Transient => "transient",
+            Self::Permanent => "permanent",
+            Self::Cancelled => "cancelled",
+            Self::Dependency { .. } => "dependency",
+            Self::OutcomeUnknown => "outcome-unknown",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// A provider's failure. Its message never holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+#[serde(deny_unknown_fields)]
+pub struct ProviderError {
+    /// What the engine may do about it.
+    pub class: ErrorClass,
+    /// A sentence for people.
+    pub message: String,
+    /// A way out, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The resource it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// The object that exists all the same, when the call failed half-way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+}
+
+impl ProviderError {
+    /// A failure of a class, with a sentence.
+    #[must_use]
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            hint: None,
+            address: None,
+            identity: None,
+        }
+    }
+
+    /// The same failure with a way out.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure, about this resource.
+    #[must_use]
+    pub fn with_address(mut self, address: &Address) -> Self {
+        self.address = Some(address.clone());
+        self
+    }
+}

@@ -1,0 +1,137 @@
+//! What a provider does: the traits that embedded providers implement and that the gRPC client stands in for.
+//!
+//! The rules that every implementation keeps are in `docs/design/provider-contract.md`; the conformance suite
+//! proves them.
+
+mod act;
+mod actual;
+mod desire;
+mod lifecycle;
+mod planning;
+
+use async_trait::async_trait;
+use std::sync::Arc;
+
+use crate::{Address, Identity, Observed, ProviderError, Schema, Token, Value};
+
+pub use act::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest};
+pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
+pub use desire::{Catalog, ExpandNote, ExpandRequest, Expansion};
+pub use lifecycle::{Info, RateClass, Scope, SessionRequest};
+pub use planning::{
+    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
+    operation,
+};
+
+/// A provider: a source of sessions.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Name, version, limits.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached.
+    async fn info(&self) -> Result<Info, ProviderError>;
+
+    /// All resource types. The same for the whole life of the process.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached.
+    async fn schema(&self) -> Result<Arc<Schema>, ProviderError>;
+
+    /// Problems of a configuration beyond its schema, each as a sentence; empty when it is good.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached.
+    async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError>;
+
+    /// Opens a session with one account in one region. Opening changes nothing in the cloud.
+    ///
+    /// # Errors
+    /// `invalid` for a bad configuration, `unauthenticated` and `permission` as the cloud says.
+    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError>;
+}
+
+/// A provider at work in one account and region.
+#[async_trait]
+pub trait Session: Send + Sync {
+    /// Which account and region this is.
+    fn scope(&self) -> &Scope;
+
+    /// A snapshot of what only the cloud knows (zones, machine types, images); pinned in the state.
+    ///
+    /// # Errors
+    /// As the cloud says.
+    async fn catalog(&self) -> Result<Catalog, ProviderError>;
+
+    /// Pure: the typed resources of a cluster. The same input gives the same answer, byte for byte.
+    ///
+    /// # Errors
+    /// `invalid` when the cluster asks for what the provider cannot give.
+    async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError>;
+
+    /// Every object that carries the cluster's ownership.
+    ///
+    /// # Errors
+    /// When nothing can be listed at all; a type that cannot be listed is named in the answer instead.
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError>;
+
+    /// Reads objects by identity; one answer for each request, in their order.
+    ///
+    /// # Errors
+    /// When nothing can be read at all; one object that cannot be read is `Unreadable` in its answer.
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError>;
+
+    /// Pure: what each change means; one answer for each item, in their order.
+    ///
+    /// # Errors
+    /// `invalid` with the address of an item that cannot be.
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError>;
+
+    /// What would stop these changes: permissions, quotas, capacity, names that are taken. Changes nothing.
+    ///
+    /// # Errors
+    /// When nothing can be checked.
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError>;
+
+    /// Does one action. Events go to `events` as they happen, the identity before the first wait. Repeating a
+    /// request with the same token has no second effect.
+    ///
+    /// # Errors
+    /// By class; `outcome-unknown` when it is not certain that nothing happened.
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError>;
+
+    /// Finds out, after a crash or an unknown outcome, what became of an action; waits for one that still runs.
+    ///
+    /// # Errors
+    /// As the cloud says; the caller then knows no more than before.
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError>;
+
+    /// Asks a running action to stop as soon as that is safe; without token, all of them.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached.
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError>;
+
+    /// Rewrites attributes kept under an older schema version.
+    ///
+    /// # Errors
+    /// `invalid` when that version is not known.
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError>;
+
+    /// Finds an object by the id that people use, to take it over.
+    ///
+    /// # Errors
+    /// `not-found`, or as the cloud says.
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError>;
+
+    /// Ends the session; nothing may be asked of it afterwards.
+    ///
+    /// # Errors
+    /// When the provider cannot be reached.
+    async fn close(&self) -> Result<(), ProviderError>;
+}

@@ -1,0 +1,46 @@
+//! From a cluster to typed resources.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Desired, Digest};
+
+/// What only the cloud knows and a plan depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalog {
+    /// Digest of `data`.
+    pub digest: Digest,
+    /// The provider's own form, opaque to the engine.
+    pub data: serde_json::Value,
+}
+
+/// What to expand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpandRequest {
+    /// The cluster with all defaults, in the JSON form of the internal spec.
+    pub cluster: serde_json::Value,
+    /// The catalog that the state has pinned.
+    pub catalog: Catalog,
+}
+
+/// The typed resources of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expansion {
+    /// The resources, sorted by address.
+    pub resources: Vec<Desired>,
+    /// What people should know, as fields that have no effect here.
+    #[serde(default)]
+    pub notes: Vec<ExpandNote>,
+}
+
+/// A remark on a field of the spec.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpandNote {
+    /// The field, as `pools[workers].image`.
+    pub field: String,
+    /// A sentence for people.
+    pub message: String,
+}

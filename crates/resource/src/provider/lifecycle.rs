@@ -1,0 +1,56 @@
+//! Who the provider is, and with whom a session speaks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Value;
+
+/// Name, version and limits of a provider.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Info {
+    /// Its name, as in `slipway-provider-<name>`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Pace limits by rate class.
+    pub rate_classes: BTreeMap<String, RateClass>,
+    /// How many objects one read or plan call may name at most.
+    pub batch: u32,
+}
+
+/// The pace of one class of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateClass {
+    /// Calls under way at once.
+    pub concurrency: u32,
+    /// Calls begun in a second; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_second: Option<f64>,
+}
+
+/// How to open a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRequest {
+    /// The provider's configuration from the spec, by its schema.
+    pub config: Value,
+    /// The region, where the provider has regions.
+    pub region: Option<String>,
+    /// Whether the session plans without the cloud: only `catalog`, `expand` and `plan` are called then, and
+    /// no credentials are needed.
+    pub offline: bool,
+}
+
+/// The account and region of a session: state made in one is refused in another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scope {
+    /// The account as the provider calls it; empty offline.
+    pub account: String,
+    /// The region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+}

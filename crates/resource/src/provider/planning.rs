@@ -1,0 +1,186 @@
+//! What a change would mean.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, ErrorClass, Identity, Path, Value};
+
+/// One resource to plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanItem {
+    /// Its address.
+    pub address: Address,
+    /// What is wanted, references resolved or unknown; `None` when it is to go.
+    pub desired: Option<Value>,
+    /// What exists; `None` for nothing.
+    pub observed: Option<Value>,
+    /// What was applied last, if the state knows.
+    pub last_applied: Option<Value>,
+}
+
+/// What the change of one resource means. The engine computes the change itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Planned {
+    /// The wanted attributes as the cloud will return them: normalised, with its defaults; unknown where only
+    /// apply will tell. Null when the resource is to go.
+    pub normalised: Value,
+    /// Attributes whose change needs a new object, beyond those that the schema calls immutable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replace_paths: Vec<Path>,
+    /// Computed attributes that an update in place will change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_after: Vec<Path>,
+    /// Sentences that explain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// What users of the cluster will notice.
+    #[serde(default)]
+    pub disruption: Disruption,
+    /// Expected duration in milliseconds, where it differs from the type's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_ms: Option<u64>,
+    /// The machines that have to be replaced or retired one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+}
+
+/// What users of the cluster will notice of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disruption {
+    /// Nothing.
+    #[default]
+    None,
+    /// Nodes are replaced one after the other, under the budgets.
+    Rolling,
+    /// A short interruption.
+    Brief,
+    /// An outage until the change is through.
+    Outage,
+}
+
+/// Names of the gates that a resource with members has, and their arguments.
+pub mod operation {
+    /// Starts one machine beyond the size: argument `slot`.
+    pub const SURGE: &str = "surge";
+    /// Waits until a machine is a ready node: argument `slot`, or `member`.
+    pub const VERIFY: &str = "verify";
+    /// Lets nothing new onto a node: argument `member`.
+    pub const CORDON: &str = "cordon";
+    /// Evicts what runs on a node, within the budgets: arguments `member`, `timeout_ms`.
+    pub const DRAIN: &str = "drain";
+    /// Terminates a machine without replacing it: argument `member`.
+    pub const REMOVE: &str = "remove";
+}
+
+/// Machines of a pool that a change touches, and under which limits.
+///
+/// The planner turns it into steps: for each slot `surge` and `verify`, for each member that goes `cordon`,
+/// `drain`, `remove`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollout {
+    /// Rollouts of one group know of each other.
+    pub group: String,
+    /// Whether only one rollout of the group may be under way.
+    pub exclusive: bool,
+    /// Groups whose rollouts come first.
+    #[serde(default)]
+    pub after: Vec<String>,
+    /// The machines seen, in the order in which they go; those that stay too.
+    pub members: Vec<Member>,
+    /// How many machines may exist beyond the size.
+    pub max_surge: u32,
+    /// How many may be missing.
+    pub max_unavailable: u32,
+    /// How long a drain may take, in milliseconds.
+    pub drain_timeout_ms: u64,
+    /// How long a machine may take to become a ready node, in milliseconds.
+    pub ready_timeout_ms: u64,
+    /// Gates on other resources that come before the first machine goes, as a snapshot of etcd.
+    #[serde(default)]
+    pub prerequisites: Vec<Prerequisite>,
+    /// Expected durations of the gates in milliseconds, where they differ from the type's.
+    #[serde(default)]
+    pub durations_ms: BTreeMap<String, u64>,
+}
+
+/// One machine of a pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// Its node's name, for people.
+    pub name: String,
+    /// What the provider calls it.
+    pub identity: Identity,
+    /// What is to become of it.
+    pub fate: Fate,
+    /// Whether it is a ready node now.
+    pub ready: bool,
+    /// Who would block its drain now, as `budget kube-system/coredns allows 0 disruptions`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blockers: Vec<String>,
+}
+
+/// What is to become of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It stays.
+    Keep,
+    /// A new one takes its place.
+    Replace {
+        /// Why, in a sentence.
+        reason: String,
+        /// The attribute that makes it so, for the cause chain.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<Path>,
+    },
+    /// It goes, and nothing takes its place.
+    Retire {
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+/// A gate on another resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prerequisite {
+    /// The resource.
+    pub address: Address,
+    /// The gate.
+    pub operation: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// One change to check beforehand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreflightItem {
+    /// The resource.
+    pub address: Address,
+    /// `create`, `update` or `delete`.
+    pub action: String,
+    /// What is wanted; null for a delete.
+    pub desired: Value,
+}
+
+/// What would stop a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PreflightFinding {
+    /// The resource, if it is about one.
+    pub address: Option<Address>,
+    /// The class of the failure that would come.
+    pub class: ErrorClass,
+    /// A sentence for people.
+    pub message: String,
+    /// A way out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}

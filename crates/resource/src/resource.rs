@@ -1,0 +1,126 @@
+//! A resource as it is wanted, and as it was found.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Identity, Path, ProviderError, Token, Value};
+
+/// A resource that the spec asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Desired {
+    /// Its address.
+    pub address: Address,
+    /// Its attributes, by the schema of its type; references to other resources allowed.
+    pub attributes: Value,
+    /// Resources that must stand before it, beyond those it refers to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Address>,
+    /// How the planner treats it.
+    #[serde(default, skip_serializing_if = "Lifecycle::is_default")]
+    pub lifecycle: Lifecycle,
+    /// Which field of the spec each attribute comes from, as `pools[workers].image`; the root path stands for
+    /// the resource itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub origins: BTreeMap<Path, String>,
+}
+
+/// How the planner treats a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lifecycle {
+    /// Attributes whose difference is left alone once the object exists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore_changes: Vec<Path>,
+    /// Whether deleting or replacing it needs a named confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected: bool,
+    /// Whether it stays in the cloud when it leaves the spec or the cluster is deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retain: bool,
+    /// Addresses under which it was known before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved_from: Vec<Address>,
+    /// Whether it exists already and is only used: never created, changed or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<Identity>,
+}
+
+/// A rename that the spec declares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moved {
+    /// The address before.
+    pub from: Address,
+    /// The address now.
+    pub to: Address,
+}
+
+/// What reading one object gave. What could not be read is never taken for absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observation {
+    /// It exists, with these attributes.
+    Present(Value),
+    /// It does not exist.
+    Absent,
+    /// It could not be read.
+    Unreadable(ProviderError),
+}
+
+/// An object that a provider found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// The address in its ownership tags; the one asked for in answers to a read.
+    pub address: Address,
+    /// What the provider calls it.
+    pub identity: Identity,
+    /// Idempotency token of the step that created it, when the provider keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+    /// What was read.
+    pub observation: Observation,
+}
+
+impl Desired {
+    /// A resource with attributes and nothing else.
+    #[must_use]
+    pub fn new(address: Address, attributes: Value) -> Self {
+        Self {
+            address,
+            attributes,
+            depends_on: Vec::new(),
+            lifecycle: Lifecycle::default(),
+            origins: BTreeMap::new(),
+        }
+    }
+
+    /// Every resource that must stand before this one: referred to or named, each once, sorted.
+    #[must_use]
+    pub fn dependencies(&self) -> Vec<Address> {
+        let mut addresses = self.depends_on.clone();
+        self.attributes
+            .for_each_reference(&mut |reference| addresses.push(reference.address.clone()));
+        addresses.sort();
+        addresses.dedup();
+        addresses
+    }
+
+    /// The field of the spec that an attribute comes from: that of the longest known prefix of its path.
+    #[must_use]
+    pub fn origin(&self, path: &Path) -> Option<&str> {
+        self.origins
+            .iter()
+            .filter(|(known, _)| path.starts_with(known))
+            .max_by_key(|(known, _)| known.segments().len())
+            .map(|(_, origin)| origin.as_str())
+    }
+}
+
+impl Lifecycle {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,253 @@
+//! What a provider's resources look like: attributes, their types, and what the engine may rely on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Value;
+
+/// All resource types of a provider, and the form of its configuration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schema {
+    /// The attributes of the provider's own configuration.
+    pub config: BTreeMap<String, Attribute>,
+    /// The resource types by name.
+    pub types: BTreeMap<String, ResourceType>,
+}
+
+/// One resource type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceType {
+    /// Version of the attributes' form; state of an older one goes through `upgrade_state`.
+    pub version: u32,
+    /// One sentence for people.
+    pub description: String,
+    /// The attributes by name.
+    pub attributes: BTreeMap<String, Attribute>,
+    /// How the provider finds its objects again.
+    pub ownership: OwnershipKind,
+    /// Which pace limit its calls count against; a name of the provider's `Info`.
+    pub rate_class: String,
+    /// Whether a create takes an idempotency token.
+    pub idempotent_create: bool,
+    /// Whether losing the object loses data: deletes and replaces then need a named confirmation.
+    pub stateful: bool,
+    /// Whether a replacement is created before the old object is deleted.
+    pub create_before_delete: bool,
+    /// Gates that the provider runs on such objects, by name.
+    #[serde(default)]
+    pub operations: BTreeMap<String, Operation>,
+    /// Typical durations of the actions, in milliseconds, for the estimate.
+    #[serde(default)]
+    pub durations: Durations,
+}
+
+/// How objects of a type are found again without state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OwnershipKind {
+    /// Tags written in the creating call.
+    Tags,
+    /// A parent that is owned.
+    Parent,
+    /// A name that follows from the address.
+    Name,
+    /// None of these: listed, and the only kind that may need a human after a crash.
+    Listed,
+}
+
+/// A gate that a type declares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// One sentence for people.
+    pub description: String,
+    /// Typical duration in milliseconds.
+    pub duration_ms: u64,
+    /// Whether it only waits or checks and changes nothing.
+    pub read_only: bool,
+}
+
+/// Typical durations in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Durations {
+    /// Of a create.
+    pub create_ms: u64,
+    /// Of an update in place.
+    pub update_ms: u64,
+    /// Of a delete.
+    pub delete_ms: u64,
+}
+
+/// One attribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attribute {
+    /// The type of its values.
+    #[serde(rename = "type")]
+    pub kind: Type,
+    /// Who sets it.
+    pub mode: Mode,
+    /// Whether a change needs a new object.
+    #[serde(default)]
+    pub immutable: bool,
+    /// Whether it is never shown.
+    #[serde(default)]
+    pub sensitive: bool,
+    /// Whether the provider never returns it: compared with what was applied last.
+    #[serde(default)]
+    pub write_only: bool,
+    /// What an absent value means to the server, if that is fixed.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub default: Value,
+    /// One sentence for people, with the unit.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// Who sets an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The spec, always.
+    Required,
+    /// The spec, or nobody.
+    Optional,
+    /// The spec, or else the server.
+    OptionalComputed,
+    /// The server only.
+    Computed,
+}
+
+/// The type of an attribute's values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Type {
+    /// True or false.
+    Bool,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Float,
+    /// A text.
+    String,
+    /// Anything.
+    Any,
+    /// Items whose order matters.
+    List(Box<Type>),
+    /// Items whose order does not matter.
+    Set(Box<Type>),
+    /// Values of one type by free keys.
+    Map(Box<Type>),
+    /// Named fields.
+    Object(BTreeMap<String, Attribute>),
+}
+
+impl Attribute {
+    /// An attribute of a type and a mode, mutable, shown, without default.
+    #[must_use]
+    pub fn new(kind: Type, mode: Mode) -> Self {
+        Self {
+            kind,
+            mode,
+            immutable: false,
+            sensitive: false,
+            write_only: false,
+            default: Value::Null,
+            description: String::new(),
+        }
+    }
+
+    /// The spec always sets it.
+    #[must_use]
+    pub fn required(kind: Type) -> Self {
+        Self::new(kind, Mode::Required)
+    }
+
+    /// The spec may set it.
+    #[must_use]
+    pub fn optional(kind: Type) -> Self {
+        Self::new(kind, Mode::Optional)
+    }
+
+    /// The spec may set it, the server does otherwise.
+    #[must_use]
+    pub fn optional_computed(kind: Type) -> Self {
+        Self::new(kind, Mode::OptionalComputed)
+    }
+
+    /// The server sets it.
+    #[must_use]
+    pub fn computed(kind: Type) -> Self {
+        Self::new(kind, Mode::Computed)
+    }
+
+    /// A change of it needs a new object.
+    #[must_use]
+    pub fn immutable(mut self) -> Self {
+        self.immutable = true;
+        self
+    }
+
+    /// It is never shown.
+    #[must_use]
+    pub fn sensitive(mut self) -> Self {
+        self.sensitive = true;
+        self
+    }
+
+    /// The provider never returns it.
+    #[must_use]
+    pub fn write_only(mut self) -> Self {
+        self.write_only = true;
+        self
+    }
+
+    /// An absent value means this one.
+    #[must_use]
+    pub fn default_to(mut self, value: impl Into<Value>) -> Self {
+        self.default = value.into();
+        self
+    }
+
+    /// What it is, in one sentence.
+    #[must_use]
+    pub fn describe(mut self, description: &str) -> Self {
+        description.clone_into(&mut self.description);
+        self
+    }
+}
+
+impl Type {
+    /// A list of a type.
+    #[must_use]
+    pub fn list(item: Type) -> Self {
+        Self::List(Box::new(item))
+    }
+
+    /// A set of a type.
+    #[must_use]
+    pub fn set(item: Type) -> Self {
+        Self::Set(Box::new(item))
+    }
+
+    /// A map to a type.
+    #[must_use]
+    pub fn map(item: Type) -> Self {
+        Self::Map(Box::new(item))
+    }
+
+    /// An object with these fields.
+    #[must_use]
+    pub fn object<const N: usize>(fields: [(&str, Attribute); N]) -> Self {
+        Self::Object(
+            fields
+                .into_iter()
+                .map(|(name, attribute)| (name.to_owned(), attribute))
+                .collect(),
+        )
+    }
+}

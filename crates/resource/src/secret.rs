@@ -1,0 +1,100 @@
+//! Values that may be used and never shown.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The text of a secret. It has no `Display`, its `Debug` hides it, and it cannot be serialised.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretText(String);
+
+impl SecretText {
+    /// Wraps a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one call that needs it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("(secret)")
+    }
+}
+
+/// A secret value: where it comes from, a keyed fingerprint to compare by, and, only in memory, its text.
+///
+/// Two secrets are equal when their fingerprints are. Serialising keeps the source and the fingerprint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secret {
+    /// Where the text is read from, as `env:NAME` or `file:path`.
+    pub source: String,
+    /// HMAC-SHA-256 of the text under the cluster's key, hexadecimal; absent until it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// The text, present only while it is needed.
+    #[serde(skip)]
+    pub text: Option<SecretText>,
+}
+
+impl Secret {
+    /// A secret of which only the source is known.
+    #[must_use]
+    pub fn new(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            fingerprint: None,
+            text: None,
+        }
+    }
+
+    fn key(&self) -> (Option<&str>, &str) {
+        // The source matters only while there is no fingerprint: the same secret may move to another place.
+        match &self.fingerprint {
+            Some(fingerprint) => (Some(fingerprint), ""),
+            None => (None, &self.source),
+        }
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Secret {}
+
+impl PartialOrd for Secret {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Secret {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_in_no_output() {
+        let secret = Secret {
+            text: Some(SecretText::new("hunter2")),
+            ..Secret::new("env:PASSWORD")
+        };
+        assert!(!format!("{secret:?}").contains("hunter2"));
+        assert!(!serde_json::to_string(&secret).unwrap().contains("hunter2"));
+    }
+}
