@@ -90,6 +90,8 @@ pub struct Rollout {
     /// Groups whose rollouts come first.
     #[serde(default)]
     pub after: Vec<String>,
+    /// How many machines there shall be when it is through.
+    pub size: u32,
     /// The machines seen, in the order in which they go; those that stay too.
     pub members: Vec<Member>,
     /// How many machines may exist beyond the size.

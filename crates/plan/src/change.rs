@@ -1,0 +1,129 @@
+//! What a plan does to one resource.
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::diff::Change;
+use slipway_resource::provider::Disruption;
+use slipway_resource::{Address, Identity, Path, Value};
+
+use crate::precondition::Precondition;
+use crate::reason::Reason;
+
+/// What a plan does to one resource. Resources without a change are counted in the plan, not listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceChange {
+    /// The resource.
+    pub address: Address,
+    /// The address it had before, when it is renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_address: Option<Address>,
+    /// The provider that does it.
+    pub provider: String,
+    /// Schema version of the attributes.
+    pub schema_version: u32,
+    /// What happens.
+    pub action: ChangeAction,
+    /// The object as it is, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Its attributes as they were read.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub before: Value,
+    /// Its attributes as they shall be: references where only apply will tell, unknown for what the server
+    /// sets. Null when it goes.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub after: Value,
+    /// What differs, in the order of the paths; empty for create and delete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// Differences that the spec says to leave alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<Path>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// What users of the cluster will notice.
+    #[serde(default)]
+    pub disruption: Disruption,
+    /// Why it needs a named confirmation, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<String>,
+    /// What must hold of the object right before each step on it.
+    pub precondition: Precondition,
+    /// What to remember about it when it is done.
+    pub record: RecordTemplate,
+    /// Paths in `before` and `after` that are never shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitive: Vec<Path>,
+    /// Machines that a roll replaces or retires, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineChange>,
+}
+
+/// One machine that a roll replaces or retires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineChange {
+    /// Its node's name.
+    pub name: String,
+    /// Whether a new one takes its place.
+    pub replaced: bool,
+    /// Why.
+    pub reason: String,
+    /// Who would block its drain as things are now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blockers: Vec<String>,
+}
+
+/// The parts of a state record that are known when planning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordTemplate {
+    /// What was asked for, references kept; null when it goes.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub applied: Value,
+    /// Resources that it stands on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Address>,
+    /// Whether it stays in the cloud when it leaves the spec.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retain: bool,
+    /// Whether deleting it needs a named confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected: bool,
+    /// Whether it was there before and is only used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub existing: bool,
+}
+
+/// What happens to a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeAction {
+    /// Nothing of its own; only its machines are rolled or its address changes.
+    NoOp,
+    /// It is made.
+    Create,
+    /// It is changed in place.
+    Update,
+    /// It is deleted, then made anew.
+    ReplaceDeleteFirst,
+    /// It is made anew, then the old one is deleted.
+    ReplaceCreateFirst,
+    /// It is deleted.
+    Delete,
+    /// It stays in the cloud, Slipway forgets it.
+    Forget,
+    /// It exists and carries the cluster's ownership, but the state does not know it: it is recorded.
+    Adopt,
+    /// It could not be read, or stands on something that could not: nothing is decided about it.
+    Deferred,
+}
+
+impl ChangeAction {
+    /// Whether the old object gives way to a new one.
+    #[must_use]
+    pub fn is_replace(self) -> bool {
+        matches!(self, Self::ReplaceDeleteFirst | Self::ReplaceCreateFirst)
+    }
+}

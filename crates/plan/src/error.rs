@@ -1,0 +1,136 @@
+//! Why no plan can be made or read.
+
+use slipway_resource::{Address, ProviderError};
+
+/// Why no plan can be made or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Resources refer to each other in a circle.
+    #[error("resources depend on each other in a circle: {}", display_cycle(.0))]
+    Cycle(Vec<Address>),
+    /// A resource refers to one that is not there.
+    #[error("{from} refers to {to}, which does not exist in this cluster")]
+    DanglingReference {
+        /// Who refers.
+        from: Address,
+        /// To what.
+        to: Address,
+    },
+    /// Two resources have one address.
+    #[error("there are two resources {0}")]
+    DuplicateAddress(Address),
+    /// No provider has the type.
+    #[error("no provider has the resource type of {0}")]
+    UnknownType(Address),
+    /// The attributes do not fit the schema.
+    #[error("{address}: {message}")]
+    Invalid {
+        /// The resource.
+        address: Address,
+        /// All misfits, as sentences.
+        message: String,
+    },
+    /// A resource that shall only be used is not there.
+    #[error("{address} shall be the existing object {identity}, which was not found")]
+    MissingExisting {
+        /// The resource.
+        address: Address,
+        /// The object.
+        identity: String,
+    },
+    /// `--target` or `--replace` names nothing.
+    #[error("no resource matches `{pattern}`")]
+    NoSuchTarget {
+        /// The pattern as given.
+        pattern: String,
+        /// What was probably meant.
+        suggestion: Option<String>,
+    },
+    /// A provider refused.
+    #[error("provider {provider} could not plan")]
+    Provider {
+        /// Its name.
+        provider: String,
+        /// Why.
+        #[source]
+        source: ProviderError,
+    },
+    /// A provider broke its contract.
+    #[error("provider {provider} broke its contract: {message}")]
+    Contract {
+        /// Its name.
+        provider: String,
+        /// How.
+        message: String,
+    },
+    /// The plan cannot be written.
+    #[error("the plan cannot be written")]
+    Write(#[source] serde_json::Error),
+    /// The file is no plan.
+    #[error("this is no plan file")]
+    NotAPlan(#[source] serde_json::Error),
+    /// The file is something else.
+    #[error("this is no plan file but `{kind}`")]
+    WrongKind {
+        /// What it says it is.
+        kind: String,
+    },
+    /// The plan is of another version.
+    #[error("the plan file has format {found}, this Slipway reads format {supported}")]
+    Format {
+        /// Its version.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// The plan was changed after it was made.
+    #[error("the plan file is not as its digest says: it was damaged or edited")]
+    Damaged,
+}
+
+impl Error {
+    /// The stable code, with a page in `docs/errors/`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Cycle(_) => "PLAN0001",
+            Self::DanglingReference { .. } => "PLAN0002",
+            Self::DuplicateAddress(_) => "PLAN0003",
+            Self::UnknownType(_) => "PLAN0004",
+            Self::Invalid { .. } => "PLAN0005",
+            Self::MissingExisting { .. } => "PLAN0006",
+            Self::NoSuchTarget { .. } => "PLAN0007",
+            Self::Provider { .. } => "PLAN0008",
+            Self::Contract { .. } => "PLAN0009",
+            Self::Write(_) => "PLAN0010",
+            Self::NotAPlan(_) | Self::WrongKind { .. } => "PLAN0011",
+            Self::Format { .. } => "PLAN0012",
+            Self::Damaged => "PLAN0013",
+        }
+    }
+
+    /// The way out, when there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoSuchTarget {
+                suggestion: Some(suggestion),
+                ..
+            } => Some(format!("did you mean `{suggestion}`?")),
+            Self::Format { .. } | Self::Damaged => {
+                Some("make the plan anew with `slipway plan --out`".to_owned())
+            }
+            Self::Provider { source, .. } => source.hint.clone(),
+            _ => None,
+        }
+    }
+}
+
+fn display_cycle(addresses: &[Address]) -> String {
+    let names: Vec<String> = addresses
+        .iter()
+        .chain(addresses.first())
+        .map(ToString::to_string)
+        .collect();
+    names.join(" → ")
+}

@@ -1,0 +1,185 @@
+//! The plan as it is reviewed, kept and executed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::provider::{Catalog, ExpandNote, PreflightFinding, RateClass, Scope};
+use slipway_resource::{ClusterUid, Digest};
+
+use crate::change::{ChangeAction, ResourceChange};
+use crate::error::Error;
+use crate::step::Step;
+
+/// Version of the plan file's form; a reader refuses any other.
+pub const FORMAT: u32 = 1;
+
+/// A plan: what will be done to which resource, and in which order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of this form.
+    pub format: u32,
+    /// The cluster's name.
+    pub cluster: String,
+    /// What kind of plan.
+    pub mode: Mode,
+    /// What it was made from, and so what it may be applied to.
+    pub binding: Binding,
+    /// The spec with all defaults, as JSON of the internal type; what the state keeps when the plan is done.
+    #[serde(default)]
+    pub spec: serde_json::Value,
+    /// The resources that change, sorted by address.
+    pub changes: Vec<ResourceChange>,
+    /// How many resources stay as they are.
+    pub unchanged: u64,
+    /// What changed behind Slipway's back, sorted by address; also what no step mends.
+    #[serde(default)]
+    pub drift: Vec<ResourceChange>,
+    /// Resources that stay in the cloud although the spec or the cluster goes.
+    #[serde(default)]
+    pub kept: Vec<ResourceChange>,
+    /// The graph. A step's dependencies stand before it.
+    pub steps: Vec<Step>,
+    /// Later plans that follow this one, in words: the further hops of an upgrade.
+    #[serde(default)]
+    pub outlook: Vec<String>,
+    /// How many changes `--target` leaves out.
+    #[serde(default)]
+    pub left_out: u64,
+    /// What the provider remarks on fields of the spec.
+    #[serde(default)]
+    pub notes: Vec<ExpandNote>,
+    /// What the provider found that would stop it.
+    #[serde(default)]
+    pub findings: Vec<PreflightFinding>,
+    /// Pace limits by rate class, as the estimate used them.
+    #[serde(default)]
+    pub rate_classes: BTreeMap<String, RateClass>,
+    /// Expected duration of the whole in milliseconds.
+    pub estimate_ms: u64,
+    /// Length of the longest chain of steps in milliseconds.
+    pub critical_path_ms: u64,
+}
+
+/// What kind of plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Brings the cluster to its spec.
+    Apply,
+    /// Removes the cluster.
+    Delete,
+    /// Shows what changed behind Slipway's back; has no steps.
+    Drift,
+}
+
+/// What a plan was made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Binding {
+    /// The cluster's unique id; unknown before its first apply.
+    pub uid: Option<ClusterUid>,
+    /// The head's generation; `None` for a plan without state.
+    pub generation: Option<u64>,
+    /// Digest of the spec with all defaults.
+    pub spec_digest: Digest,
+    /// By provider: what its choices are pinned to.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// By provider: which one made the plan.
+    pub providers: BTreeMap<String, ProviderPin>,
+}
+
+/// Which provider made a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderPin {
+    /// Its version.
+    pub version: String,
+    /// Digest of its schema.
+    pub schema_digest: Digest,
+    /// The account and region.
+    pub scope: Scope,
+    /// Its configuration from the spec; secrets by reference.
+    pub config: slipway_resource::Value,
+}
+
+impl Plan {
+    /// Whether it does nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.steps.is_empty()
+    }
+
+    /// Whether something could not be decided.
+    #[must_use]
+    pub fn has_deferred(&self) -> bool {
+        self.changes
+            .iter()
+            .any(|change| change.action == ChangeAction::Deferred)
+    }
+
+    /// The digest that names the plan: the same inputs give the same one.
+    ///
+    /// # Errors
+    /// When the plan cannot be written as JSON.
+    pub fn digest(&self) -> Result<Digest, Error> {
+        Digest::of(self).map_err(Error::Write)
+    }
+
+    /// The plan file: one JSON document with the digest beside the plan.
+    ///
+    /// # Errors
+    /// When the plan cannot be written as JSON.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let document = Document {
+            kind: KIND.to_owned(),
+            digest: self.digest()?,
+            plan: self.clone(),
+        };
+        serde_json::to_vec(&document).map_err(Error::Write)
+    }
+
+    /// Reads a plan file.
+    ///
+    /// # Errors
+    /// When it is no plan file, of another version, or not as its digest says.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let head: Head = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;
+        if head.kind != KIND {
+            return Err(Error::WrongKind { kind: head.kind });
+        }
+        if head.plan.format != FORMAT {
+            return Err(Error::Format {
+                found: head.plan.format,
+                supported: FORMAT,
+            });
+        }
+        let document: Document = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;
+        if document.plan.digest()? != document.digest {
+            return Err(Error::Damaged);
+        }
+        Ok(document.plan)
+    }
+}
+
+const KIND: &str = "slipway-plan";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    kind: String,
+    digest: Digest,
+    plan: Plan,
+}
+
+/// The part of a plan file that every version has.
+#[derive(Deserialize)]
+struct Head {
+    kind: String,
+    plan: PlanHead,
+}
+
+#[derive(Deserialize)]
+struct PlanHead {
+    format: u32,
+}

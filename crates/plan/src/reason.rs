@@ -1,0 +1,94 @@
+//! Why a change is planned, as a chain of causes.
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::{Address, Path};
+
+/// A reason, and what stands behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reason {
+    /// What kind of reason.
+    pub code: ReasonCode,
+    /// A sentence for people.
+    pub message: String,
+    /// The attribute that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
+    /// The field of the spec that it comes from, as `pools[workers].image`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// Where that field stands, as `specs/a.yaml:14:11`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The other resource whose change is the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because_of: Option<Address>,
+    /// What stands behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Reason>,
+}
+
+/// The kinds of reasons. Readers must bear with ones they do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReasonCode {
+    /// The spec asks for it and it does not exist.
+    Wanted,
+    /// The state knows it, the cloud has lost it.
+    Vanished,
+    /// The spec's field has another value than the object.
+    FieldChanged,
+    /// The object's field was changed behind Slipway's back.
+    FieldDrifted,
+    /// The spec's field is gone.
+    FieldRemoved,
+    /// The changed attribute cannot be changed in place.
+    CannotUpdateInPlace,
+    /// A resource that it refers to gives way to a new one.
+    ReferenceReplaced,
+    /// The user asked for the replacement.
+    Requested,
+    /// The spec does not have it any more.
+    NotWanted,
+    /// The whole cluster goes.
+    ClusterDeleted,
+    /// There is more than one object of the address.
+    Duplicate,
+    /// A replacement of an earlier run left it.
+    Deposed,
+    /// It carries the cluster's ownership and the state does not know it.
+    Unrecorded,
+    /// It has another address now.
+    Renamed,
+    /// It could not be read.
+    Unreadable,
+    /// It stands on something that could not be read.
+    BehindUnreadable,
+    /// The provider says so.
+    Provider,
+    /// It is kept although the spec does not have it any more.
+    Retained,
+}
+
+impl Reason {
+    /// A reason with its sentence.
+    #[must_use]
+    pub fn new(code: ReasonCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            path: None,
+            origin: None,
+            location: None,
+            because_of: None,
+            causes: Vec::new(),
+        }
+    }
+
+    /// The same reason about an attribute.
+    #[must_use]
+    pub fn at(mut self, path: &Path) -> Self {
+        self.path = Some(path.clone());
+        self
+    }
+}

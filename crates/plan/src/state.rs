@@ -1,0 +1,81 @@
+//! What Slipway remembers of a cluster between runs.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::provider::{Catalog, Scope};
+use slipway_resource::{Address, ClusterUid, Digest, Identity, Value};
+
+/// Version of the snapshot's form; a reader refuses a greater one.
+pub const FORMAT: u32 = 1;
+
+/// The state of a cluster: one record for each resource that Slipway made or took over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// Version of this form.
+    pub format: u32,
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its unique id.
+    pub uid: ClusterUid,
+    /// Digest of the spec that was applied last.
+    pub spec_digest: Option<Digest>,
+    /// The spec that was applied last, as JSON of the internal type: what `delete` and `upgrade` start from.
+    #[serde(default)]
+    pub spec: serde_json::Value,
+    /// By provider: what its choices are pinned to.
+    #[serde(default)]
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// By provider: the account and region that this state belongs to.
+    #[serde(default)]
+    pub scopes: BTreeMap<String, Scope>,
+    /// The resources by address.
+    pub resources: BTreeMap<Address, Record>,
+}
+
+/// One resource as it was applied last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The provider that made it.
+    pub provider: String,
+    /// Schema version of `applied`.
+    pub schema_version: u32,
+    /// What the provider calls it.
+    pub identity: Identity,
+    /// The fields that were asked for; `None` when the state was rebuilt and they are not known.
+    pub applied: Option<Value>,
+    /// Resources that it stands on, for the order of deletion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Address>,
+    /// Whether it stays in the cloud when it leaves the spec.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retain: bool,
+    /// Whether deleting it needs a named confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected: bool,
+    /// Whether it was there before and is only used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub existing: bool,
+    /// Older objects of the same address that a replacement has not deleted yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deposed: Vec<Identity>,
+}
+
+impl Snapshot {
+    /// The state of a cluster of which nothing is known yet.
+    #[must_use]
+    pub fn empty(cluster: impl Into<String>, uid: ClusterUid) -> Self {
+        Self {
+            format: FORMAT,
+            cluster: cluster.into(),
+            uid,
+            spec_digest: None,
+            spec: serde_json::Value::Null,
+            catalogs: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+            resources: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The nodes of a plan's graph.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::{Address, Identity, Value};
+
+/// Position of a step in its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StepId(pub u32);
+
+impl StepId {
+    /// The position as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for StepId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+/// One action on one resource, or a gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Its position.
+    pub id: StepId,
+    /// The resource.
+    pub address: Address,
+    /// What is done.
+    pub action: StepAction,
+    /// The object it is done to; `None` for the one that an earlier step of this plan makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Steps that must be done before, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<StepId>,
+    /// The rate class that it counts against.
+    pub rate_class: String,
+    /// Expected duration in milliseconds.
+    pub estimate_ms: u64,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StepAction {
+    /// Makes the object; its attributes are the change's `after`.
+    Create,
+    /// Changes the object in place to the change's `after`.
+    Update,
+    /// Deletes the object.
+    Delete {
+        /// Whether the object is an older or doubled one, so that the address keeps its record.
+        surplus: bool,
+    },
+    /// Writes the ownership tags: a new address.
+    Tag,
+    /// Records the object in the state; no call.
+    Record,
+    /// Takes the object out of the state; no call.
+    Forget,
+    /// A gate.
+    Operation {
+        /// Its name, as the type declares it.
+        name: String,
+        /// Its arguments.
+        arguments: Value,
+    },
+}
+
+impl StepAction {
+    /// A word for people.
+    #[must_use]
+    pub fn verb(&self) -> &str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete { .. } => "delete",
+            Self::Tag => "tag",
+            Self::Record => "record",
+            Self::Forget => "forget",
+            Self::Operation { name, .. } => name,
+        }
+    }
+
+    /// Whether a call to the provider is made.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        !matches!(self, Self::Record | Self::Forget)
+    }
+}
+
+impl Step {
+    /// What it does, in a few words: `drain sim_machine_pool.workers (workers-1)`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.action {
+            StepAction::Operation { name, arguments } => {
+                let subject = ["member", "slot"].into_iter().find_map(|key| {
+                    let value = arguments.get(key)?.to_plain_text();
+                    Some(if key == "slot" {
+                        format!(" (slot {value})")
+                    } else {
+                        format!(" ({value})")
+                    })
+                });
+                format!("{name} {}{}", self.address, subject.unwrap_or_default())
+            }
+            StepAction::Delete { surplus: true } => {
+                let identity = self.identity.as_ref().map_or("", |identity| identity.as_str());
+                format!("delete {} ({identity})", self.address)
+            }
+            action => format!("{} {}", action.verb(), self.address),
+        }
+    }
+}
