@@ -1,0 +1,184 @@
+//! What a loader has to say about a spec: what is wrong, where, and how to get out.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+
+use crate::source::{Location, SourceFile, Span};
+
+mod render;
+mod similar;
+
+pub mod code;
+
+pub use code::Code;
+pub use render::{Count, count, render, render_all};
+pub use similar::closest;
+
+/// How much a problem weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Nothing is planned until it is repaired.
+    Error,
+    /// It works, and is probably not what was meant.
+    Warning,
+    /// Worth knowing: for example a field without effect.
+    Note,
+}
+
+impl Severity {
+    /// The word in messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// One problem of a spec.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// The stable code, with a page in `docs/errors/`.
+    #[serde(serialize_with = "code_id")]
+    pub code: Code,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// What is wrong: a sentence without a full stop that names the thing and the value.
+    pub message: String,
+    /// Where; absent when it belongs to no place in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// The text of the first line of the location.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_line: Option<String>,
+    /// The way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Other places that belong to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Related>,
+}
+
+/// Another place that belongs to a problem.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Related {
+    /// What is there: a few words, as in `first given here`.
+    pub message: String,
+    /// The place.
+    pub location: Location,
+}
+
+fn code_id<S: Serializer>(code: &Code, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(code.id)
+}
+
+impl Diagnostic {
+    /// An error with this code and message.
+    #[must_use]
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message)
+    }
+
+    /// A warning with this code and message.
+    #[must_use]
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message)
+    }
+
+    /// A note with this code and message.
+    #[must_use]
+    pub fn note(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, code, message)
+    }
+
+    fn new(severity: Severity, code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity,
+            message: message.into(),
+            location: None,
+            source_line: None,
+            hint: None,
+            related: Vec::new(),
+        }
+    }
+
+    /// The same problem, at a stretch of a file.
+    #[must_use]
+    pub fn at(mut self, file: &SourceFile, span: Span) -> Self {
+        self.source_line = Some(file.line(span.start.line).to_owned());
+        self.location = Some(file.location(span));
+        self
+    }
+
+    /// The same problem, at a place whose line is filled in later by [`Diagnostic::show_line`].
+    #[must_use]
+    pub fn at_location(mut self, location: Option<&Location>) -> Self {
+        self.location = location.cloned();
+        self
+    }
+
+    /// Fills in the source line from the file of the location.
+    pub fn show_line(&mut self, file: &SourceFile) {
+        if let Some(location) = self
+            .location
+            .as_ref()
+            .filter(|location| *location.file == *file.path())
+        {
+            self.source_line = Some(file.line(location.line).to_owned());
+        }
+    }
+
+    /// The same problem with a way out.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.hint = Some(hint.into().into_owned());
+        self
+    }
+
+    /// The same problem with a way out, when there is one.
+    #[must_use]
+    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint.or(self.hint);
+        self
+    }
+
+    /// The same problem with another place that belongs to it.
+    #[must_use]
+    pub fn related(mut self, message: impl Into<String>, location: Option<&Location>) -> Self {
+        if let Some(location) = location {
+            self.related.push(Related {
+                message: message.into(),
+                location: location.clone(),
+            });
+        }
+        self
+    }
+}
+
+/// Brings problems into the order of the files and lines, and drops repetitions.
+pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
+    diagnostics.sort_by(|a, b| {
+        (&a.location, a.severity, a.code.id, &a.message).cmp(&(
+            &b.location,
+            b.severity,
+            b.code.id,
+            &b.message,
+        ))
+    });
+    diagnostics.dedup();
+}
+
+/// Whether nothing may be planned because of these problems.
+#[must_use]
+pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
+}

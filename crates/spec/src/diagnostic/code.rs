@@ -1,0 +1,100 @@
+//! The stable codes. A code is never given a second meaning; one that is no longer used stays reserved.
+
+/// A stable code with what it stands for. Other crates that read documents have codes of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code {
+    /// The code, as in `SPEC0003`.
+    pub id: &'static str,
+    /// What it stands for, a few words.
+    pub title: &'static str,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $id:literal, $title:literal;)*) => {
+        $($(#[$doc])* pub const $name: Code = Code { id: $id, title: $title };)*
+
+        /// Every code of this crate, in order.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    /// The file is not YAML.
+    SYNTAX = "SPEC0001", "the file is not valid YAML";
+    /// A key is given twice in one mapping.
+    DUPLICATE_KEY = "SPEC0002", "a key is given twice";
+    /// A field does not exist.
+    UNKNOWN_FIELD = "SPEC0003", "a field does not exist";
+    /// A value has the wrong type.
+    WRONG_TYPE = "SPEC0004", "a value has the wrong type";
+    /// A field that must be given is missing.
+    MISSING_FIELD = "SPEC0005", "a required field is missing";
+    /// A value is none of those that are allowed.
+    UNKNOWN_VALUE = "SPEC0006", "a value is none of those allowed";
+    /// A text does not have the form of its field: an address range, a version, a duration.
+    BAD_FORMAT = "SPEC0007", "a text does not have the form of its field";
+    /// A number is out of bounds.
+    OUT_OF_RANGE = "SPEC0008", "a number is out of bounds";
+    /// Exactly one of several keys must be given.
+    NOT_ONE_OF = "SPEC0009", "exactly one of several keys must be given";
+    /// A document's apiVersion or kind is not known.
+    UNKNOWN_KIND = "SPEC0010", "a document's apiVersion or kind is not known";
+    /// A file or folder cannot be read.
+    UNREADABLE = "SPEC0011", "a file cannot be read";
+    /// Nothing was found to load.
+    NOTHING_FOUND = "SPEC0012", "no documents were found";
+    /// The document is too large, too deep, or expands to too much.
+    OVER_BUDGET = "SPEC0013", "a document is too large";
+    /// Two things of one kind have the same name.
+    DUPLICATE_NAME = "SPEC0020", "a name is given twice";
+    /// A name is not a DNS name, a label key is malformed, and the like.
+    BAD_NAME = "SPEC0021", "a name is malformed";
+    /// Something is named that does not exist.
+    UNKNOWN_REFERENCE = "SPEC0022", "something is named that does not exist";
+    /// A pool names no cluster, and it is not clear which is meant.
+    NO_CLUSTER = "SPEC0023", "a pool belongs to no cluster";
+    /// A range of addresses lies outside the one that must hold it.
+    NOT_CONTAINED = "SPEC0030", "a range lies outside the one that must hold it";
+    /// Two ranges of addresses overlap.
+    OVERLAP = "SPEC0031", "two ranges overlap";
+    /// Address families do not fit together.
+    ADDRESS_FAMILY = "SPEC0032", "address families do not fit";
+    /// A range of addresses is too small or too large for its use.
+    RANGE_SIZE = "SPEC0033", "a range has an unsuitable size";
+    /// Subnets do not fit the topology, or lack what their egress needs.
+    TOPOLOGY = "SPEC0034", "subnets do not fit the topology";
+    /// The Kubernetes release is not supported.
+    UNSUPPORTED_VERSION = "SPEC0040", "the Kubernetes release is not supported";
+    /// A pool's release does not fit the control plane's.
+    VERSION_SKEW = "SPEC0041", "a pool's release does not fit the control plane's";
+    /// The cluster has no control plane, or one of an unsuitable size.
+    CONTROL_PLANE = "SPEC0042", "the control plane is unsuitable";
+    /// The members of an etcd cluster are unsuitable.
+    ETCD_MEMBERS = "SPEC0043", "the members of an etcd cluster are unsuitable";
+    /// The endpoint of the control plane is unsuitable.
+    ENDPOINT = "SPEC0044", "the control plane's endpoint is unsuitable";
+    /// A pool's size, or how it is replaced, cannot work.
+    POOL_SIZE = "SPEC0050", "a pool's size cannot work";
+    /// A rollout could never make progress.
+    ROLLOUT = "SPEC0051", "a rollout could never make progress";
+    /// Machines are chosen in a way that cannot work, or is dangerous.
+    MACHINES = "SPEC0052", "machines are chosen unsuitably";
+    /// A label or taint is reserved, malformed, or has no effect.
+    LABELS = "SPEC0053", "a label or taint is unsuitable";
+    /// A flag that Slipway sets itself.
+    RESERVED_ARGUMENT = "SPEC0060", "a flag that Slipway sets itself";
+    /// A secret stands in the spec.
+    INLINE_SECRET = "SPEC0061", "a secret stands in the spec";
+    /// Two settings contradict each other, or one lacks another.
+    CONTRADICTION = "SPEC0062", "two settings contradict each other";
+    /// A setting is allowed, and opens more than most clusters should.
+    EXPOSED = "SPEC0063", "a setting opens more than it should";
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn codes_are_unique_and_ordered() {
+        assert!(super::ALL.windows(2).all(|pair| pair[0].id < pair[1].id));
+    }
+}

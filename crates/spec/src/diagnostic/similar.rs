@@ -1,0 +1,45 @@
+/// The candidate that `text` was probably meant to be; `None` when none is close.
+///
+/// Case, hyphens and underscores do not count; beyond them a third of the letters may differ, a swap counting once.
+/// Among equally close candidates the first in their order wins.
+#[must_use]
+pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold(text);
+    let budget = (folded.chars().count().max(3)) / 3;
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let target = fold(candidate);
+        let mut distance = strsim::damerau_levenshtein(&folded, &target);
+        // A name that begins with the other, as `count` for `replicaCount`'s tail, is closer than its length says.
+        let shorter = folded.len().min(target.len());
+        if shorter >= 4 && (target.starts_with(&folded) || folded.starts_with(&target)) {
+            distance = distance.min(budget);
+        }
+        if distance <= budget && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+fn fold(text: &str) -> String {
+    text.chars()
+        .filter(|letter| !matches!(letter, '-' | '_' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closest;
+
+    #[test]
+    fn finds_what_was_meant() {
+        let fields = ["machineType", "image", "size", "subnets", "rootVolume"];
+        assert_eq!(closest("machinetype", fields), Some("machineType"));
+        assert_eq!(closest("machine_type", fields), Some("machineType"));
+        assert_eq!(closest("iamge", fields), Some("image"));
+        assert_eq!(closest("subnet", fields), Some("subnets"));
+        assert_eq!(closest("replicas", fields), None);
+    }
+}

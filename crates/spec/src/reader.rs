@@ -1,0 +1,123 @@
+//! The extension point for kinds of documents: one reader per API group and version.
+//!
+//! [`crate::load`] parses every file into [`Document`]s, gives each reader all documents of its kinds at once, then
+//! checks every resulting cluster the same way, wherever it came from. A reader of a foreign format (kOps, Cluster
+//! API) implements [`Reader`], converts to [`crate::model::Cluster`], and says with diagnostics of severity
+//! [`crate::diagnostic::Severity::Note`] or `Warning`, at the field's key, what it does not honour.
+
+use std::sync::Arc;
+
+use crate::{
+    diagnostic::Diagnostic,
+    model::Cluster,
+    source::{FieldSources, Location, SourceFile, Span},
+    yaml::{Entry, Node},
+};
+
+/// A YAML document with its place.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// The file it stands in.
+    pub file: Arc<SourceFile>,
+    /// Its `apiVersion`.
+    pub api_version: String,
+    /// Its `kind`.
+    pub kind: String,
+    /// All of it.
+    pub root: Node,
+    /// Whether its end is missing, because of a mistake in the YAML; fields may then seem missing that are not.
+    pub truncated: bool,
+}
+
+impl Document {
+    /// The place of a stretch of this document.
+    #[must_use]
+    pub fn location(&self, span: Span) -> Location {
+        self.file.location(span)
+    }
+
+    /// The text at `metadata.name`.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.root.get("metadata")?.get("name")?.as_str()
+    }
+
+    /// Records in `sources` that the model's field at `path`, and everything inside it, is written at `entry`.
+    pub fn record(&self, sources: &mut FieldSources, path: &str, entry: &Entry) {
+        record(&self.file, sources, path, Some(entry.key.span), &entry.value);
+    }
+}
+
+/// Records the places of `node` and everything inside it under `path`; items of lists go by their `name`.
+pub fn record(file: &SourceFile, sources: &mut FieldSources, path: &str, key: Option<Span>, node: &Node) {
+    sources.insert(
+        path,
+        key.map(|span| file.location(span)),
+        file.location(node.span),
+    );
+    for entry in node.entries() {
+        let path = join(path, &entry.key.text);
+        record(file, sources, &path, Some(entry.key.span), &entry.value);
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        record(file, sources, &item_path(path, index, item), None, item);
+    }
+}
+
+/// The path of the field `name` of what is at `path`; a name with dots or brackets stands in brackets.
+#[must_use]
+pub fn join(path: &str, name: &str) -> String {
+    if name.contains(['.', '[', ']', '/']) {
+        format!("{path}[{name}]")
+    } else if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// The path of an item of the list at `path`: by its `name`, or by its index where it has none.
+#[must_use]
+pub fn item_path(path: &str, index: usize, item: &Node) -> String {
+    match item.get("name").and_then(Node::as_str) {
+        Some(name) => format!("{path}[{name}]"),
+        None => format!("{path}[{index}]"),
+    }
+}
+
+/// What a reader made of its documents.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The clusters, each with the places of its fields.
+    pub clusters: Vec<ReadCluster>,
+    /// What was wrong, or is worth knowing. Order does not matter.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A cluster that a reader made.
+#[derive(Debug)]
+pub struct ReadCluster {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The places of its fields, by their paths in the model.
+    pub sources: FieldSources,
+    /// Paths in the model whose values stand in for ones that were refused; nothing is said about them again.
+    pub refused: Vec<String>,
+}
+
+/// Reads the documents of one API group and version.
+pub trait Reader: Sync {
+    /// The `apiVersion` and `kind` pairs it reads, for choosing documents and for "did you mean".
+    fn kinds(&self) -> Vec<(String, String)>;
+
+    /// Whether it reads documents of this `apiVersion` and `kind`.
+    fn handles(&self, api_version: &str, kind: &str) -> bool {
+        self.kinds()
+            .iter()
+            .any(|(version, name)| version == api_version && name == kind)
+    }
+
+    /// Converts its documents, given in the order of files and lines. It never stops at the first problem, and does
+    /// not check what [`crate::load`] checks afterwards for every cluster (ranges, references, sizes, versions).
+    fn read(&self, documents: &[Document]) -> Reading;
+}

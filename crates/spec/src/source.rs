@@ -1,0 +1,248 @@
+//! Files of a spec, places in them, and which place each field of a cluster comes from.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde::Serialize;
+
+/// A file as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    path: Arc<str>,
+    text: String,
+}
+
+impl SourceFile {
+    /// A file with this path, for messages, and this text.
+    #[must_use]
+    pub fn new(path: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            text: text.into(),
+        }
+    }
+
+    /// The path as it is shown.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line with this number, counted from 1, without its end; empty when there is none.
+    #[must_use]
+    pub fn line(&self, number: u32) -> &str {
+        let index = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+        self.text.lines().nth(index).unwrap_or_default()
+    }
+
+    /// What `span` covers, when it lies on one line; otherwise the rest of its first line.
+    #[must_use]
+    pub fn excerpt(&self, span: Span) -> String {
+        let length = if span.start.line == span.end.line {
+            span.end.column.saturating_sub(span.start.column)
+        } else {
+            u32::MAX
+        };
+        let skip = usize::try_from(span.start.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let take = usize::try_from(length).unwrap_or(usize::MAX);
+        self.line(span.start.line).chars().skip(skip).take(take).collect()
+    }
+
+    /// The place of `span` in this file.
+    #[must_use]
+    pub fn location(&self, span: Span) -> Location {
+        Location {
+            file: Arc::clone(&self.path),
+            line: span.start.line,
+            column: span.start.column,
+            end_line: span.end.line,
+            end_column: span.end.column,
+        }
+    }
+}
+
+/// A place between two characters: line and column, both counted from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+/// A stretch of text, its end not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Where it begins.
+    pub start: Position,
+    /// Where it has ended.
+    pub end: Position,
+}
+
+impl Span {
+    /// The empty stretch at the beginning of a file.
+    pub const START: Self = Self {
+        start: Position { line: 1, column: 1 },
+        end: Position { line: 1, column: 1 },
+    };
+}
+
+/// A stretch of text in a named file. Prints as `file:line:column`, which editors and terminals open.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Location {
+    /// The file's path as it is shown.
+    pub file: Arc<str>,
+    /// The first line, counted from 1.
+    pub line: u32,
+    /// The first column, counted from 1 in characters.
+    pub column: u32,
+    /// The last line.
+    pub end_line: u32,
+    /// The column behind the last character.
+    pub end_column: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Where the value of a field comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin<'a> {
+    /// Somebody wrote it here.
+    Written(&'a Location),
+    /// Nobody wrote it: it is a default, or follows from other fields.
+    Default,
+}
+
+/// The places of one field: of its name and of its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    key: Option<Location>,
+    value: Location,
+}
+
+/// The places of one cluster's fields, by their path in the model: `network.subnets[us-east-1a].cidr`,
+/// `pools[workers].image`. Items of lists go by their `name`, and by their index where they have none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSources {
+    places: BTreeMap<String, Place>,
+}
+
+impl FieldSources {
+    /// Records that the field at `path` is written at `value`, its name at `key`.
+    pub fn insert(&mut self, path: impl Into<String>, key: Option<Location>, value: Location) {
+        self.places.insert(path.into(), Place { key, value });
+    }
+
+    /// Where the field at `path` comes from.
+    #[must_use]
+    pub fn origin(&self, path: &str) -> Origin<'_> {
+        self.places
+            .get(path)
+            .map_or(Origin::Default, |place| Origin::Written(&place.value))
+    }
+
+    /// Where the name of the field at `path` is written; for items of lists, the item itself.
+    #[must_use]
+    pub fn key(&self, path: &str) -> Option<&Location> {
+        self.places
+            .get(path)
+            .map(|place| place.key.as_ref().unwrap_or(&place.value))
+    }
+
+    /// The value at `path`, or the name of the closest field around it that is written.
+    #[must_use]
+    pub fn nearest(&self, path: &str) -> Option<&Location> {
+        if let Origin::Written(location) = self.origin(path) {
+            return Some(location);
+        }
+        let mut rest = path;
+        while let Some(parent) = parent(rest) {
+            if let Some(location) = self.key(parent) {
+                return Some(location);
+            }
+            rest = parent;
+        }
+        self.key("")
+    }
+
+    /// Every written path, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.places.keys().map(String::as_str)
+    }
+}
+
+/// The path of what holds the field at `path`; `None` at the top.
+#[must_use]
+pub fn parent(path: &str) -> Option<&str> {
+    let mut inside = false;
+    for (index, letter) in path.char_indices().rev() {
+        match letter {
+            ']' => inside = true,
+            '[' => return Some(&path[..index]),
+            '.' if !inside => return Some(&path[..index]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The places of all loaded clusters' fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceMap {
+    clusters: BTreeMap<String, FieldSources>,
+}
+
+impl SourceMap {
+    /// Adds the places of a cluster's fields.
+    pub fn insert(&mut self, cluster: impl Into<String>, sources: FieldSources) {
+        self.clusters.insert(cluster.into(), sources);
+    }
+
+    /// The places of a cluster's fields.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<&FieldSources> {
+        self.clusters.get(name)
+    }
+
+    /// Where the field at `path` of a cluster comes from; a default when the cluster is not known.
+    #[must_use]
+    pub fn origin(&self, cluster: &str, path: &str) -> Origin<'_> {
+        self.cluster(cluster)
+            .map_or(Origin::Default, |sources| sources.origin(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_up_paths_over_names_with_dots() {
+        assert_eq!(parent("pools[a.b].image"), Some("pools[a.b]"));
+        assert_eq!(parent("pools[a.b]"), Some("pools"));
+        assert_eq!(parent("pools"), None);
+    }
+
+    #[test]
+    fn finds_the_nearest_written_field() {
+        let file = SourceFile::new("a.yaml", "pools:\n- name: a\n");
+        let mut sources = FieldSources::default();
+        sources.insert("pools[a]", None, file.location(Span::START));
+        assert_eq!(sources.origin("pools[a].image"), Origin::Default);
+        assert_eq!(
+            sources.nearest("pools[a].image").unwrap().to_string(),
+            "a.yaml:1:1"
+        );
+        assert_eq!(sources.nearest("etcd"), None);
+    }
+}

@@ -1,0 +1,136 @@
+use crate::source::Span;
+
+/// A value with its place in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where it stands; a value that came through an alias stands where its anchor is.
+    pub span: Span,
+    /// How it is written.
+    pub style: Style,
+}
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Without quotes; also every list and mapping.
+    Plain,
+    /// In quotes, single or double.
+    Quoted,
+    /// As a block with `|` or `>`.
+    Block,
+}
+
+/// A YAML value, resolved by the core schema.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// No value, or `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number.
+    Number(serde_json::Number),
+    /// A text.
+    Text(String),
+    /// A list.
+    Sequence(Vec<Node>),
+    /// A mapping, in the order of the file, each key once.
+    Mapping(Vec<Entry>),
+}
+
+/// A key of a mapping with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: Key,
+    /// The value.
+    pub value: Node,
+}
+
+/// A key with its place in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The key as text; numbers and booleans as they are written.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Node {
+    /// The value under a key of a mapping; `None` for everything else.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The entry of a key of a mapping; `None` for everything else.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key.text == key)
+    }
+
+    /// The entries of a mapping; empty for everything else.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Mapping(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; empty for everything else.
+    #[must_use]
+    pub fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::Sequence(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text of a text; `None` for everything else.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
+    /// What kind of value it is, for messages: `a list`.
+    #[must_use]
+    pub const fn noun(&self) -> &'static str {
+        match self.value {
+            Value::Null => "no value",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "a text",
+            Value::Sequence(_) => "a list",
+            Value::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// The value as JSON, without places.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => serde_json::Value::Number(number.clone()),
+            Value::Text(text) => text.as_str().into(),
+            Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
+            Value::Mapping(entries) => serde_json::Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.text.clone(), entry.value.to_json()))
+                    .collect(),
+            ),
+        }
+    }
+}

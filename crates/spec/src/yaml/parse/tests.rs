@@ -1,0 +1,93 @@
+use super::*;
+
+fn read(text: &str) -> (Vec<serde_json::Value>, Vec<(u32, String)>) {
+    let file = SourceFile::new("a.yaml", text);
+    let (documents, diagnostics) = parse(&file);
+    let documents = documents.iter().map(|document| document.root.to_json()).collect();
+    let problems = diagnostics
+        .into_iter()
+        .map(|diagnostic| {
+            (
+                diagnostic.location.map_or(0, |place| place.line),
+                diagnostic.message,
+            )
+        })
+        .collect();
+    (documents, problems)
+}
+
+#[test]
+fn reads_documents_with_places() {
+    let file = SourceFile::new("a.yaml", "a: 1\nb:\n  - x\n  - {c: \"d\"}\n---\ne: |\n  f\n");
+    let (documents, diagnostics) = parse(&file);
+    assert!(diagnostics.is_empty());
+    assert_eq!(documents.len(), 2);
+    let root = &documents[0].root;
+    let entry = root.get("b").unwrap().items()[1].entry("c").unwrap();
+    assert_eq!(entry.key.span.start, Position { line: 4, column: 6 });
+    assert_eq!(file.excerpt(entry.value.span), "\"d\"");
+    assert_eq!(documents[1].root.get("e").unwrap().as_str(), Some("f\n"));
+}
+
+#[test]
+fn follows_aliases_and_merge_keys() {
+    let (documents, problems) = read("a: &x {k: 1, l: 2}\nb:\n  <<: *x\n  l: 3\nc: *x\n");
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(documents[0]["b"], serde_json::json!({"l": 3, "k": 1}));
+    assert_eq!(documents[0]["c"]["l"], 2);
+}
+
+#[test]
+fn reports_mistakes_where_they_are() {
+    for (text, line, words) in [
+        ("a: 1\na: 2\n", 2, "given twice"),
+        ("a:\n\tb: 1\n", 2, "tab"),
+        ("a: \"b\nc: 1\nd: 2\n", 1, "never closed"),
+        ("a: 'b\nc: 1\n", 1, "never closed"),
+        ("a: [1, 2\nb: 1\n", 1, "never closed"),
+        ("a:\n  b: 1\n c: 2\n", 3, "indentation"),
+        ("a: b: c\n", 1, "begins another key"),
+        ("a: 1\nb:2\nc: 3\n", 2, "colon"),
+        ("a: *none\n", 1, "alias"),
+        ("a: @b\n", 1, "keeps for itself"),
+        ("a: !custom b\n", 1, "tag"),
+        ("? [a]\n: b\n", 1, "key is a list"),
+    ] {
+        let (_, problems) = read(text);
+        assert_eq!(problems.len(), 1, "{text:?}: {problems:?}");
+        assert_eq!(problems[0].0, line, "{text:?}: {problems:?}");
+        assert!(problems[0].1.contains(words), "{text:?}: {problems:?}");
+    }
+}
+
+#[test]
+fn goes_on_after_a_mistake() {
+    let (documents, problems) = read("a: \"b\n---\nc: 1\n---\n\td: 2\n");
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert_eq!(documents.last().unwrap()["d"], 2);
+    assert!(documents.iter().any(|document| document["c"] == 1));
+}
+
+#[test]
+fn keeps_what_came_before_a_mistake() {
+    let file = SourceFile::new("a.yaml", "a: 1\nb:\n  c: 2\n d: 3\n");
+    let (documents, _) = parse(&file);
+    assert!(documents[0].truncated);
+    assert_eq!(
+        documents[0].root.to_json(),
+        serde_json::json!({"a": 1, "b": {"c": 2}})
+    );
+}
+
+#[test]
+fn has_a_budget() {
+    let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for level in 1..9 {
+        let below = format!("*a{},", level - 1).repeat(10);
+        bomb.push_str(&format!("a{level}: &a{level} [{below}]\n"));
+    }
+    let (_, problems) = read(&bomb);
+    assert!(problems[0].1.contains("aliases"), "{problems:?}");
+    let (_, problems) = read(&"[".repeat(5000));
+    assert!(problems[0].1.contains("deeply"), "{problems:?}");
+}
