@@ -36,6 +36,10 @@ pub struct ResourceType {
     pub stateful: bool,
     /// Whether a replacement is created before the old object is deleted.
     pub create_before_delete: bool,
+    /// Attributes whose values no two objects of the type may share at once, as a subnet's range. A new
+    /// resource with the values of one that goes is the same object under another address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusive: Vec<String>,
     /// Gates that the provider runs on such objects, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, Operation>,

@@ -32,6 +32,7 @@ fn kind() -> ResourceType {
         idempotent_create: true,
         stateful: false,
         create_before_delete: false,
+        exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),
     }

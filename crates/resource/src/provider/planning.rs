@@ -12,7 +12,8 @@ use crate::{Address, ErrorClass, Identity, Path, Value};
 pub struct PlanItem {
     /// Its address.
     pub address: Address,
-    /// What is wanted, references resolved or unknown; `None` when it is to go.
+    /// What is wanted; a reference to what is not known yet stays one and counts as unknown. `None` when it
+    /// is to go.
     pub desired: Option<Value>,
     /// What exists; `None` for nothing.
     pub observed: Option<Value>,
@@ -42,7 +43,8 @@ pub struct Planned {
     /// Expected duration in milliseconds, where it differs from the type's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_ms: Option<u64>,
-    /// The machines that have to be replaced or retired one after the other.
+    /// For a resource with machines: those it has and what is to become of them; without members for one
+    /// that does not exist yet, to say which groups it comes after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
 }
