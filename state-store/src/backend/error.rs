@@ -1,0 +1,145 @@
+//! What can go wrong with one object, in the classes that callers act on.
+
+use std::io;
+use std::sync::Arc;
+
+/// Why a call failed, as something that can be shared among those who waited for it.
+pub type Source = Arc<dyn std::error::Error + Send + Sync>;
+
+/// A result of a backend.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong with one object.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A create found the key taken.
+    #[error("{key} already exists")]
+    AlreadyExists {
+        /// Which object.
+        key: String,
+    },
+    /// An update found another version than the one it was to replace.
+    #[error("{key} was changed by somebody else in the meantime")]
+    Conflict {
+        /// Which object.
+        key: String,
+    },
+    /// An update found no object.
+    #[error("{key} does not exist")]
+    NotFound {
+        /// Which object.
+        key: String,
+    },
+    /// The call had no effect, and the same call may work later.
+    #[error("{key} cannot be reached at the moment")]
+    Transient {
+        /// Which object.
+        key: String,
+        /// What the place said.
+        #[source]
+        source: Source,
+    },
+    /// A write was sent and its answer was not received: it may have happened, and may still happen.
+    #[error("it is not known whether {key} was written")]
+    OutcomeUnknown {
+        /// Which object.
+        key: String,
+        /// What was seen instead of an answer.
+        #[source]
+        source: Source,
+    },
+    /// The place refuses this caller.
+    #[error("access to {key} is denied")]
+    Permission {
+        /// Which object.
+        key: String,
+        /// What the place said.
+        #[source]
+        source: Source,
+    },
+    /// What is stored is not what was written.
+    #[error("{key} is damaged: {reason}")]
+    Corrupt {
+        /// Which object.
+        key: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// Reading or writing failed for good; a write had no effect.
+    #[error("{key} cannot be read or written")]
+    Io {
+        /// Which object.
+        key: String,
+        /// What the system said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// A key or a prefix that not every place can keep.
+    #[error("`{key}` cannot be the key of an object: {reason}")]
+    InvalidKey {
+        /// The text.
+        key: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The address of a state store is not understood.
+    #[error("`{url}` is not the address of a state store: {reason}")]
+    InvalidUrl {
+        /// The address as given.
+        url: String,
+        /// What is wrong, and what is supported.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// The stable code, which has a page in `docs/errors/`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AlreadyExists { .. } => "STATE0001",
+            Self::Conflict { .. } => "STATE0002",
+            Self::NotFound { .. } => "STATE0003",
+            Self::Transient { .. } => "STATE0004",
+            Self::OutcomeUnknown { .. } => "STATE0005",
+            Self::Permission { .. } => "STATE0006",
+            Self::Corrupt { .. } => "STATE0007",
+            Self::Io { .. } => "STATE0008",
+            Self::InvalidKey { .. } => "STATE0009",
+            Self::InvalidUrl { .. } => "STATE0010",
+        }
+    }
+
+    /// Whether the same call, sent again, may give an answer: nothing happened, or it is not known what did.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Transient { .. } | Self::OutcomeUnknown { .. })
+    }
+
+    /// Classes what the system said about a file.
+    pub(crate) fn from_io(key: impl ToString, error: io::Error) -> Self {
+        let key = key.to_string();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Permission {
+                key,
+                source: Arc::new(error),
+            },
+            io::ErrorKind::Interrupted | io::ErrorKind::TimedOut | io::ErrorKind::StaleNetworkFileHandle => {
+                Self::Transient {
+                    key,
+                    source: Arc::new(error),
+                }
+            }
+            _ => Self::Io {
+                key,
+                source: Arc::new(error),
+            },
+        }
+    }
+
+    /// What is stored under `key` is not what was written.
+    pub(crate) fn corrupt(key: impl ToString, reason: impl ToString) -> Self {
+        Self::Corrupt {
+            key: key.to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What any backend has to do, as checks that run against a real one.

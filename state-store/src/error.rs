@@ -1,0 +1,122 @@
+//! What can go wrong with a cluster's state.
+
+use std::time::Duration;
+
+use crate::backend;
+use crate::head::Holding;
+use crate::name::{ClusterName, Epoch};
+
+/// A result of the state store.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong with a cluster's state. It can be cloned: those whose records shared a write share its failure.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// One object could not be read or written.
+    #[error(transparent)]
+    Backend(#[from] backend::Error),
+    /// Somebody else holds the cluster.
+    #[error(
+        "{cluster} is held by {} (process {} on {}), who runs `{}` since {:.0}, for {} s",
+        holder.who, holder.process.pid, holder.process.host, holder.operation, holder.since, held_for.as_secs()
+    )]
+    Held {
+        /// The cluster.
+        cluster: ClusterName,
+        /// Who holds it, what they do, since when by their wall clock, and on what terms: a holder that is silent for
+        /// its term is replaced, by who waits for longer than that.
+        holder: Box<Holding>,
+        /// For how long it is held already, by the wall clocks of both.
+        held_for: Duration,
+    },
+    /// This holder was replaced: nothing that it still wants to write counts.
+    #[error("the hold on {cluster} of epoch {epoch} was lost to {}", by.as_deref().unwrap_or("nobody: it was released"))]
+    Lost {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The epoch that was lost.
+        epoch: Epoch,
+        /// Who holds the cluster now.
+        by: Option<String>,
+    },
+    /// This holder could not renew its lease in time. Nobody took over as far as is known, but anybody may: nothing
+    /// new may begin until a renewal succeeds.
+    #[error("the hold on {cluster} of epoch {epoch} could not be renewed in time")]
+    Lapsed {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The epoch that is held.
+        epoch: Epoch,
+    },
+    /// There is no such cluster, or it was deleted, and the caller did not ask to make one.
+    #[error("there is no cluster {cluster} in this state store")]
+    NoCluster {
+        /// The cluster.
+        cluster: ClusterName,
+    },
+    /// The object was written by a newer Slipway.
+    #[error("{key} was written by a newer Slipway: its format is {found}, this one reads up to {supported}")]
+    NewerFormat {
+        /// Which object.
+        key: String,
+        /// Its format.
+        found: u64,
+        /// The newest format that is understood.
+        supported: u32,
+    },
+    /// A commit was asked for while records were still being written: the snapshot cannot be known to hold them.
+    #[error("{cluster} cannot be committed while {pending} appends are under way")]
+    AppendsUnderWay {
+        /// The cluster.
+        cluster: ClusterName,
+        /// How many.
+        pending: usize,
+    },
+    /// A record is not one JSON value on one line.
+    #[error("record {index} is not a JSON value on one line")]
+    InvalidRecord {
+        /// Which of the records of the call, from 0.
+        index: usize,
+    },
+    /// A text that cannot be a name or a uid.
+    #[error("`{name}` cannot be used: {reason}")]
+    InvalidName {
+        /// The text.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The holder was closed or released before.
+    #[error("the hold on {cluster} has ended")]
+    Ended {
+        /// The cluster.
+        cluster: ClusterName,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    Random,
+}
+
+impl Error {
+    /// The stable code, which has a page in `docs/errors/`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Backend(error) => error.code(),
+            Self::Held { .. } => "STATE0011",
+            Self::Lost { .. } => "STATE0012",
+            Self::Lapsed { .. } => "STATE0013",
+            Self::NoCluster { .. } => "STATE0014",
+            Self::NewerFormat { .. } => "STATE0015",
+            Self::AppendsUnderWay { .. } => "STATE0016",
+            Self::InvalidRecord { .. } => "STATE0017",
+            Self::InvalidName { .. } => "STATE0018",
+            Self::Ended { .. } => "STATE0019",
+            Self::Random => "STATE0020",
+        }
+    }
+
+    /// Whether this holder was replaced, so that its run has to end.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
+    }
+}

@@ -1,0 +1,193 @@
+//! The one mutable object of a cluster: who holds it, and which immutable objects are its state.
+
+pub mod protocol;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{self, Key};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence};
+use crate::process::Process;
+
+/// The newest format of a head that is understood, and the one that is written.
+pub const FORMAT: u32 = 1;
+
+/// The one mutable object of a cluster. It is never deleted, and written by compare-and-swap only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The cluster, so that a head that was copied elsewhere is noticed.
+    pub cluster: ClusterName,
+    /// What tells this cluster from others of its name.
+    pub uid: ClusterUid,
+    /// How many commits there were.
+    pub generation: Generation,
+    /// How many take-overs there were.
+    pub epoch: Epoch,
+    /// Who holds the cluster, if anybody.
+    pub holder: Option<Holding>,
+    /// The state as of this generation; none before the first commit, and after the cluster was deleted.
+    pub snapshot: Option<SnapshotRef>,
+    /// The first segment of the journal that the snapshot does not include.
+    pub journal_from: JournalStart,
+    /// The commit that made this generation.
+    pub last_commit: Option<CommitMeta>,
+    /// Whether the cluster was deleted: what is left is its tombstone.
+    pub deleted: bool,
+    /// Random, new with each write: equal contents never look like an unchanged object.
+    pub salt: String,
+}
+
+/// Who holds a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Holding {
+    /// New for each take-over.
+    pub id: HolderId,
+    /// The person or the robot, as `user@host`.
+    pub who: String,
+    /// What the holder does.
+    pub operation: String,
+    /// The process that does it.
+    pub process: Process,
+    /// When it began, by the holder's wall clock. To be shown; whether a lease is over is never told by it.
+    pub since: Timestamp,
+    /// What the holder promises about its silence.
+    pub lease: Lease,
+}
+
+/// What a holder promises: to change the head within each term, or to do nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lease {
+    /// The term, in seconds.
+    pub term_seconds: u64,
+    /// How often the lease was renewed.
+    pub renewals: u64,
+}
+
+/// Names a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotRef {
+    /// Its key.
+    pub key: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// Where in the journal reading begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JournalStart {
+    /// The epoch; all earlier ones are sealed and included.
+    pub epoch: Epoch,
+    /// The first segment of that epoch which is not included.
+    pub sequence: Sequence,
+    /// The digest of the segment before it in the same epoch.
+    pub previous: Option<Digest>,
+}
+
+impl JournalStart {
+    /// The beginning of an epoch.
+    pub fn of(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            sequence: Sequence(0),
+            previous: None,
+        }
+    }
+}
+
+/// Who made a commit, when, and by what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommitMeta {
+    /// What was done: `apply`, `delete`, …
+    pub operation: String,
+    /// The digest of the plan that was carried out.
+    pub plan_digest: Option<String>,
+    /// The person or the robot, as `user@host`.
+    pub who: String,
+    /// When, by the wall clock of who did it.
+    pub when: Timestamp,
+}
+
+impl Head {
+    /// The head as it is stored: JSON for people to read, with a line end.
+    pub(crate) fn encode(&self) -> Result<Bytes> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|error| backend::Error::corrupt(crate::layout::head(&self.cluster), error))?;
+        bytes.push(b'\n');
+        Ok(Bytes::from(bytes))
+    }
+
+    /// Reads what is stored as the head of `cluster`.
+    pub(crate) fn decode(cluster: &ClusterName, bytes: &[u8]) -> Result<Self> {
+        let key = crate::layout::head(cluster);
+        check_format(&key, bytes, FORMAT)?;
+        let head: Self =
+            serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(&key, error))?;
+        if head.cluster != *cluster {
+            let reason = format!("it is the head of {}", head.cluster);
+            return Err(backend::Error::corrupt(&key, reason).into());
+        }
+        Ok(head)
+    }
+}
+
+/// Refuses what a newer Slipway wrote, before anything else of it is looked at.
+pub(crate) fn check_format(key: &Key, bytes: &[u8], supported: u32) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u64,
+    }
+    let Versioned { format } =
+        serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(key, error))?;
+    if format > u64::from(supported) {
+        return Err(Error::NewerFormat {
+            key: key.to_string(),
+            found: format,
+            supported,
+        });
+    }
+    if format == 0 {
+        return Err(backend::Error::corrupt(key, "there is no format 0").into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::protocol::tests::{claim, new_head};
+    use super::*;
+
+    #[test]
+    fn stored_and_read_back() {
+        let head = new_head(&claim("ada"));
+        let bytes = head.encode().unwrap();
+        assert_eq!(Head::decode(&head.cluster, &bytes).unwrap(), head);
+        let other = ClusterName::new("other").unwrap();
+        assert_eq!(Head::decode(&other, &bytes).unwrap_err().code(), "STATE0007");
+    }
+
+    #[test]
+    fn a_newer_format_is_named_as_such_whatever_else_it_has() {
+        let cluster = ClusterName::new("prod").unwrap();
+        let error = Head::decode(&cluster, br#"{"format": 2, "surprise": []}"#).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "prod/head was written by a newer Slipway: its format is 2, this one reads up to 1"
+        );
+        for damaged in [&b""[..], b"{}", b"{\"format\": 1}", b"{\"format\": 0}", b"[1]"] {
+            assert_eq!(Head::decode(&cluster, damaged).unwrap_err().code(), "STATE0007");
+        }
+    }
+}

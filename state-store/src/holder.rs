@@ -1,0 +1,309 @@
+//! The one writer of a cluster at a time.
+
+mod acquire;
+pub(crate) mod hold;
+mod keeper;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::backend::{Backend, Locality};
+use crate::clock::Clock;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::head::protocol::{Commit, Event};
+use crate::head::{CommitMeta, Head, JournalStart, SnapshotRef};
+use crate::journal::Journal;
+use crate::journal::writer::{Task, Tip};
+use crate::layout;
+use crate::name::{ClusterName, Epoch, Generation};
+use crate::retry::Retry;
+use crate::state::{self, View};
+use crate::write::{Outcome, Writer};
+use hold::Hold;
+use keeper::Keeper;
+
+pub use acquire::Acquire;
+
+/// How many appends may be waiting to be taken in, before appending itself waits.
+const WAITING: usize = 4_096;
+
+/// How a holder behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A holder that is silent for so long is replaced; whole seconds, at least one.
+    pub term: Duration,
+    /// How much before the end of the term the lease is no longer relied on.
+    pub margin: Duration,
+    /// How long a segment waits for more callers, when the one before had several; as fits the backend if not given
+    /// (25 ms over a network, not at all on a file system).
+    pub window: Option<Duration>,
+    /// How often what did not get through is sent again.
+    pub retry: Retry,
+}
+
+impl Default for Options {
+    /// A term of 60 s, not relied on in its last 10 s.
+    fn default() -> Self {
+        Self {
+            term: Duration::from_secs(60),
+            margin: Duration::from_secs(10),
+            window: None,
+            retry: Retry::default(),
+        }
+    }
+}
+
+impl Options {
+    fn whole_term(&self) -> Duration {
+        Duration::from_secs(self.term.as_secs().max(1))
+    }
+
+    fn window(&self, locality: Locality) -> Duration {
+        self.window.unwrap_or(match locality {
+            Locality::Local => Duration::ZERO,
+            Locality::Remote => Duration::from_millis(25),
+        })
+    }
+}
+
+/// Holds a cluster: appends to its journal, commits its state, and shows that it is there in the background.
+///
+/// Dropping a holder ends it as a crash would: its lease has to run out before somebody else can take over, on another
+/// host or in the same process. [`Holder::release`] is the way to go.
+#[derive(Debug)]
+pub struct Holder {
+    writer: Writer,
+    hold: Arc<Hold>,
+    head: watch::Receiver<Head>,
+    journal: Journal,
+    orders: mpsc::Sender<keeper::Order>,
+    stop: watch::Sender<bool>,
+    appending: JoinHandle<()>,
+    keeping: JoinHandle<()>,
+}
+
+impl Holder {
+    /// Takes a cluster, in a new epoch. What earlier holders appended is final when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Held`] when somebody else holds it and did not go in time; [`Error::NoCluster`] when there is none and
+    /// none was to be made.
+    pub async fn acquire(
+        backend: Arc<dyn Backend>,
+        cluster: &ClusterName,
+        acquire: Acquire,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let options = &acquire.options;
+        let writer = acquire::writer(backend, clock.clone(), options);
+        let taken = acquire::take(&writer, cluster, &acquire).await?;
+
+        let term = options.whole_term();
+        let usable = term.saturating_sub(options.margin);
+        let hold = Hold::new(cluster.clone(), taken.hold, clock, usable, taken.sent);
+        let tip = Tip::new(JournalStart::of(taken.head.epoch));
+        let (head_sender, head) = watch::channel(taken.head);
+        let (orders, keeper_orders) = mpsc::channel(16);
+        let keeper = Keeper {
+            writer: writer.clone(),
+            hold: hold.clone(),
+            head: head_sender,
+            tag: taken.tag,
+            period: term / 3,
+        };
+        let (append_orders, appends) = mpsc::channel(WAITING);
+        let hurry = Arc::new(Notify::new());
+        let (stop, stopped) = watch::channel(false);
+        let task = Task {
+            writer: writer.clone(),
+            hold: hold.clone(),
+            tip: tip.clone(),
+            hurry: hurry.clone(),
+            window: options.window(writer.backend.locality()),
+            company: 1,
+            failed: None,
+        };
+        let journal = Journal {
+            orders: append_orders,
+            tip,
+            hold: hold.clone(),
+            hurry,
+        };
+        let keeping = tokio::spawn(keeper.run(keeper_orders));
+        let appending = tokio::spawn(task.run(appends, stopped));
+        Ok(Self {
+            writer,
+            hold,
+            head,
+            journal,
+            orders,
+            stop,
+            appending,
+            keeping,
+        })
+    }
+
+    /// The head as this holder last wrote it.
+    pub fn head(&self) -> Head {
+        self.head.borrow().clone()
+    }
+
+    /// The epoch that is held.
+    pub fn epoch(&self) -> Epoch {
+        self.hold.key.epoch
+    }
+
+    /// The journal, for all who append to it.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Appends records; see [`Journal::append`].
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub async fn append(&self, records: Vec<Vec<u8>>) -> Result<()> {
+        self.journal.append(records).await
+    }
+
+    /// Whether the lease holds; see [`Journal::valid`].
+    ///
+    /// # Errors
+    /// As [`Journal::valid`].
+    pub fn valid(&self) -> Result<()> {
+        self.hold.valid()
+    }
+
+    /// Renews the lease now, as happens in the background three times in a term.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when somebody took over.
+    pub async fn renew(&self) -> Result<()> {
+        self.order(Event::Renew).await.map(|_| ())
+    }
+
+    /// The state: with what earlier holders left, and what this one appended.
+    ///
+    /// # Errors
+    /// As [`state::read`].
+    pub async fn read(&self) -> Result<View> {
+        let view = state::read(&*self.writer.backend, &self.hold.cluster).await?;
+        view.ok_or_else(|| Error::NoCluster {
+            cluster: self.hold.cluster.clone(),
+        })
+    }
+
+    /// Stores a new state, which includes everything that was appended so far and by earlier holders.
+    ///
+    /// # Errors
+    /// [`Error::AppendsUnderWay`] when it cannot be known whether the snapshot includes what is just being appended;
+    /// [`Error::Lost`] when somebody took over: the state is as they see it.
+    pub async fn commit(&mut self, snapshot: Vec<u8>, meta: CommitMeta) -> Result<Generation> {
+        let commit = self.prepare(snapshot, meta).await?;
+        Ok(self.order(Event::Commit(Box::new(commit))).await?.generation)
+    }
+
+    /// Lets others take the cluster, with a last commit if one is given. It is let go also when that commit fails.
+    ///
+    /// # Errors
+    /// As [`Holder::commit`]; [`Error::Lost`] when somebody took over.
+    pub async fn release(self, last: Option<(Vec<u8>, CommitMeta)>) -> Result<Head> {
+        let (last, failed) = match last {
+            None => (None, None),
+            Some((snapshot, meta)) => match self.prepare(snapshot, meta).await {
+                Ok(commit) => (Some(Box::new(commit)), None),
+                Err(error) => (None, Some(error)),
+            },
+        };
+        let released = self.end(Some(Event::Release(last))).await;
+        match failed {
+            Some(error) => Err(error),
+            None => released,
+        }
+    }
+
+    /// Marks the cluster as deleted, and lets it go. Its epoch and generation are kept, so that a later cluster of the
+    /// same name counts on, and nobody of this one's time can write into it.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when somebody took over.
+    pub async fn tombstone(self, meta: CommitMeta) -> Result<Generation> {
+        let (journal_from, _) = self.journal.tip.read();
+        Ok(self
+            .end(Some(Event::Tombstone { journal_from, meta }))
+            .await?
+            .generation)
+    }
+
+    /// Ends this holder without a word to others, as a crash would, when what was appended is durable.
+    pub async fn close(self) {
+        // Without an event there is nothing that could fail.
+        let _ = self.end(None).await;
+    }
+
+    /// Stores the snapshot under the name that the next generation will have.
+    async fn prepare(&self, snapshot: Vec<u8>, meta: CommitMeta) -> Result<Commit> {
+        let (journal_from, pending) = self.journal.tip.read();
+        if pending > 0 {
+            return Err(Error::AppendsUnderWay {
+                cluster: self.hold.cluster.clone(),
+                pending,
+            });
+        }
+        self.hold.held()?;
+        let generation = self.head.borrow().generation.next();
+        let bytes = Bytes::from(snapshot);
+        let digest = Digest::of(&bytes);
+        let key = layout::snapshot(&self.hold.cluster, generation, digest);
+        if let Outcome::Taken { .. } = self.writer.put(&key, &bytes, None).await? {
+            let reason = "other bytes are stored under the digest of these";
+            return Err(crate::backend::Error::corrupt(key, reason).into());
+        }
+        let snapshot = SnapshotRef {
+            key: key.to_string(),
+            digest,
+            size: bytes.len() as u64,
+        };
+        Ok(Commit {
+            generation,
+            snapshot,
+            journal_from,
+            meta,
+        })
+    }
+
+    async fn order(&self, event: Event) -> Result<Head> {
+        let (reply, answer) = oneshot::channel();
+        let ended = || Error::Ended {
+            cluster: self.hold.cluster.clone(),
+        };
+        self.orders
+            .send(keeper::Order { event, reply })
+            .await
+            .map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+
+    /// Finishes what was appended, then the last order, then both tasks.
+    async fn end(self, last: Option<Event>) -> Result<Head> {
+        self.stop.send_replace(true);
+        // A task that panicked has nothing more to finish.
+        let _ = self.appending.await;
+        let (reply, answer) = oneshot::channel();
+        let is_ordered = match last {
+            Some(event) => self.orders.send(keeper::Order { event, reply }).await.is_ok(),
+            None => false,
+        };
+        let result = if is_ordered { answer.await.ok() } else { None };
+        drop(self.orders);
+        let _ = self.keeping.await;
+        result.unwrap_or(Err(Error::Ended {
+            cluster: self.hold.cluster.clone(),
+        }))
+    }
+}

@@ -1,0 +1,102 @@
+//! The one task that writes the head while it is held: renewals, and what the holder orders.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::hold::Hold;
+use crate::backend::{self, Tag};
+use crate::error::{Error, Result};
+use crate::head::Head;
+use crate::head::protocol::{self, Event, Refusal};
+use crate::layout;
+use crate::write::{Outcome, Writer};
+
+/// How often a write of this very holder, whose answer came late, may be in the way of the next.
+const OWN_LATE_WRITES: u32 = 8;
+
+/// A change of the head, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) event: Event,
+    pub(crate) reply: oneshot::Sender<Result<Head>>,
+}
+
+/// The task's own state.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) writer: Writer,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) head: watch::Sender<Head>,
+    pub(crate) tag: Tag,
+    /// The time between two renewals.
+    pub(crate) period: Duration,
+}
+
+impl Keeper {
+    /// Renews and follows orders, until nobody can order any more, or the head is released or lost.
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+        let clock = self.writer.clock.clone();
+        let mut last = clock.elapsed();
+        loop {
+            let wait = (last + self.period).saturating_sub(clock.elapsed());
+            tokio::select! {
+                biased;
+                order = orders.recv() => {
+                    let Some(Order { event, reply }) = order else {
+                        return;
+                    };
+                    let result = self.change(&event).await;
+                    // Who has gone does not want to know.
+                    let _ = reply.send(result);
+                }
+                // A renewal that failed shows in the age of the lease, and one that was lost in its state.
+                () = clock.sleep(wait), if self.hold.held().is_ok() => {
+                    let _ = self.change(&Event::Renew).await;
+                }
+            }
+            last = clock.elapsed();
+        }
+    }
+
+    /// Changes the head; any change shows that the holder is there.
+    async fn change(&mut self, event: &Event) -> Result<Head> {
+        self.hold.held()?;
+        let key = layout::head(&self.hold.cluster);
+        for _ in 0..OWN_LATE_WRITES {
+            let salt = crate::random::hex()?;
+            let next = protocol::apply(&self.head.borrow(), &self.hold.key, event, salt);
+            let next = next.map_err(|refusal| self.refused(refusal))?;
+            let sent = self.writer.clock.elapsed();
+            match self.writer.put(&key, &next.encode()?, Some(&self.tag)).await? {
+                Outcome::Written(tag) => {
+                    self.tag = tag;
+                    self.head.send_replace(next.clone());
+                    self.hold.renew(sent);
+                    return Ok(next);
+                }
+                Outcome::Taken { bytes, tag } => {
+                    let stored = Head::decode(&self.hold.cluster, &bytes)?;
+                    self.tag = tag;
+                    self.head.send_replace(stored);
+                }
+            }
+        }
+        Err(backend::Error::Conflict { key: key.to_string() }.into())
+    }
+
+    fn refused(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Lost { by } => self.hold.lose(by),
+            Refusal::Held(holder) => self.hold.lose(Some(holder.who)),
+            Refusal::NoCluster => Error::NoCluster {
+                cluster: self.hold.cluster.clone(),
+            },
+            Refusal::OutOfTurn { .. } => backend::Error::Conflict {
+                key: layout::head(&self.hold.cluster).to_string(),
+            }
+            .into(),
+        }
+    }
+}

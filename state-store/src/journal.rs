@@ -1,0 +1,74 @@
+//! The durable record of a run: appended by one holder, in segments that many callers share.
+
+pub(crate) mod seal;
+pub(crate) mod segment;
+pub(crate) mod writer;
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::error::{Error, Result};
+use crate::holder::hold::Hold;
+use writer::{Order, Pending, Tip};
+
+/// Appends to the journal of one holder's epoch. Clones append to the same journal, at the same time: what is asked for
+/// while a segment is being written becomes the next segment, one object for all.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) tip: Arc<Tip>,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) hurry: Arc<Notify>,
+}
+
+impl Journal {
+    /// Appends records, each one JSON value without a line break; returns when they are durable. They stay together, and
+    /// in order. No records are done at once.
+    ///
+    /// When the future is dropped, the records may or may not be appended.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when somebody took over: the records are not in the journal and never will be. Any other failure
+    /// of the place ends the journal, since it is not known what is stored: all later appends fail the same way, and the
+    /// run has to be taken up again by a new holder.
+    pub async fn append(&self, records: Vec<Vec<u8>>) -> Result<()> {
+        segment::check(&records)?;
+        if records.is_empty() {
+            return self.hold.held();
+        }
+        let (reply, answer) = oneshot::channel();
+        let order = Order {
+            records,
+            pending: Pending::new(self.tip.clone()),
+            reply,
+        };
+        if self.orders.send(order).await.is_err() {
+            return Err(self.ended());
+        }
+        answer.await.unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    /// Asks that what was appended so far waits for no company: more records are not to be expected soon.
+    pub fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
+    /// Whether the lease holds, with a margin: to be asked right before a call leaves, after its record is durable. It
+    /// reads a clock, and nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when somebody took over, [`Error::Lapsed`] when somebody may have.
+    pub fn valid(&self) -> Result<()> {
+        self.hold.valid()
+    }
+
+    fn ended(&self) -> Error {
+        match self.hold.held() {
+            Err(error) => error,
+            Ok(()) => Error::Ended {
+                cluster: self.hold.cluster.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The one task that writes an epoch's segments, in order, one at a time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::segment::{self, Place};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::head::JournalStart;
+use crate::holder::hold::Hold;
+use crate::layout;
+use crate::write::{Outcome, Writer};
+
+/// A segment takes in no more callers when it has so many bytes of records.
+const FULL: usize = 1 << 20;
+
+/// Records to append, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) records: Vec<Vec<u8>>,
+    pub(crate) pending: Pending,
+    pub(crate) reply: oneshot::Sender<Result<()>>,
+}
+
+/// Where the journal ends, and how many appends are under way.
+#[derive(Debug)]
+pub(crate) struct Tip {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    next: JournalStart,
+    pending: usize,
+}
+
+impl Tip {
+    pub(crate) fn new(next: JournalStart) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State { next, pending: 0 }),
+        })
+    }
+
+    /// The first segment that is not written yet, and the number of appends under way.
+    pub(crate) fn read(&self) -> (JournalStart, usize) {
+        let state = self.lock();
+        (state.next, state.pending)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts as one append under way until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    tip: Arc<Tip>,
+}
+
+impl Pending {
+    pub(crate) fn new(tip: Arc<Tip>) -> Self {
+        tip.lock().pending += 1;
+        Self { tip }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.tip.lock().pending -= 1;
+    }
+}
+
+/// The task's own state.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) writer: Writer,
+    pub(crate) hold: Arc<Hold>,
+    pub(crate) tip: Arc<Tip>,
+    pub(crate) hurry: Arc<Notify>,
+    /// How long callers are waited for when there is reason to expect some.
+    pub(crate) window: Duration,
+    /// How many callers shared the segment before.
+    pub(crate) company: usize,
+    /// Why nothing can be written any more.
+    pub(crate) failed: Option<Error>,
+}
+
+impl Task {
+    /// Writes until `stop` changes or is gone, and then what was ordered before.
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut stop: watch::Receiver<bool>) {
+        loop {
+            let first = tokio::select! {
+                biased;
+                order = orders.recv() => order,
+                _ = stop.changed(), if !orders.is_closed() => {
+                    orders.close();
+                    continue;
+                }
+            };
+            let Some(first) = first else {
+                return;
+            };
+            let batch = self.gather(first, &mut orders).await;
+            self.company = batch.len();
+            let result = self.write(&batch).await;
+            for Order { pending, reply, .. } in batch {
+                // Counted as done before the caller knows, who may commit next.
+                drop(pending);
+                // A caller who has gone does not want to know.
+                let _ = reply.send(result.clone());
+            }
+        }
+    }
+
+    /// Takes in what is there already; and waits a little for those who came along last time. A caller on its own, one
+    /// record after the other, never waits.
+    async fn gather(&self, first: Order, orders: &mut mpsc::Receiver<Order>) -> Vec<Order> {
+        let mut size = length(&first);
+        let mut batch = vec![first];
+        // Lets those who were woken by the segment before come first.
+        tokio::task::yield_now().await;
+        let until = Instant::now() + self.window;
+        while size < FULL {
+            let order = match orders.try_recv() {
+                Ok(order) => Some(order),
+                Err(_) if batch.len() >= self.company || self.window.is_zero() => None,
+                Err(_) => tokio::select! {
+                    order = orders.recv() => order,
+                    () = self.hurry.notified() => None,
+                    () = tokio::time::sleep_until(until) => None,
+                },
+            };
+            let Some(order) = order else {
+                break;
+            };
+            size += length(&order);
+            batch.push(order);
+        }
+        batch
+    }
+
+    async fn write(&mut self, batch: &[Order]) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let result = self.write_segment(batch).await;
+        if let Err(error) = &result {
+            self.failed = Some(error.clone());
+        }
+        result
+    }
+
+    async fn write_segment(&self, batch: &[Order]) -> Result<()> {
+        self.hold.held()?;
+        let (
+            JournalStart {
+                epoch,
+                sequence,
+                previous,
+            },
+            _,
+        ) = self.tip.read();
+        let key = layout::segment(&self.hold.cluster, epoch, sequence);
+        let records = batch
+            .iter()
+            .flat_map(|order| order.records.iter().map(Vec::as_slice));
+        let bytes = segment::encode(
+            Place {
+                epoch,
+                sequence,
+                previous,
+            },
+            records,
+        )?;
+        match self.writer.put(&key, &bytes, None).await? {
+            Outcome::Written(_) => {
+                let previous = Some(Digest::of(&bytes));
+                self.tip.lock().next = JournalStart {
+                    epoch,
+                    sequence: sequence.next(),
+                    previous,
+                };
+                Ok(())
+            }
+            Outcome::Taken { bytes, .. } => {
+                let seal = segment::decode(&key, epoch, sequence, &bytes)?.seal;
+                let who = seal.map_or_else(|| "another writer of the same epoch".to_owned(), |seal| seal.who);
+                Err(self.hold.lose(Some(who)))
+            }
+        }
+    }
+}
+
+fn length(order: &Order) -> usize {
+    order.records.iter().map(Vec::len).sum()
+}

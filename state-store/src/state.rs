@@ -1,0 +1,196 @@
+//! Reading a cluster's state: the snapshot, and what the journal has since. Nothing here writes.
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use crate::backend::{self, Backend, Key, Prefix, Tag};
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::head::{Head, JournalStart, SnapshotRef};
+use crate::journal::segment::{self, Segment};
+use crate::layout;
+use crate::name::{ClusterName, Epoch, Sequence};
+
+/// How many segments are fetched at once.
+const AT_ONCE: usize = 16;
+
+/// How often reading begins anew when a commit came in between.
+const ATTEMPTS: u32 = 10;
+
+/// A cluster's state at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The head.
+    pub head: Head,
+    /// What was committed last; none before the first commit, and after the cluster was deleted.
+    pub snapshot: Option<Bytes>,
+    /// What the journal has since, in order.
+    pub records: Vec<Record>,
+}
+
+/// One record of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The epoch of the holder that appended it.
+    pub epoch: Epoch,
+    /// The segment that it is in.
+    pub sequence: Sequence,
+    /// One JSON value.
+    pub value: Bytes,
+}
+
+/// The head of a cluster, and its version; nothing when there is no such cluster.
+///
+/// # Errors
+/// When it cannot be read, is damaged, or was written by a newer Slipway.
+pub async fn read_head(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<(Head, Tag)>> {
+    match backend.get(&layout::head(cluster)).await? {
+        Some((bytes, tag)) => Ok(Some((Head::decode(cluster, &bytes)?, tag))),
+        None => Ok(None),
+    }
+}
+
+/// The state of a cluster; nothing when there is no such cluster. A deleted one has a head that says so.
+///
+/// It is consistent: a snapshot, and a prefix of what was appended since which has everything that was durable when
+/// reading began. All digests are checked.
+///
+/// # Errors
+/// When something cannot be read, is missing, is damaged, or was written by a newer Slipway.
+pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<View>> {
+    let mut attempt = 1;
+    let Some((mut head, _)) = read_head(backend, cluster).await? else {
+        return Ok(None);
+    };
+    loop {
+        let view = read_at(backend, &head).await;
+        // What a commit replaced may be removed while it is being read.
+        let Some((now, _)) = read_head(backend, cluster).await? else {
+            return Err(backend::Error::NotFound {
+                key: layout::head(cluster).to_string(),
+            }
+            .into());
+        };
+        if now.generation == head.generation && now.uid == head.uid || attempt >= ATTEMPTS {
+            return view.map(Some);
+        }
+        head = now;
+        attempt += 1;
+    }
+}
+
+/// The clusters of a state store, sorted, with those of which only a tombstone is left. One listing.
+///
+/// # Errors
+/// When the place cannot be read.
+pub async fn list_clusters(backend: &dyn Backend) -> Result<Vec<ClusterName>> {
+    let names = backend.list_children(&Prefix::root()).await?;
+    Ok(names
+        .into_iter()
+        .filter_map(|name| ClusterName::new(name).ok())
+        .collect())
+}
+
+async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
+    let snapshot = match &head.snapshot {
+        Some(reference) => Some(read_snapshot(backend, reference).await?),
+        None => None,
+    };
+    let records = if head.deleted {
+        Vec::new()
+    } else {
+        read_journal(backend, head).await?
+    };
+    Ok(View {
+        head: head.clone(),
+        snapshot,
+        records,
+    })
+}
+
+async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef) -> Result<Bytes> {
+    let key = Key::new(&reference.key)?;
+    let Some((bytes, _)) = backend.get(&key).await? else {
+        return Err(backend::Error::corrupt(key, "the head names it, and it does not exist").into());
+    };
+    if Digest::of(&bytes) != reference.digest {
+        return Err(backend::Error::corrupt(key, "its digest is not the one that the head names").into());
+    }
+    Ok(bytes)
+}
+
+async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>> {
+    let (start, cluster) = (head.journal_from, &head.cluster);
+    // From the newest on: who sees a segment of a later epoch then finds the seals of all earlier ones.
+    let mut listed = Vec::new();
+    for epoch in (start.epoch.0..=head.epoch.0).rev().map(Epoch) {
+        listed.push((epoch, backend.list(&layout::journal(cluster, epoch)).await?));
+    }
+    let mut records = Vec::new();
+    let mut unsealed = None;
+    for (epoch, keys) in listed.into_iter().rev() {
+        let from = if epoch == start.epoch {
+            start
+        } else {
+            JournalStart::of(epoch)
+        };
+        let segments = read_epoch(backend, from, keys).await?;
+        if let (Some(before), false) = (unsealed, segments.is_empty()) {
+            let reason = format!("epoch {epoch} has segments, and epoch {before} before it has no seal");
+            return Err(backend::Error::corrupt(layout::journal(cluster, epoch), reason).into());
+        }
+        if segments.last().is_none_or(|(_, segment)| segment.seal.is_none()) {
+            unsealed = Some(epoch);
+        }
+        for (sequence, segment) in segments {
+            let record = |value| Record {
+                epoch,
+                sequence,
+                value,
+            };
+            records.extend(segment.records.into_iter().map(record));
+        }
+    }
+    Ok(records)
+}
+
+/// The segments of an epoch, checked to be all of them and each to follow the one before.
+async fn read_epoch(
+    backend: &dyn Backend,
+    from: JournalStart,
+    keys: Vec<Key>,
+) -> Result<Vec<(Sequence, Segment)>> {
+    let mut wanted = Vec::with_capacity(keys.len());
+    for key in keys {
+        let sequence =
+            layout::sequence(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is no segment"))?;
+        if sequence >= from.sequence {
+            wanted.push((key, sequence));
+        }
+    }
+    let fetch = |(key, sequence): (Key, Sequence)| async move {
+        let stored = backend.get(&key).await;
+        (key, sequence, stored)
+    };
+    let mut fetched = stream::iter(wanted).map(fetch).buffered(AT_ONCE);
+    let (mut segments, mut next, mut previous) = (Vec::new(), from.sequence, from.previous);
+    let mut is_sealed = false;
+    while let Some((key, sequence, stored)) = fetched.next().await {
+        let corrupt = |reason: &str| backend::Error::corrupt(&key, reason);
+        let (bytes, _) = stored?.ok_or_else(|| corrupt("it was listed, and does not exist"))?;
+        let segment = segment::decode(&key, from.epoch, sequence, &bytes)?;
+        if sequence != next {
+            return Err(corrupt(&format!("segment {next} before it is missing")).into());
+        }
+        if is_sealed {
+            return Err(corrupt("it follows the seal of its epoch").into());
+        }
+        if segment.previous != previous {
+            return Err(corrupt("it does not follow the segment before it").into());
+        }
+        (next, previous, is_sealed) = (sequence.next(), Some(segment.digest), segment.seal.is_some());
+        segments.push((sequence, segment));
+    }
+    Ok(segments)
+}
