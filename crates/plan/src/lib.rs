@@ -3,17 +3,32 @@
 //! [`plan`] takes what is wanted, what exists and what was applied last, and returns a [`Plan`]: an explicit
 //! graph of [`Step`]s. Nothing is decided after that.
 
+mod assemble;
 pub mod change;
+mod decide;
 mod error;
+pub mod estimate;
 pub mod file;
+mod graph;
+pub mod observations;
+mod orphans;
+mod planner;
 pub mod precondition;
+pub mod queue;
 pub mod reason;
+mod renames;
+mod resolve;
+mod rollout;
 pub mod state;
 pub mod step;
+mod step_graph;
+mod target;
 
 pub use change::{ChangeAction, ResourceChange};
 pub use error::Error;
 pub use file::{Binding, Mode, Plan, ProviderPin};
+pub use observations::Observations;
+pub use planner::{Inputs, Options, ProviderHandle, Providers, plan};
 pub use reason::{Reason, ReasonCode};
 pub use state::{Record, Snapshot};
 pub use step::{Step, StepAction, StepId};

@@ -112,6 +112,14 @@ pub struct Rollout {
     pub durations_ms: BTreeMap<String, u64>,
 }
 
+impl Rollout {
+    /// Whether any machine goes.
+    #[must_use]
+    pub fn has_leaving(&self) -> bool {
+        self.members.iter().any(|member| member.fate != Fate::Keep)
+    }
+}
+
 /// One machine of a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,6 +164,9 @@ pub enum Fate {
 pub struct Prerequisite {
     /// The resource.
     pub address: Address,
+    /// The object; `None` for one that the same plan makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// The gate.
     pub operation: String,
     /// Its arguments.

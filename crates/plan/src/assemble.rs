@@ -1,0 +1,405 @@
+//! From decisions about resources to one graph of steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::{Disruption, Fate, Rollout};
+use slipway_resource::{Address, ResourceType};
+
+use crate::change::{ChangeAction, MachineChange, RecordTemplate, ResourceChange};
+use crate::decide::Decision;
+use crate::error::Error;
+use crate::graph::Dependencies;
+use crate::planner::Providers;
+use crate::precondition::Precondition;
+use crate::reason::Reason;
+use crate::rollout;
+use crate::state::Record;
+use crate::step::{Step, StepAction};
+use crate::step_graph::{Graph, NodeId};
+use crate::target;
+
+/// All decisions; resources of which nothing is to be done are only counted.
+#[derive(Default)]
+pub(crate) struct Decided {
+    pub by_address: BTreeMap<Address, Decision>,
+    pub unchanged: u64,
+    pub drift: Vec<ResourceChange>,
+}
+
+impl Decided {
+    pub fn insert(&mut self, mut decision: Decision) {
+        self.drift.extend(decision.drift.take());
+        let rolls = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
+        let moves = decision.change.previous_address.is_some();
+        if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
+            self.unchanged += 1;
+        } else {
+            self.by_address.insert(decision.change.address.clone(), decision);
+        }
+    }
+}
+
+/// A decision that is only a change.
+pub(crate) fn plain(change: ResourceChange) -> Decision {
+    Decision {
+        change,
+        surplus: Vec::new(),
+        rollout: None,
+        estimate_ms: None,
+        unknown_after: Vec::new(),
+        drift: None,
+    }
+}
+
+/// A resource about which nothing can be decided.
+pub(crate) fn deferred(
+    address: &Address,
+    provider: &str,
+    record: Option<&Record>,
+    reason: Reason,
+) -> ResourceChange {
+    ResourceChange {
+        address: address.clone(),
+        previous_address: None,
+        provider: provider.to_owned(),
+        schema_version: record.map_or(0, |record| record.schema_version),
+        action: ChangeAction::Deferred,
+        identity: record.map(|record| record.identity.clone()),
+        before: slipway_resource::Value::Null,
+        after: slipway_resource::Value::Null,
+        changes: Vec::new(),
+        ignored: Vec::new(),
+        reasons: vec![reason],
+        disruption: Disruption::None,
+        confirmation: None,
+        precondition: Precondition::None,
+        record: RecordTemplate::default(),
+        sensitive: Vec::new(),
+        machines: Vec::new(),
+    }
+}
+
+/// Drops what `--target` does not name: kept are the targets, what they stand on, and what stands on those of
+/// them that go. Returns how many changes were dropped.
+pub(crate) fn keep_targets(
+    decided: &mut Decided,
+    targets: &[String],
+    dependencies: &Dependencies,
+    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+) -> u64 {
+    if targets.is_empty() {
+        return 0;
+    }
+    let mut keep: BTreeSet<Address> = BTreeSet::new();
+    let mut stack: Vec<Address> = dependencies
+        .by_address
+        .keys()
+        .chain(decided.by_address.keys())
+        .filter(|address| target::any(targets, address))
+        .cloned()
+        .collect();
+    while let Some(address) = stack.pop() {
+        if !keep.insert(address.clone()) {
+            continue;
+        }
+        let goes = decided.by_address.get(&address).is_some_and(|decision| {
+            decision.change.action == ChangeAction::Delete || decision.change.action.is_replace()
+        });
+        stack.extend(
+            dependencies
+                .by_address
+                .get(&address)
+                .into_iter()
+                .flatten()
+                .cloned(),
+        );
+        if goes {
+            let on_it = standing_on.iter().filter(|(_, needs)| needs.contains(&address));
+            stack.extend(on_it.map(|(dependent, _)| dependent.clone()));
+        }
+    }
+    let before = decided.by_address.len();
+    decided.by_address.retain(|address, _| keep.contains(address));
+    (before - decided.by_address.len()) as u64
+}
+
+/// The nodes of one resource.
+#[derive(Default)]
+struct Nodes {
+    /// What its dependents wait for.
+    arrival: Option<NodeId>,
+    /// The deletion of the old object.
+    removal: Option<NodeId>,
+    /// Whether the old object goes before the new one comes.
+    removal_first: bool,
+}
+
+/// Makes the graph, and notes the machines of rolls in the changes.
+///
+/// # Errors
+/// On a circle, which only contradictory declarations of a provider can make.
+pub(crate) fn steps(
+    decided: &mut Decided,
+    dependencies: &Dependencies,
+    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    providers: &Providers,
+) -> Result<Vec<Step>, Error> {
+    demote(decided, dependencies);
+    let mut graph = Graph::default();
+    let mut nodes: BTreeMap<Address, Nodes> = BTreeMap::new();
+    for (address, decision) in &decided.by_address {
+        let Some((_, _, kind)) = providers.of_type(address.kind()) else {
+            continue;
+        };
+        graph.declare(address.kind(), kind);
+        nodes.insert(address.clone(), own_nodes(&mut graph, address, decision, kind));
+    }
+    arrivals_in_order(&mut graph, &nodes, dependencies);
+    removals_in_order(&mut graph, &nodes, standing_on);
+    rolls(&mut graph, &nodes, decided, providers);
+    graph.finish().map_err(Error::Cycle)
+}
+
+/// A replacement that would be created first cannot be while something it stands on is deleted first.
+fn demote(decided: &mut Decided, dependencies: &Dependencies) {
+    for address in dependencies.levels.iter().flatten() {
+        let deleted_first = dependencies
+            .by_address
+            .get(address)
+            .into_iter()
+            .flatten()
+            .any(|needed| {
+                decided
+                    .by_address
+                    .get(needed)
+                    .is_some_and(|decision| decision.change.action == ChangeAction::ReplaceDeleteFirst)
+            });
+        if let Some(decision) = decided.by_address.get_mut(address)
+            && deleted_first
+            && decision.change.action == ChangeAction::ReplaceCreateFirst
+        {
+            decision.change.action = ChangeAction::ReplaceDeleteFirst;
+        }
+    }
+}
+
+fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &ResourceType) -> Nodes {
+    let change = &decision.change;
+    let identity = change.identity.clone();
+    let estimate = |typical: u64| decision.estimate_ms.unwrap_or(typical);
+    let mut nodes = Nodes::default();
+    match change.action {
+        ChangeAction::Create => {
+            nodes.arrival = Some(graph.add(
+                address,
+                StepAction::Create,
+                None,
+                estimate(kind.durations.create_ms),
+            ));
+        }
+        ChangeAction::Update => {
+            nodes.arrival = Some(graph.add(
+                address,
+                StepAction::Update,
+                identity,
+                estimate(kind.durations.update_ms),
+            ));
+        }
+        ChangeAction::Adopt => nodes.arrival = Some(graph.add(address, StepAction::Record, identity, 0)),
+        ChangeAction::Forget => nodes.removal = Some(graph.add(address, StepAction::Forget, identity, 0)),
+        ChangeAction::Delete => {
+            let delete = StepAction::Delete { surplus: false };
+            nodes.removal = Some(graph.add(address, delete, identity, kind.durations.delete_ms));
+        }
+        ChangeAction::ReplaceDeleteFirst => {
+            let delete = StepAction::Delete { surplus: false };
+            let removal = graph.add(address, delete, identity, kind.durations.delete_ms);
+            let arrival = graph.add(
+                address,
+                StepAction::Create,
+                None,
+                estimate(kind.durations.create_ms),
+            );
+            graph.edge(removal, arrival);
+            nodes = Nodes {
+                arrival: Some(arrival),
+                removal: Some(removal),
+                removal_first: true,
+            };
+        }
+        ChangeAction::ReplaceCreateFirst => {
+            let arrival = graph.add(
+                address,
+                StepAction::Create,
+                None,
+                estimate(kind.durations.create_ms),
+            );
+            let delete = StepAction::Delete { surplus: true };
+            let removal = graph.add(address, delete, identity, kind.durations.delete_ms);
+            graph.edge(arrival, removal);
+            nodes = Nodes {
+                arrival: Some(arrival),
+                removal: Some(removal),
+                removal_first: false,
+            };
+        }
+        ChangeAction::NoOp | ChangeAction::Deferred => {}
+    }
+    if change.previous_address.is_some() && !change.action.is_replace() {
+        let tag = graph.add(
+            address,
+            StepAction::Tag,
+            change.identity.clone(),
+            kind.durations.update_ms,
+        );
+        match nodes.arrival {
+            Some(arrival) => graph.edge(tag, arrival),
+            None => nodes.arrival = Some(tag),
+        }
+    }
+    for surplus in &decision.surplus {
+        let delete = StepAction::Delete { surplus: true };
+        let extra = graph.add(
+            address,
+            delete,
+            Some(surplus.identity.clone()),
+            kind.durations.delete_ms,
+        );
+        if let Some(arrival) = nodes.arrival {
+            graph.edge(arrival, extra);
+        }
+    }
+    nodes
+}
+
+/// What stands on something waits for it.
+fn arrivals_in_order(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, dependencies: &Dependencies) {
+    for (address, own) in nodes {
+        let Some(arrival) = own.arrival else { continue };
+        for needed in dependencies.by_address.get(address).into_iter().flatten() {
+            if let Some(earlier) = nodes.get(needed).and_then(|needed| needed.arrival) {
+                graph.edge(earlier, arrival);
+            }
+        }
+    }
+}
+
+/// What goes waits until nothing stands on it any more.
+fn removals_in_order(
+    graph: &mut Graph,
+    nodes: &BTreeMap<Address, Nodes>,
+    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+) {
+    for (dependent, needs) in standing_on {
+        let Some(own) = nodes.get(dependent) else { continue };
+        for needed in needs {
+            let Some((other, removal)) = nodes.get(needed).and_then(|other| Some((other, other.removal?)))
+            else {
+                continue;
+            };
+            match (own.removal, own.arrival) {
+                (Some(earlier), _) => graph.edge(earlier, removal),
+                // It stays and lets go of the old object by its own change, unless that can only come later.
+                (None, Some(earlier)) if !other.removal_first => graph.edge(earlier, removal),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Rolls come behind their pool's own change, behind the groups they wait for, one at a time where exclusive.
+fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Decided, providers: &Providers) {
+    let mut order: Vec<(usize, Address)> = decided
+        .by_address
+        .iter()
+        .filter_map(|(address, decision)| Some((decision.rollout.as_ref()?.after.len(), address.clone())))
+        .collect();
+    // Groups that wait for nothing first; a group that waits for others has them done by then.
+    order.sort();
+    let mut ends: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+    for (_, address) in order {
+        let Some(decision) = decided.by_address.get_mut(&address) else {
+            continue;
+        };
+        let (Some(rollout), Some((_, _, kind))) = (&decision.rollout, providers.of_type(address.kind()))
+        else {
+            continue;
+        };
+        let own = nodes.get(&address);
+        let groups: Vec<NodeId> = rollout
+            .after
+            .iter()
+            .filter_map(|group| ends.get(group))
+            .flatten()
+            .copied()
+            .collect();
+        let arrival = own.and_then(|own| own.arrival);
+        if let Some(arrival) = arrival {
+            // The pool's own change comes after those groups too: it may start machines.
+            groups.iter().for_each(|end| graph.edge(*end, arrival));
+        }
+        if decision.change.action.is_replace() {
+            continue;
+        }
+        let mut before: Vec<NodeId> = groups;
+        before.extend(arrival);
+        if rollout.exclusive {
+            before.extend(ends.get(&rollout.group).into_iter().flatten());
+        }
+        if rollout.has_leaving() {
+            for gate in &rollout.prerequisites {
+                let declared = providers.of_type(gate.address.kind());
+                let estimate = declared
+                    .and_then(|(_, _, kind)| kind.operations.get(&gate.operation))
+                    .map_or(0, |operation| operation.duration_ms);
+                let after: Vec<NodeId> = nodes
+                    .get(&gate.address)
+                    .and_then(|other| other.arrival)
+                    .into_iter()
+                    .collect();
+                if let Some((_, _, kind)) = declared {
+                    graph.declare(gate.address.kind(), kind);
+                }
+                let identity = gate.identity.as_ref();
+                let node = graph.operation(
+                    &gate.address,
+                    identity,
+                    &gate.operation,
+                    gate.arguments.clone(),
+                    (estimate, 0),
+                    &after,
+                );
+                before.push(node);
+            }
+        }
+        let identity = decision.change.identity.as_ref();
+        let through = rollout::steps(graph, &address, identity, kind, rollout, &before);
+        if let Some(removal) = own.and_then(|own| own.removal) {
+            through.iter().for_each(|end| graph.edge(*end, removal));
+        }
+        let group = ends.entry(rollout.group.clone()).or_default();
+        if rollout.exclusive && !through.is_empty() {
+            group.clear();
+        }
+        group.extend(through);
+        decision.change.machines = machines(rollout);
+    }
+}
+
+fn machines(rollout: &Rollout) -> Vec<MachineChange> {
+    let machine = |name: &str, replaced, reason: &str, blockers: &[String]| MachineChange {
+        name: name.to_owned(),
+        replaced,
+        reason: reason.to_owned(),
+        blockers: blockers.to_vec(),
+    };
+    rollout
+        .members
+        .iter()
+        .filter_map(|member| match &member.fate {
+            Fate::Keep => None,
+            Fate::Replace { reason, .. } => Some(machine(&member.name, true, reason, &member.blockers)),
+            Fate::Retire { reason } => Some(machine(&member.name, false, reason, &member.blockers)),
+        })
+        .collect()
+}

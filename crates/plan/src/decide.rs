@@ -1,0 +1,393 @@
+//! What happens to one resource: pure, from what is wanted, found and remembered.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::diff::{self, Change};
+use slipway_resource::provider::{Disruption, Planned, Rollout};
+use slipway_resource::{Address, Attribute, Desired, Mode, Path, ResourceType, Type, Value};
+
+use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::observations::Found;
+use crate::precondition::Precondition;
+use crate::reason::{Reason, ReasonCode};
+use crate::state::Record;
+
+/// All that is known of a wanted resource when it is decided.
+pub(crate) struct Subject<'a> {
+    pub desired: &'a Desired,
+    /// The wanted attributes, references resolved as far as they are known.
+    pub resolved: &'a Value,
+    pub kind: &'a ResourceType,
+    pub provider: &'a str,
+    pub record: Option<&'a Record>,
+    pub object: Option<&'a Found>,
+    pub surplus: Vec<Found>,
+    pub previous_address: Option<Address>,
+    pub depends_on: &'a [Address],
+    pub force_replace: bool,
+}
+
+/// What was decided about a resource.
+pub(crate) struct Decision {
+    pub change: ResourceChange,
+    /// Whether the resource itself changes; a surplus object or a roll may need steps all the same.
+    pub surplus: Vec<Found>,
+    pub rollout: Option<Rollout>,
+    pub estimate_ms: Option<u64>,
+    /// Computed attributes that an update will change.
+    pub unknown_after: Vec<Path>,
+    /// What drifted, for the report: before as it was applied, after as it is.
+    pub drift: Option<ResourceChange>,
+}
+
+/// Where a field of the spec stands, and which other resources give way to new ones.
+pub(crate) struct Context<'a> {
+    pub locate: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
+    pub replaced: &'a BTreeMap<Address, Vec<Reason>>,
+}
+
+/// Decides about a resource that the spec wants.
+pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Context<'_>) -> Decision {
+    crate::resolve::restore_references(&mut planned.normalised, subject.resolved);
+    let Some(object) = subject.object else {
+        return create(subject, planned, context);
+    };
+    let last_applied = subject.record.and_then(|record| record.applied.as_ref());
+    let all = diff::diff(
+        subject.kind,
+        &object.attributes,
+        &planned.normalised,
+        last_applied,
+    );
+    let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
+        subject
+            .desired
+            .lifecycle
+            .ignore_changes
+            .iter()
+            .any(|path| change.path.starts_with(path))
+    });
+    for change in &mut changes {
+        change.replaces |= planned
+            .replace_paths
+            .iter()
+            .any(|path| change.path.starts_with(path));
+    }
+    let mut reasons: Vec<Reason> = changes
+        .iter()
+        .map(|change| change_reason(&subject, change, last_applied, context))
+        .collect();
+    let action = action(&subject, &changes, last_applied);
+    if subject.force_replace {
+        reasons.push(Reason::new(
+            ReasonCode::Requested,
+            "its replacement was asked for",
+        ));
+    }
+    if action == ChangeAction::Adopt {
+        reasons.push(Reason::new(
+            ReasonCode::Unrecorded,
+            "it carries this cluster's ownership and the state does not know it",
+        ));
+    }
+    if let Some(previous) = &subject.previous_address {
+        reasons.push(Reason::new(
+            ReasonCode::Renamed,
+            format!("it was {previous} before"),
+        ));
+    }
+    reasons.extend(
+        planned
+            .reasons
+            .iter()
+            .map(|text| Reason::new(ReasonCode::Provider, text.as_str())),
+    );
+    let drift = drift(&subject, object, &changes, last_applied);
+    let mut after = planned.normalised.clone();
+    for change in &ignored {
+        after.set(&change.path, change.before.clone());
+    }
+    complete(
+        &mut after,
+        subject.kind,
+        (!action.is_replace()).then_some(&object.attributes),
+        &planned.unknown_after,
+    );
+    let mut managed: Vec<&Value> = vec![&planned.normalised];
+    managed.extend(last_applied);
+    let precondition = Precondition::unchanged(subject.kind, &object.attributes, &managed);
+    let change = ResourceChange {
+        action,
+        identity: Some(object.identity.clone()),
+        before: object.attributes.clone(),
+        after,
+        changes,
+        ignored: ignored.into_iter().map(|change| change.path).collect(),
+        reasons,
+        disruption: planned.disruption,
+        confirmation: if action.is_replace() {
+            confirmation(&subject)
+        } else {
+            None
+        },
+        precondition,
+        ..blank(&subject)
+    };
+    Decision {
+        change,
+        surplus: subject.surplus,
+        rollout: planned.rollout,
+        estimate_ms: planned.estimate_ms,
+        unknown_after: planned.unknown_after,
+        drift,
+    }
+}
+
+fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value>) -> ChangeAction {
+    if subject.desired.lifecycle.existing.is_some() {
+        return if subject.record.is_some() {
+            ChangeAction::NoOp
+        } else {
+            ChangeAction::Adopt
+        };
+    }
+    if subject.force_replace || changes.iter().any(|change| change.replaces) {
+        return if subject.kind.create_before_delete {
+            ChangeAction::ReplaceCreateFirst
+        } else {
+            ChangeAction::ReplaceDeleteFirst
+        };
+    }
+    if !changes.is_empty() {
+        return ChangeAction::Update;
+    }
+    let recorded = subject
+        .record
+        .zip(subject.object)
+        .is_some_and(|(record, object)| record.identity == object.identity);
+    if recorded && last_applied.is_some() {
+        ChangeAction::NoOp
+    } else {
+        ChangeAction::Adopt
+    }
+}
+
+fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Decision {
+    let origin = subject.desired.origin(&Path::root()).map(str::to_owned);
+    let vanished = subject.record.is_some_and(|record| !record.existing);
+    let mut reason = if vanished {
+        Reason::new(
+            ReasonCode::Vanished,
+            "it is gone from the cloud, and the state knows it",
+        )
+    } else {
+        Reason::new(ReasonCode::Wanted, "the spec asks for it")
+    };
+    reason.location = origin.as_deref().and_then(context.locate);
+    reason.origin = origin;
+    let mut reasons = vec![reason];
+    reasons.extend(
+        planned
+            .reasons
+            .iter()
+            .map(|text| Reason::new(ReasonCode::Provider, text.as_str())),
+    );
+    let mut after = planned.normalised.clone();
+    complete(&mut after, subject.kind, None, &[]);
+    let drift = vanished.then(|| ResourceChange {
+        action: ChangeAction::Delete,
+        identity: subject.record.map(|record| record.identity.clone()),
+        before: subject
+            .record
+            .and_then(|record| record.applied.clone())
+            .unwrap_or_default(),
+        reasons: vec![Reason::new(
+            ReasonCode::Vanished,
+            "it was deleted outside Slipway",
+        )],
+        ..blank(&subject)
+    });
+    let change = ResourceChange {
+        action: ChangeAction::Create,
+        after,
+        reasons,
+        disruption: Disruption::None,
+        precondition: Precondition::AbsentOrOurs,
+        ..blank(&subject)
+    };
+    Decision {
+        change,
+        surplus: subject.surplus,
+        rollout: planned.rollout,
+        estimate_ms: planned.estimate_ms,
+        unknown_after: Vec::new(),
+        drift,
+    }
+}
+
+fn blank(subject: &Subject<'_>) -> ResourceChange {
+    let lifecycle = &subject.desired.lifecycle;
+    ResourceChange {
+        address: subject.desired.address.clone(),
+        previous_address: subject.previous_address.clone(),
+        provider: subject.provider.to_owned(),
+        schema_version: subject.kind.version,
+        action: ChangeAction::NoOp,
+        identity: None,
+        before: Value::Null,
+        after: Value::Null,
+        changes: Vec::new(),
+        ignored: Vec::new(),
+        reasons: Vec::new(),
+        disruption: Disruption::None,
+        confirmation: None,
+        precondition: Precondition::None,
+        record: RecordTemplate {
+            applied: subject.resolved.clone(),
+            depends_on: subject.depends_on.to_vec(),
+            retain: lifecycle.retain,
+            protected: lifecycle.protected,
+            existing: lifecycle.existing.is_some(),
+        },
+        sensitive: sensitive_paths(&subject.kind.attributes),
+        machines: Vec::new(),
+    }
+}
+
+/// Why replacing it needs a named confirmation.
+fn confirmation(subject: &Subject<'_>) -> Option<String> {
+    if subject.kind.stateful {
+        Some("replacing it loses its data".to_owned())
+    } else if subject.desired.lifecycle.protected || subject.record.is_some_and(|record| record.protected) {
+        Some("it is protected".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Why one attribute differs, with the chain of causes.
+fn change_reason(
+    subject: &Subject<'_>,
+    change: &Change,
+    last_applied: Option<&Value>,
+    context: &Context<'_>,
+) -> Reason {
+    let wanted = subject.resolved.at(&change.path).unwrap_or(&Value::Null);
+    let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
+    let origin = subject.desired.origin(&change.path).map(str::to_owned);
+    let mut reason = match applied {
+        Some(applied) if applied == wanted && wanted.is_known() => Reason::new(
+            ReasonCode::FieldDrifted,
+            format!("{} was changed outside Slipway", change.path),
+        ),
+        Some(_) if wanted.is_null() => Reason::new(
+            ReasonCode::FieldRemoved,
+            format!("{} is not in the spec any more", change.path),
+        ),
+        _ => Reason::new(ReasonCode::FieldChanged, format!("{} changed", change.path)),
+    };
+    if change.replaces {
+        reason.message.push_str("; it cannot be changed in place");
+        reason
+            .causes
+            .push(Reason::new(ReasonCode::CannotUpdateInPlace, "needs a new object").at(&change.path));
+    }
+    let mut causes = Vec::new();
+    if let Some(written) = subject.desired.attributes.at(&change.path) {
+        written.for_each_reference(&mut |reference| {
+            if let Some(behind) = context.replaced.get(&reference.address) {
+                let mut cause = Reason::new(
+                    ReasonCode::ReferenceReplaced,
+                    format!("{} is replaced", reference.address),
+                );
+                cause.because_of = Some(reference.address.clone());
+                cause.causes.clone_from(behind);
+                causes.push(cause);
+            }
+        });
+    }
+    reason.causes.extend(causes);
+    reason.location = origin.as_deref().and_then(context.locate);
+    reason.origin = origin;
+    reason.at(&change.path)
+}
+
+/// The part of a difference that somebody else made.
+fn drift(
+    subject: &Subject<'_>,
+    object: &Found,
+    changes: &[Change],
+    last_applied: Option<&Value>,
+) -> Option<ResourceChange> {
+    let applied = last_applied?;
+    let drifted: Vec<Change> = changes
+        .iter()
+        .filter(|change| {
+            applied.at(&change.path).unwrap_or(&Value::Null)
+                == subject.resolved.at(&change.path).unwrap_or(&Value::Null)
+        })
+        .filter(|change| change.after.is_known())
+        .map(|change| Change {
+            before: change.after.clone(),
+            after: change.before.clone(),
+            ..change.clone()
+        })
+        .collect();
+    if drifted.is_empty() {
+        return None;
+    }
+    let reasons = drifted
+        .iter()
+        .map(|change| {
+            let text = format!("{} was changed outside Slipway", change.path);
+            Reason::new(ReasonCode::FieldDrifted, text).at(&change.path)
+        })
+        .collect();
+    Some(ResourceChange {
+        action: ChangeAction::Update,
+        identity: Some(object.identity.clone()),
+        before: applied.clone(),
+        after: object.attributes.clone(),
+        changes: drifted,
+        reasons,
+        ..blank(subject)
+    })
+}
+
+/// Fills in what the server sets: as it was where the object stays, else unknown.
+fn complete(after: &mut Value, kind: &ResourceType, observed: Option<&Value>, unknown_after: &[Path]) {
+    let Value::Map(entries) = after else { return };
+    for (name, attribute) in &kind.attributes {
+        let server_sets = matches!(attribute.mode, Mode::Computed | Mode::OptionalComputed);
+        if !server_sets || entries.get(name).is_some_and(|value| !value.is_null()) {
+            continue;
+        }
+        let value = match observed {
+            Some(observed) => observed.get(name).cloned().unwrap_or_default(),
+            None => Value::Unknown,
+        };
+        if !value.is_null() {
+            entries.insert(name.clone(), value);
+        }
+    }
+    for path in unknown_after {
+        after.set(path, Value::Unknown);
+    }
+}
+
+/// Every path whose values are never shown.
+pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<Path> {
+    fn collect(fields: &BTreeMap<String, Attribute>, path: &Path, found: &mut Vec<Path>) {
+        for (name, attribute) in fields {
+            let path = path.child(name.as_str());
+            match &attribute.kind {
+                _ if attribute.sensitive => found.push(path),
+                Type::Object(fields) => collect(fields, &path, found),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(attributes, &Path::root(), &mut found);
+    found
+}

@@ -1,0 +1,131 @@
+//! What was found in the cloud, by address.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::Discovery;
+use slipway_resource::{Address, Identity, Observation, Observed, ProviderError, Value};
+
+use crate::state::Record;
+
+/// One object that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// What the provider calls it.
+    pub identity: Identity,
+    /// Its attributes.
+    pub attributes: Value,
+}
+
+/// What was found, by address.
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    found: BTreeMap<Address, Vec<Found>>,
+    unreadable: BTreeMap<Address, ProviderError>,
+    unlisted: BTreeMap<String, ProviderError>,
+    read: BTreeSet<Address>,
+}
+
+/// What one address stands for in the cloud.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Standing<'a> {
+    /// Nothing.
+    Absent,
+    /// An object, and others of the same address that should not be.
+    Present {
+        object: &'a Found,
+        surplus: Vec<&'a Found>,
+    },
+    /// Nobody knows.
+    Unreadable(&'a ProviderError),
+}
+
+impl Observations {
+    /// Takes what a discovery found.
+    pub fn add_discovery(&mut self, discovery: Discovery) {
+        for observed in discovery.observed {
+            self.add(observed);
+        }
+        for unlisted in discovery.unlisted {
+            self.unlisted.insert(unlisted.kind, unlisted.error);
+        }
+    }
+
+    /// Takes one answer to a read.
+    pub fn add_read(&mut self, observed: Observed) {
+        self.read.insert(observed.address.clone());
+        self.add(observed);
+    }
+
+    fn add(&mut self, observed: Observed) {
+        match observed.observation {
+            Observation::Absent => {}
+            Observation::Unreadable(error) => {
+                self.unreadable.insert(observed.address, error);
+            }
+            Observation::Present(attributes) => {
+                let objects = self.found.entry(observed.address).or_default();
+                if objects.iter().all(|known| known.identity != observed.identity) {
+                    objects.push(Found {
+                        identity: observed.identity,
+                        attributes,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Every address that has an object, sorted.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.found.keys()
+    }
+
+    /// Whether an object of this identity was found under the address.
+    #[must_use]
+    pub fn contains(&self, address: &Address, identity: &Identity) -> bool {
+        self.found
+            .get(address)
+            .is_some_and(|objects| objects.iter().any(|found| found.identity == *identity))
+    }
+
+    /// The objects of an address, in the order in which they were found.
+    #[must_use]
+    pub fn objects(&self, address: &Address) -> &[Found] {
+        self.found.get(address).map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives what was found under one address to another.
+    pub(crate) fn rename(&mut self, from: &Address, to: &Address) {
+        if let Some(objects) = self.found.remove(from) {
+            self.found.entry(to.clone()).or_default().extend(objects);
+        }
+        if let Some(error) = self.unreadable.remove(from) {
+            self.unreadable.insert(to.clone(), error);
+        }
+    }
+
+    /// What an address stands for: the recorded object if it is there, else the first of those that no
+    /// replacement has left behind.
+    pub(crate) fn standing(&self, address: &Address, record: Option<&Record>) -> Standing<'_> {
+        if let Some(error) = self.unreadable.get(address) {
+            return Standing::Unreadable(error);
+        }
+        let objects = self.objects(address);
+        let recorded =
+            record.and_then(|record| objects.iter().find(|found| found.identity == record.identity));
+        let deposed = |found: &Found| record.is_some_and(|record| record.deposed.contains(&found.identity));
+        let primary = recorded.or_else(|| objects.iter().find(|found| !deposed(found)));
+        match primary.or_else(|| objects.first()) {
+            Some(object) => Standing::Present {
+                object,
+                surplus: objects
+                    .iter()
+                    .filter(|found| found.identity != object.identity)
+                    .collect(),
+            },
+            None => match self.unlisted.get(address.kind()) {
+                Some(error) if !self.read.contains(address) => Standing::Unreadable(error),
+                _ => Standing::Absent,
+            },
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What exists or is remembered, and is wanted no more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::Disruption;
+use slipway_resource::{Address, Mode, ResourceType, Value};
+
+use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::decide::sensitive_paths;
+use crate::file::Mode as PlanMode;
+use crate::observations::{Observations, Standing};
+use crate::precondition::Precondition;
+use crate::reason::{Reason, ReasonCode};
+use crate::state::Record;
+
+/// A resource that is wanted no more.
+pub(crate) struct Orphan<'a> {
+    pub address: &'a Address,
+    pub record: Option<&'a Record>,
+    pub provider: &'a str,
+    pub kind: &'a ResourceType,
+    pub mode: PlanMode,
+    /// Whether what would be kept goes too.
+    pub delete_retained: bool,
+}
+
+/// What happens to it; `None` when nothing is left to do or to remember.
+pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option<ResourceChange> {
+    let mut change = blank(orphan);
+    match observations.standing(orphan.address, orphan.record) {
+        Standing::Unreadable(error) => {
+            change.action = ChangeAction::Deferred;
+            let text = format!("it could not be read: {error}");
+            change.reasons.push(Reason::new(ReasonCode::Unreadable, text));
+        }
+        Standing::Absent => {
+            orphan.record?;
+            change.action = ChangeAction::Forget;
+            change.reasons.push(Reason::new(
+                ReasonCode::Vanished,
+                "it is gone from the cloud already",
+            ));
+        }
+        Standing::Present { object, .. } => {
+            change.identity = Some(object.identity.clone());
+            change.before = object.attributes.clone();
+            let applied = orphan.record.and_then(|record| record.applied.as_ref());
+            change.precondition =
+                Precondition::unchanged(orphan.kind, &object.attributes, &Vec::from_iter(applied));
+            why(orphan, &mut change);
+        }
+    }
+    Some(change)
+}
+
+fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
+    let existing = orphan.record.is_some_and(|record| record.existing);
+    let retained = orphan.record.is_some_and(|record| record.retain) && !orphan.delete_retained;
+    if existing || retained {
+        change.action = ChangeAction::Forget;
+        let text = if existing {
+            "it was there before Slipway and is only used"
+        } else {
+            "the spec says to keep it"
+        };
+        change.reasons.push(Reason::new(ReasonCode::Retained, text));
+        return;
+    }
+    change.action = ChangeAction::Delete;
+    let reason = match (orphan.mode, orphan.record) {
+        (PlanMode::Delete, _) => Reason::new(ReasonCode::ClusterDeleted, "the cluster is deleted"),
+        (_, Some(_)) => Reason::new(ReasonCode::NotWanted, "the spec does not have it any more"),
+        (_, None) => Reason::new(
+            ReasonCode::NotWanted,
+            "it carries this cluster's ownership, and neither the spec nor the state has it",
+        ),
+    };
+    change.reasons.push(reason);
+    if orphan.kind.stateful {
+        change.confirmation = Some("deleting it loses its data".to_owned());
+    } else if orphan.record.is_some_and(|record| record.protected) {
+        change.confirmation = Some("it is protected".to_owned());
+    }
+}
+
+fn blank(orphan: &Orphan<'_>) -> ResourceChange {
+    ResourceChange {
+        address: orphan.address.clone(),
+        previous_address: None,
+        provider: orphan.provider.to_owned(),
+        schema_version: orphan.kind.version,
+        action: ChangeAction::NoOp,
+        identity: orphan.record.map(|record| record.identity.clone()),
+        before: Value::Null,
+        after: Value::Null,
+        changes: Vec::new(),
+        ignored: Vec::new(),
+        reasons: Vec::new(),
+        disruption: Disruption::None,
+        confirmation: None,
+        precondition: Precondition::None,
+        record: RecordTemplate::default(),
+        sensitive: sensitive_paths(&orphan.kind.attributes),
+        machines: Vec::new(),
+    }
+}
+
+/// On what each object stands: as recorded, and where there is no record, as its attributes name the
+/// identities of others. Used for the order of deletion only.
+pub(crate) fn standing_on<'a>(
+    addresses: impl Iterator<Item = &'a Address>,
+    records: &BTreeMap<Address, Record>,
+    observations: &Observations,
+    type_of: &dyn Fn(&str) -> Option<&'a ResourceType>,
+) -> BTreeMap<Address, BTreeSet<Address>> {
+    let mut by_identity: BTreeMap<&str, &Address> = BTreeMap::new();
+    for address in observations.addresses() {
+        for found in observations.objects(address) {
+            by_identity.insert(found.identity.as_str(), address);
+        }
+    }
+    let mut result = BTreeMap::new();
+    for address in addresses {
+        let mut needs = BTreeSet::new();
+        match records.get(address) {
+            Some(record) if record.applied.is_some() => needs.extend(record.depends_on.iter().cloned()),
+            _ => {
+                if let Some(kind) = type_of(address.kind()) {
+                    for found in observations.objects(address) {
+                        for (name, attribute) in &kind.attributes {
+                            if attribute.mode != Mode::Computed
+                                && let Some(value) = found.attributes.get(name)
+                            {
+                                mentions(value, &by_identity, &mut needs);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        needs.remove(address);
+        result.insert(address.clone(), needs);
+    }
+    result
+}
+
+fn mentions(value: &Value, by_identity: &BTreeMap<&str, &Address>, found: &mut BTreeSet<Address>) {
+    match value {
+        Value::String(text) => {
+            if let Some(address) = by_identity.get(text.as_str()) {
+                found.insert((*address).clone());
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| mentions(item, by_identity, found)),
+        Value::Map(entries) => entries
+            .values()
+            .for_each(|value| mentions(value, by_identity, found)),
+        _ => {}
+    }
+}

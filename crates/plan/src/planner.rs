@@ -1,0 +1,572 @@
+//! From wanted, found and remembered to a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use slipway_resource::provider::{Catalog, ExpandNote, Info, PlanItem, Planned, PreflightItem, Rollout};
+use slipway_resource::{
+    Address, ClusterUid, Desired, Digest, Path, ResourceType, Schema, Session, Value, validate,
+};
+
+use crate::assemble::{self, Decided};
+use crate::change::{ChangeAction, ResourceChange};
+use crate::decide::{self, Context, Decision, Subject};
+use crate::error::Error;
+use crate::file::{Binding, FORMAT, Mode, Plan, ProviderPin};
+use crate::graph::{self, Dependencies};
+use crate::observations::{Found, Observations, Standing};
+use crate::orphans::{self, Orphan};
+use crate::queue::ReadyQueue;
+use crate::reason::{Reason, ReasonCode};
+use crate::resolve::{Known, Resolver};
+use crate::state::{Record, Snapshot};
+use crate::{estimate, renames, target};
+
+/// A provider at work, with what it said about itself.
+pub struct ProviderHandle {
+    /// The session.
+    pub session: Arc<dyn Session>,
+    /// Its resource types.
+    pub schema: Arc<Schema>,
+    /// Its limits.
+    pub info: Info,
+    /// What a plan binds of it.
+    pub pin: ProviderPin,
+}
+
+/// The providers of a plan, by name.
+#[derive(Default)]
+pub struct Providers {
+    handles: BTreeMap<String, ProviderHandle>,
+    by_type: BTreeMap<String, String>,
+}
+
+impl Providers {
+    /// Adds a provider; its types are found from now on.
+    pub fn insert(&mut self, name: impl Into<String>, handle: ProviderHandle) {
+        let name = name.into();
+        for kind in handle.schema.types.keys() {
+            self.by_type.insert(kind.clone(), name.clone());
+        }
+        self.handles.insert(name, handle);
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ProviderHandle)> {
+        self.handles.iter().map(|(name, handle)| (name.as_str(), handle))
+    }
+
+    /// The provider of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&ProviderHandle> {
+        self.handles.get(name)
+    }
+
+    /// The provider that has a resource type, and the type.
+    #[must_use]
+    pub fn of_type(&self, kind: &str) -> Option<(&str, &ProviderHandle, &ResourceType)> {
+        let name = self.by_type.get(kind)?;
+        let handle = self.handles.get(name)?;
+        Some((name, handle, handle.schema.types.get(kind)?))
+    }
+}
+
+/// What the user asked for besides the spec.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only these resources, what they stand on, and on deletion what stands on them; `*` for anything.
+    pub targets: Vec<String>,
+    /// Resources to replace although nothing differs.
+    pub replace: Vec<String>,
+    /// Whether what the spec keeps (backups) goes with a deletion.
+    pub delete_retained: bool,
+    /// Whether to ask the providers what would stop the plan.
+    pub preflight: bool,
+}
+
+/// Everything a plan depends on.
+pub struct Inputs<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// Its unique id, when it has one.
+    pub uid: Option<ClusterUid>,
+    /// What kind of plan.
+    pub mode: Mode,
+    /// The spec with all defaults.
+    pub spec: serde_json::Value,
+    /// The wanted resources, in any order; none for a deletion.
+    pub desired: Vec<Desired>,
+    /// The providers' remarks on the spec.
+    pub notes: Vec<ExpandNote>,
+    /// What is remembered.
+    pub prior: Option<&'a Snapshot>,
+    /// The head's generation, with a state.
+    pub generation: Option<u64>,
+    /// What was found.
+    pub observations: Observations,
+    /// Who does it.
+    pub providers: &'a Providers,
+    /// What the providers' choices are pinned to.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// What else was asked for.
+    pub options: Options,
+    /// Where a field of the spec stands in its file.
+    pub locate: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
+}
+
+/// Makes a plan. Pure but for the providers' own pure calls: the same inputs give the same plan.
+///
+/// # Errors
+/// When the resources cannot be ordered or do not fit their schemas, or a provider refuses.
+pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
+    inputs
+        .desired
+        .sort_by(|left, right| left.address.cmp(&right.address));
+    let dependencies = graph::dependencies(&inputs.desired)?;
+    check_schema(&inputs)?;
+    let mut records: BTreeMap<Address, Record> = inputs
+        .prior
+        .map(|prior| prior.resources.clone())
+        .unwrap_or_default();
+    let moved = renames::apply(
+        &inputs.desired,
+        &mut records,
+        &mut inputs.observations,
+        inputs.providers,
+    );
+    let mut planner = Planner {
+        inputs: &inputs,
+        dependencies: &dependencies,
+        records: &records,
+        moved: &moved,
+    };
+    let mut decided = planner.wanted().await?;
+    planner.unwanted(&mut decided).await?;
+    let known: Vec<&Address> = decided
+        .by_address
+        .keys()
+        .chain(dependencies.by_address.keys())
+        .collect();
+    target::check(&inputs.options.targets, &known)?;
+    target::check(&inputs.options.replace, &known)?;
+    finish(&inputs, &dependencies, &records, decided).await
+}
+
+async fn finish(
+    inputs: &Inputs<'_>,
+    dependencies: &Dependencies,
+    records: &BTreeMap<Address, Record>,
+    mut decided: Decided,
+) -> Result<Plan, Error> {
+    let standing_on = orphans::standing_on(
+        decided.by_address.keys(),
+        records,
+        &inputs.observations,
+        &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared),
+    );
+    let left_out = assemble::keep_targets(&mut decided, &inputs.options.targets, dependencies, &standing_on);
+    let steps = if inputs.mode == Mode::Drift {
+        Vec::new()
+    } else {
+        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers)?
+    };
+    let rate_classes = inputs
+        .providers
+        .iter()
+        .flat_map(|(_, handle)| handle.info.rate_classes.clone())
+        .collect();
+    let findings = if inputs.options.preflight {
+        preflight(inputs, &decided).await?
+    } else {
+        Vec::new()
+    };
+    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) = decided
+        .by_address
+        .into_values()
+        .map(|decision| decision.change)
+        .partition(|change| {
+            change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
+        });
+    let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
+    let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
+    Ok(Plan {
+        format: FORMAT,
+        cluster: inputs.cluster.to_owned(),
+        mode: inputs.mode,
+        binding: Binding {
+            uid: inputs.uid.clone(),
+            generation: inputs.generation,
+            spec_digest: Digest::of(&inputs.spec).map_err(Error::Write)?,
+            catalogs: inputs.catalogs.clone(),
+            providers: inputs
+                .providers
+                .iter()
+                .map(|(name, handle)| (name.to_owned(), handle.pin.clone()))
+                .collect(),
+        },
+        spec: inputs.spec.clone(),
+        changes,
+        unchanged: decided.unchanged,
+        drift: decided.drift,
+        kept,
+        steps,
+        outlook: Vec::new(),
+        left_out,
+        notes: inputs.notes.clone(),
+        findings,
+        rate_classes,
+        estimate_ms,
+        critical_path_ms,
+    })
+}
+
+fn is_kept(change: &ResourceChange) -> bool {
+    change
+        .reasons
+        .iter()
+        .any(|reason| reason.code == ReasonCode::Retained)
+}
+
+fn check_schema(inputs: &Inputs<'_>) -> Result<(), Error> {
+    for desired in &inputs.desired {
+        let address = &desired.address;
+        let (_, _, kind) = inputs
+            .providers
+            .of_type(address.kind())
+            .ok_or_else(|| Error::UnknownType(address.clone()))?;
+        let misfits = validate::misfits(&kind.attributes, &desired.attributes);
+        if !misfits.is_empty() {
+            let message = misfits
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; ");
+            return Err(Error::Invalid {
+                address: address.clone(),
+                message,
+            });
+        }
+    }
+    Ok(())
+}
+
+async fn preflight(
+    inputs: &Inputs<'_>,
+    decided: &Decided,
+) -> Result<Vec<slipway_resource::provider::PreflightFinding>, Error> {
+    let mut findings = Vec::new();
+    for (name, handle) in inputs.providers.iter() {
+        let items: Vec<PreflightItem> = decided
+            .by_address
+            .values()
+            .filter(|decision| decision.change.provider == name)
+            .filter_map(|decision| {
+                let (action, desired) = match decision.change.action {
+                    ChangeAction::Create => ("create", decision.change.after.clone()),
+                    ChangeAction::Update => ("update", decision.change.after.clone()),
+                    ChangeAction::Delete => ("delete", Value::Null),
+                    action if action.is_replace() => ("create", decision.change.after.clone()),
+                    _ => return None,
+                };
+                Some(PreflightItem {
+                    address: decision.change.address.clone(),
+                    action: action.to_owned(),
+                    desired,
+                })
+            })
+            .collect();
+        if !items.is_empty() {
+            let found = handle.session.preflight(items).await;
+            findings.extend(found.map_err(|source| Error::Provider {
+                provider: name.to_owned(),
+                source,
+            })?);
+        }
+    }
+    Ok(findings)
+}
+
+struct Planner<'a> {
+    inputs: &'a Inputs<'a>,
+    dependencies: &'a Dependencies,
+    records: &'a BTreeMap<Address, Record>,
+    moved: &'a BTreeMap<Address, Address>,
+}
+
+/// A wanted resource before its provider was asked.
+struct Prepared<'a> {
+    desired: &'a Desired,
+    resolved: Value,
+    object: Option<Found>,
+    surplus: Vec<Found>,
+}
+
+impl Planner<'_> {
+    /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
+    async fn wanted(&mut self) -> Result<Decided, Error> {
+        let by_address: BTreeMap<&Address, &Desired> = self
+            .inputs
+            .desired
+            .iter()
+            .map(|desired| (&desired.address, desired))
+            .collect();
+        let mut decided = Decided::default();
+        let mut resolver = Resolver::default();
+        let mut replaced: BTreeMap<Address, Vec<Reason>> = BTreeMap::new();
+        for level in &self.dependencies.levels {
+            let mut prepared = Vec::new();
+            for address in level {
+                let Some(desired) = by_address.get(address) else {
+                    continue;
+                };
+                match self.prepare(desired, &resolver)? {
+                    Ok(ready) => prepared.push(ready),
+                    Err(change) => {
+                        resolver.insert(address.clone(), Known::Unreadable);
+                        decided
+                            .by_address
+                            .insert(address.clone(), assemble::plain(*change));
+                    }
+                }
+            }
+            let planned = self.ask(&prepared).await?;
+            for (prepared, planned) in prepared.into_iter().zip(planned) {
+                let address = &prepared.desired.address;
+                let decision = self.decide(&prepared, planned, &replaced)?;
+                resolver.insert(address.clone(), known(&decision));
+                if decision.change.action.is_replace() {
+                    replaced.insert(address.clone(), decision.change.reasons.clone());
+                }
+                decided.insert(decision);
+            }
+        }
+        decided
+            .drift
+            .sort_by(|left, right| left.address.cmp(&right.address));
+        Ok(decided)
+    }
+
+    /// Looks up what is known of a resource, or says why nothing can be decided.
+    fn prepare<'d>(
+        &self,
+        desired: &'d Desired,
+        resolver: &Resolver,
+    ) -> Result<Result<Prepared<'d>, Box<ResourceChange>>, Error> {
+        let address = &desired.address;
+        let resolved = resolver.resolve(&desired.attributes);
+        let record = self.records.get(address);
+        let standing = self.inputs.observations.standing(address, record);
+        let blocked = match &standing {
+            Standing::Unreadable(error) => Some(Reason::new(
+                ReasonCode::Unreadable,
+                format!("it could not be read: {error}"),
+            )),
+            _ => resolved.unreadable.first().map(|behind| {
+                let text = format!("it refers to {behind}, which could not be read");
+                let mut reason = Reason::new(ReasonCode::BehindUnreadable, text);
+                reason.because_of = Some(behind.clone());
+                reason
+            }),
+        };
+        if let Some(reason) = blocked {
+            let provider = self
+                .inputs
+                .providers
+                .of_type(address.kind())
+                .map_or("", |(name, _, _)| name);
+            return Ok(Err(Box::new(assemble::deferred(
+                address, provider, record, reason,
+            ))));
+        }
+        let (object, surplus) = match standing {
+            Standing::Present { object, surplus } => {
+                (Some(object.clone()), surplus.into_iter().cloned().collect())
+            }
+            _ => (None, Vec::new()),
+        };
+        if let (Some(identity), None) = (&desired.lifecycle.existing, &object) {
+            return Err(Error::MissingExisting {
+                address: address.clone(),
+                identity: identity.to_string(),
+            });
+        }
+        Ok(Ok(Prepared {
+            desired,
+            resolved: resolved.value,
+            object,
+            surplus,
+        }))
+    }
+
+    /// Asks the providers what the changes mean; one answer for each, in their order.
+    async fn ask(&self, prepared: &[Prepared<'_>]) -> Result<Vec<Planned>, Error> {
+        let items = prepared.iter().map(|prepared| {
+            let address = &prepared.desired.address;
+            PlanItem {
+                address: address.clone(),
+                desired: Some(prepared.resolved.clone()),
+                observed: prepared.object.as_ref().map(|object| object.attributes.clone()),
+                last_applied: self
+                    .records
+                    .get(address)
+                    .and_then(|record| record.applied.clone()),
+            }
+        });
+        ask(self.inputs.providers, items.collect()).await
+    }
+
+    fn decide(
+        &self,
+        prepared: &Prepared<'_>,
+        planned: Planned,
+        replaced: &BTreeMap<Address, Vec<Reason>>,
+    ) -> Result<Decision, Error> {
+        let address = &prepared.desired.address;
+        let (provider, _, kind) = self
+            .inputs
+            .providers
+            .of_type(address.kind())
+            .ok_or_else(|| Error::UnknownType(address.clone()))?;
+        let subject = Subject {
+            desired: prepared.desired,
+            resolved: &prepared.resolved,
+            kind,
+            provider,
+            record: self.records.get(address),
+            object: prepared.object.as_ref(),
+            surplus: prepared.surplus.clone(),
+            previous_address: self.moved.get(address).cloned(),
+            depends_on: self
+                .dependencies
+                .by_address
+                .get(address)
+                .map_or(&[], Vec::as_slice),
+            force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
+        };
+        Ok(decide::decide(
+            subject,
+            planned,
+            &Context {
+                locate: self.inputs.locate,
+                replaced,
+            },
+        ))
+    }
+
+    /// Decides about everything that exists or is remembered and is not wanted.
+    async fn unwanted(&mut self, decided: &mut Decided) -> Result<(), Error> {
+        let mut addresses: BTreeSet<&Address> = self.records.keys().collect();
+        addresses.extend(self.inputs.observations.addresses());
+        let mut leaving = Vec::new();
+        for address in addresses {
+            if self.dependencies.by_address.contains_key(address) {
+                continue;
+            }
+            let (provider, _, kind) = self
+                .inputs
+                .providers
+                .of_type(address.kind())
+                .ok_or_else(|| Error::UnknownType(address.clone()))?;
+            let orphan = Orphan {
+                address,
+                record: self.records.get(address),
+                provider,
+                kind,
+                mode: self.inputs.mode,
+                delete_retained: self.inputs.options.delete_retained,
+            };
+            if let Some(change) = orphans::decide(&orphan, &self.inputs.observations) {
+                leaving.push(change);
+            }
+        }
+        let rollouts = self.rollouts_of(&leaving).await?;
+        for (change, rollout) in leaving.into_iter().zip(rollouts) {
+            let record = self.records.get(&change.address);
+            let surplus = match self.inputs.observations.standing(&change.address, record) {
+                Standing::Present { surplus, .. } => surplus.into_iter().cloned().collect(),
+                _ => Vec::new(),
+            };
+            decided.insert(Decision {
+                surplus,
+                rollout,
+                ..assemble::plain(change)
+            });
+        }
+        Ok(())
+    }
+
+    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes.
+    async fn rollouts_of(&self, leaving: &[ResourceChange]) -> Result<Vec<Option<Rollout>>, Error> {
+        if self.inputs.mode == Mode::Delete {
+            return Ok(leaving.iter().map(|_| None).collect());
+        }
+        let items = leaving.iter().map(|change| PlanItem {
+            address: change.address.clone(),
+            desired: None,
+            observed: (!change.before.is_null()).then(|| change.before.clone()),
+            last_applied: self
+                .records
+                .get(&change.address)
+                .and_then(|record| record.applied.clone()),
+        });
+        let planned = ask(self.inputs.providers, items.collect()).await?;
+        Ok(planned.into_iter().map(|planned| planned.rollout).collect())
+    }
+}
+
+/// Asks each provider about its items, in batches as large as it takes; answers in the order of the items.
+async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Planned>, Error> {
+    let mut by_provider: BTreeMap<&str, Vec<(usize, PlanItem)>> = BTreeMap::new();
+    let count = items.len();
+    for (position, item) in items.into_iter().enumerate() {
+        let kind = item.address.kind();
+        let (name, _, _) = providers
+            .of_type(kind)
+            .ok_or_else(|| Error::UnknownType(item.address.clone()))?;
+        by_provider.entry(name).or_default().push((position, item));
+    }
+    let mut answers: Vec<Planned> = vec![Planned::default(); count];
+    for (name, items) in by_provider {
+        let Some(handle) = providers.get(name) else {
+            continue;
+        };
+        let size = handle.info.batch.max(1) as usize;
+        let mut rest = items.into_iter().peekable();
+        while rest.peek().is_some() {
+            let (positions, batch): (Vec<usize>, Vec<PlanItem>) = rest.by_ref().take(size).unzip();
+            let planned = handle.session.plan(batch).await;
+            let planned = planned.map_err(|source| Error::Provider {
+                provider: name.to_owned(),
+                source,
+            })?;
+            if planned.len() != positions.len() {
+                let message = format!("Plan answered {} of {} items", planned.len(), positions.len());
+                return Err(Error::Contract {
+                    provider: name.to_owned(),
+                    message,
+                });
+            }
+            for (position, planned) in positions.into_iter().zip(planned) {
+                if let Some(place) = answers.get_mut(position) {
+                    *place = planned;
+                }
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// What others may know of a resource that was decided.
+fn known(decision: &Decision) -> Known {
+    let change = &decision.change;
+    match (&change.identity, change.action) {
+        (Some(identity), ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Adopt) => Known::Stays {
+            identity: identity.clone(),
+            attributes: change.after.clone(),
+            unknown: decision.unknown_after.iter().map(Path::clone).collect(),
+        },
+        _ => Known::Comes {
+            attributes: change.after.clone(),
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! The ready-queue: which step may run next, and which of those first.
+//!
+//! A step's priority is the length of the longest chain of steps that begins with it. The executor and the
+//! estimate of time use the same queue.
+
+use std::collections::{BTreeMap, BinaryHeap};
+
+use slipway_resource::provider::RateClass;
+
+use crate::step::{Step, StepId};
+
+/// Steps by readiness. Memory and time are linear in steps and dependencies, up to a logarithm.
+#[derive(Debug)]
+pub struct ReadyQueue {
+    dependents: Vec<Vec<u32>>,
+    waiting_for: Vec<u32>,
+    remaining_ms: Vec<u64>,
+    class_of: Vec<usize>,
+    classes: Vec<Class>,
+    class_names: Vec<String>,
+    unfinished: usize,
+}
+
+#[derive(Debug)]
+struct Class {
+    ready: BinaryHeap<(u64, std::cmp::Reverse<u32>)>,
+    running: u32,
+    limit: u32,
+}
+
+/// How many calls of a class run at once when the provider does not say.
+const DEFAULT_CONCURRENCY: u32 = 10;
+
+impl ReadyQueue {
+    /// A queue of all steps of a plan; a step's dependencies must stand before it.
+    #[must_use]
+    pub fn new(steps: &[Step], rate_classes: &BTreeMap<String, RateClass>) -> Self {
+        let mut dependents = vec![Vec::new(); steps.len()];
+        let mut waiting_for = vec![0; steps.len()];
+        let mut class_names: Vec<String> = Vec::new();
+        let mut index: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut class_of = Vec::with_capacity(steps.len());
+        for (position, step) in steps.iter().enumerate() {
+            for needed in &step.depends_on {
+                if let (Some(list), Some(count)) =
+                    (dependents.get_mut(needed.index()), waiting_for.get_mut(position))
+                {
+                    list.push(step.id.0);
+                    *count += 1;
+                }
+            }
+            let class = *index.entry(&step.rate_class).or_insert_with(|| {
+                class_names.push(step.rate_class.clone());
+                class_names.len() - 1
+            });
+            class_of.push(class);
+        }
+        let classes = class_names
+            .iter()
+            .map(|name| Class {
+                ready: BinaryHeap::new(),
+                running: 0,
+                limit: rate_classes
+                    .get(name)
+                    .map_or(DEFAULT_CONCURRENCY, |class| class.concurrency.max(1)),
+            })
+            .collect();
+        let remaining_ms = remaining(steps, &dependents);
+        let mut queue = Self {
+            dependents,
+            waiting_for,
+            remaining_ms,
+            class_of,
+            classes,
+            class_names,
+            unfinished: steps.len(),
+        };
+        for step in steps {
+            if step.depends_on.is_empty() {
+                queue.push_ready(step.id);
+            }
+        }
+        queue
+    }
+
+    /// Length of the longest chain of steps in milliseconds.
+    #[must_use]
+    pub fn critical_path_ms(&self) -> u64 {
+        self.remaining_ms.iter().copied().max().unwrap_or(0)
+    }
+
+    /// How many steps are not done.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        self.unfinished
+    }
+
+    /// Takes the next step that may run: among the classes with room that `may_start` lets through, the one
+    /// that the most depends on. It counts as running from now on.
+    pub fn pop(&mut self, may_start: &mut dyn FnMut(&str) -> bool) -> Option<StepId> {
+        let mut best: Option<(u64, std::cmp::Reverse<u32>, usize)> = None;
+        for (position, class) in self.classes.iter().enumerate() {
+            let Some(&(remaining, id)) = class.ready.peek() else {
+                continue;
+            };
+            let better = best.is_none_or(|(other, other_id, _)| (remaining, id) > (other, other_id));
+            let name = self.class_names.get(position).map_or("", String::as_str);
+            if class.running < class.limit && better && may_start(name) {
+                best = Some((remaining, id, position));
+            }
+        }
+        let class = self.classes.get_mut(best?.2)?;
+        class.running += 1;
+        class.ready.pop().map(|(_, id)| StepId(id.0))
+    }
+
+    /// Takes a ready step out of turn, without counting it as running: one that was done in an earlier run.
+    pub fn skip(&mut self, id: StepId) {
+        if let Some(class) = self
+            .class_of
+            .get(id.index())
+            .and_then(|class| self.classes.get_mut(*class))
+        {
+            class.ready.retain(|(_, ready)| ready.0 != id.0);
+        }
+        self.unlock(id);
+    }
+
+    /// Puts a running step back, to be tried again.
+    pub fn put_back(&mut self, id: StepId) {
+        self.release(id);
+        self.push_ready(id);
+    }
+
+    /// Counts a running step as done; what waited for it alone becomes ready.
+    pub fn finish(&mut self, id: StepId) {
+        self.release(id);
+        self.unlock(id);
+    }
+
+    /// Counts a running step as failed: what depends on it never becomes ready.
+    pub fn fail(&mut self, id: StepId) {
+        self.release(id);
+        self.unfinished = self.unfinished.saturating_sub(1);
+    }
+
+    /// Every step that depends on one, directly or not, sorted.
+    #[must_use]
+    pub fn dependents_of(&self, id: StepId) -> Vec<StepId> {
+        let mut seen = vec![false; self.dependents.len()];
+        let mut stack = vec![id.0];
+        let mut found = Vec::new();
+        while let Some(next) = stack.pop() {
+            for dependent in self.dependents.get(next as usize).into_iter().flatten() {
+                if let Some(mark) = seen.get_mut(*dependent as usize)
+                    && !std::mem::replace(mark, true)
+                {
+                    found.push(StepId(*dependent));
+                    stack.push(*dependent);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn release(&mut self, id: StepId) {
+        if let Some(class) = self
+            .class_of
+            .get(id.index())
+            .and_then(|class| self.classes.get_mut(*class))
+        {
+            class.running = class.running.saturating_sub(1);
+        }
+    }
+
+    fn unlock(&mut self, id: StepId) {
+        self.unfinished = self.unfinished.saturating_sub(1);
+        let dependents = self.dependents.get(id.index()).cloned().unwrap_or_default();
+        for dependent in dependents {
+            let Some(count) = self.waiting_for.get_mut(dependent as usize) else {
+                continue;
+            };
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.push_ready(StepId(dependent));
+            }
+        }
+    }
+
+    fn push_ready(&mut self, id: StepId) {
+        let remaining = self.remaining_ms.get(id.index()).copied().unwrap_or(0);
+        if let Some(class) = self
+            .class_of
+            .get(id.index())
+            .and_then(|class| self.classes.get_mut(*class))
+        {
+            class.ready.push((remaining, std::cmp::Reverse(id.0)));
+        }
+    }
+}
+
+/// By step: its own duration and the longest chain behind it. Dependents stand after, so one pass from the
+/// end is enough.
+fn remaining(steps: &[Step], dependents: &[Vec<u32>]) -> Vec<u64> {
+    let mut remaining = vec![0u64; steps.len()];
+    for (position, step) in steps.iter().enumerate().rev() {
+        let behind = dependents
+            .get(position)
+            .into_iter()
+            .flatten()
+            .filter_map(|dependent| remaining.get(*dependent as usize))
+            .copied()
+            .max()
+            .unwrap_or(0);
+        if let Some(place) = remaining.get_mut(position) {
+            *place = behind + step.estimate_ms;
+        }
+    }
+    remaining
+}

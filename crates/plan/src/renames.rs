@@ -1,0 +1,94 @@
+//! Renames: an object that keeps existing under another address.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::{Address, Desired, Value};
+
+use crate::observations::Observations;
+use crate::planner::Providers;
+use crate::state::Record;
+
+/// Gives records and objects of old addresses to new ones; returns the old address by the new one.
+///
+/// A rename is declared by the spec, or follows from attributes that no two objects may share: a new resource
+/// with those of one that goes can only be the same object.
+pub(crate) fn apply(
+    desired: &[Desired],
+    records: &mut BTreeMap<Address, Record>,
+    observations: &mut Observations,
+    providers: &Providers,
+) -> BTreeMap<Address, Address> {
+    let wanted: BTreeSet<&Address> = desired.iter().map(|desired| &desired.address).collect();
+    let exists = |address: &Address, records: &BTreeMap<Address, Record>, observations: &Observations| {
+        records.contains_key(address) || !observations.objects(address).is_empty()
+    };
+    let mut moved = BTreeMap::new();
+    for resource in desired {
+        let to = &resource.address;
+        if exists(to, records, observations) {
+            continue;
+        }
+        let declared = resource
+            .lifecycle
+            .moved_from
+            .iter()
+            .find(|from| !wanted.contains(from) && exists(from, records, observations))
+            .cloned();
+        let from = declared.or_else(|| same_exclusive(resource, &wanted, records, observations, providers));
+        let Some(from) = from else { continue };
+        if let Some(record) = records.remove(&from) {
+            records.insert(to.clone(), record);
+        }
+        observations.rename(&from, to);
+        for record in records.values_mut() {
+            for needed in record.depends_on.iter_mut().filter(|needed| **needed == from) {
+                *needed = to.clone();
+            }
+        }
+        moved.insert(to.clone(), from);
+    }
+    moved
+}
+
+/// A resource of the same type that goes and has the same exclusive attributes.
+fn same_exclusive(
+    resource: &Desired,
+    wanted: &BTreeSet<&Address>,
+    records: &BTreeMap<Address, Record>,
+    observations: &Observations,
+    providers: &Providers,
+) -> Option<Address> {
+    let (_, _, kind) = providers.of_type(resource.address.kind())?;
+    if kind.exclusive.is_empty() || resource.lifecycle.existing.is_some() {
+        return None;
+    }
+    let asked: Vec<&Value> = kind
+        .exclusive
+        .iter()
+        .map(|name| resource.attributes.get(name))
+        .collect::<Option<_>>()?;
+    if !asked.iter().all(|value| value.is_known() && !value.is_null()) {
+        return None;
+    }
+    records
+        .iter()
+        .filter(|(address, record)| {
+            address.kind() == resource.address.kind()
+                && !wanted.contains(address)
+                && !record.existing
+                && !record.retain
+        })
+        .find(|(address, record)| {
+            observations
+                .objects(address)
+                .iter()
+                .any(|found| found.identity == record.identity)
+                && record.applied.as_ref().is_some_and(|applied| {
+                    kind.exclusive
+                        .iter()
+                        .zip(&asked)
+                        .all(|(name, asked)| applied.get(name) == Some(*asked))
+                })
+        })
+        .map(|(address, _)| address.clone())
+}

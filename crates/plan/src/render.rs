@@ -1,0 +1,34 @@
+//! A plan as people and tools read it: text, JSON, markdown, DOT and SVG.
+//!
+//! No renderer shows a secret: values are hidden by [`screen`] before any other code sees them. Nor does one
+//! write to a terminal; all of them return text. The same plan gives the same bytes.
+
+mod attribute;
+mod block;
+mod clean;
+mod dot;
+mod duration;
+mod fold;
+mod graph;
+mod group;
+mod json;
+mod line;
+mod markdown;
+mod reason;
+mod roll;
+mod screen;
+mod section;
+mod svg;
+mod text;
+mod value;
+
+pub use attribute::change_lines;
+pub use dot::dot;
+pub use duration::duration;
+pub use group::Counts;
+pub use json::{json, json_to};
+pub use markdown::{COMMENT_LIMIT, markdown};
+pub use reason::because;
+pub use svg::svg;
+pub use text::{TextOptions, text};
+pub use value::value;

@@ -1,0 +1,138 @@
+//! Lines with styles, before they become terminal text or a part of a comment.
+
+use anstyle::{AnsiColor, Color, Effects, Style as Paint};
+
+/// What a piece of a line means; only colour shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Style {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// A heading or an address.
+    Strong,
+    /// What matters less.
+    Faint,
+    /// What appears.
+    Added,
+    /// What goes.
+    Removed,
+    /// What changes in place.
+    Changed,
+    /// What gives way to a new one.
+    Replaced,
+    /// What is rolled or recorded.
+    Rolled,
+    /// What needs attention.
+    Warning,
+}
+
+/// The first column in a comment's diff, which colours the line there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    /// None.
+    #[default]
+    None,
+    /// `+`
+    Added,
+    /// `-`
+    Removed,
+    /// `!`
+    Attention,
+    /// `#`
+    Remark,
+}
+
+/// One line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Line {
+    indent: usize,
+    mark: Mark,
+    spans: Vec<(Style, String)>,
+}
+
+impl Line {
+    /// An empty line at an indentation in columns.
+    pub(super) fn at(indent: usize) -> Self {
+        Self {
+            indent,
+            ..Self::default()
+        }
+    }
+
+    /// The line with one more piece.
+    pub(super) fn with(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.spans.push((style, text.into()));
+        self
+    }
+
+    /// The line with one more plain piece.
+    pub(super) fn text(self, text: impl Into<String>) -> Self {
+        self.with(Style::Plain, text)
+    }
+
+    /// The line with its mark.
+    pub(super) fn marked(mut self, mark: Mark) -> Self {
+        self.mark = mark;
+        self
+    }
+
+    /// The line further right.
+    pub(super) fn indented(mut self, by: usize) -> Self {
+        self.indent += by;
+        self
+    }
+
+    /// Appends the line to a terminal's text.
+    pub(super) fn write(&self, out: &mut String, color: bool) {
+        out.extend(std::iter::repeat_n(' ', self.indent));
+        for (style, text) in &self.spans {
+            let paint = style.paint();
+            if color && *style != Style::Plain {
+                // Display of a style writes its escape sequence.
+                out.push_str(&format!("{paint}{text}{paint:#}"));
+            } else {
+                out.push_str(text);
+            }
+        }
+        trim_end(out);
+        out.push('\n');
+    }
+
+    /// Appends the line to a fenced diff: the mark first, then the text without colours.
+    pub(super) fn write_diff(&self, out: &mut String) {
+        out.push(match self.mark {
+            Mark::None => ' ',
+            Mark::Added => '+',
+            Mark::Removed => '-',
+            Mark::Attention => '!',
+            Mark::Remark => '#',
+        });
+        out.extend(std::iter::repeat_n(' ', self.indent));
+        for (_, text) in &self.spans {
+            out.push_str(text);
+        }
+        trim_end(out);
+        out.push('\n');
+    }
+}
+
+fn trim_end(out: &mut String) {
+    out.truncate(out.trim_end_matches(' ').len());
+}
+
+impl Style {
+    fn paint(self) -> Paint {
+        let color = |color: AnsiColor| Paint::new().fg_color(Some(Color::Ansi(color)));
+        match self {
+            Self::Plain => Paint::new(),
+            Self::Strong => Paint::new().effects(Effects::BOLD),
+            Self::Faint => Paint::new().effects(Effects::DIMMED),
+            Self::Added => color(AnsiColor::Green),
+            Self::Removed => color(AnsiColor::Red),
+            Self::Changed => color(AnsiColor::Yellow),
+            Self::Replaced => color(AnsiColor::Magenta),
+            Self::Rolled => color(AnsiColor::Cyan),
+            Self::Warning => color(AnsiColor::Red).effects(Effects::BOLD),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What of a value may be seen.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use slipway_resource::{Path, Secret, Segment, Value};
+
+use crate::change::ResourceChange;
+
+/// The sensitive paths that lie at or below one place of a value.
+///
+/// It rather hides too much: a path that does not fit the value's form, as one without positions into a list,
+/// hides all that it may mean.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Screen<'a> {
+    rests: Vec<&'a [Segment]>,
+}
+
+impl<'a> Screen<'a> {
+    /// The screen for the value at `base`.
+    pub(super) fn new(sensitive: &'a [Path], base: &Path) -> Self {
+        let base = base.segments();
+        let rests = sensitive
+            .iter()
+            .map(Path::segments)
+            .filter_map(|path| {
+                if base.starts_with(path) {
+                    Some(&path[path.len()..])
+                } else {
+                    path.strip_prefix(base)
+                }
+            })
+            .collect();
+        Self { rests }
+    }
+
+    /// Whether nothing here is hidden.
+    pub(super) fn is_clear(&self) -> bool {
+        self.rests.is_empty()
+    }
+
+    /// Whether a value here is hidden as a whole: by its path, or because it is no map or list that the path
+    /// could lead into.
+    pub(super) fn hides(&self, value: &Value) -> bool {
+        match value {
+            Value::Secret(_) => true,
+            Value::Null | Value::Unknown => false,
+            Value::Map(_) | Value::List(_) => self.rests.iter().any(|rest| rest.is_empty()),
+            _ => !self.is_clear(),
+        }
+    }
+
+    /// Whether the path itself is sensitive, whatever stands there.
+    pub(super) fn is_shut(&self) -> bool {
+        self.rests.iter().any(|rest| rest.is_empty())
+    }
+
+    /// The screen one key further.
+    pub(super) fn key(&self, key: &str) -> Self {
+        self.further(|segment| match segment {
+            Segment::Key(other) => other == key,
+            Segment::Index(_) => true,
+        })
+    }
+
+    /// The screen one list position further.
+    pub(super) fn index(&self, index: usize) -> Self {
+        let rests = self
+            .rests
+            .iter()
+            .filter_map(|rest| match rest.split_first() {
+                None => Some(*rest),
+                Some((Segment::Index(other), below)) => (*other == index).then_some(below),
+                Some((Segment::Key(_), _)) => Some(*rest),
+            })
+            .collect();
+        Self { rests }
+    }
+
+    fn further(&self, leads: impl Fn(&Segment) -> bool) -> Self {
+        let rests = self
+            .rests
+            .iter()
+            .filter_map(|rest| match rest.split_first() {
+                None => Some(*rest),
+                Some((segment, below)) => leads(segment).then_some(below),
+            })
+            .collect();
+        Self { rests }
+    }
+
+    /// The value with a nameless secret in place of all that is hidden.
+    pub(super) fn veil<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        if self.is_clear() {
+            return Cow::Borrowed(value);
+        }
+        if self.hides(value) {
+            return Cow::Owned(Value::Secret(Secret::new("")));
+        }
+        match value {
+            Value::Map(entries) => Cow::Owned(Value::Map(
+                entries
+                    .iter()
+                    .map(|(key, value)| (key.clone(), self.key(key).veil(value).into_owned()))
+                    .collect::<BTreeMap<_, _>>(),
+            )),
+            Value::List(items) => Cow::Owned(Value::List(
+                items
+                    .iter()
+                    .enumerate()
+                    .map(|(index, value)| self.index(index).veil(value).into_owned())
+                    .collect(),
+            )),
+            other => Cow::Borrowed(other),
+        }
+    }
+}
+
+/// Every path of a change that is never shown: those of the resource and those that the diff found.
+pub(super) fn sensitive_paths(change: &ResourceChange) -> Cow<'_, [Path]> {
+    let mut found = change
+        .changes
+        .iter()
+        .filter(|attribute| attribute.sensitive)
+        .map(|attribute| &attribute.path)
+        .peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(&change.sensitive);
+    }
+    Cow::Owned(change.sensitive.iter().chain(found).cloned().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn veiled(sensitive: &[&str], value: &Value) -> Value {
+        let paths: Vec<Path> = sensitive.iter().map(|path| path.parse().unwrap()).collect();
+        Screen::new(&paths, &Path::root()).veil(value).into_owned()
+    }
+
+    #[test]
+    fn hides_at_and_below_its_paths_only() {
+        let value = Value::map([
+            ("name", Value::from("a")),
+            ("login", Value::map([("user", "u"), ("password", "p")])),
+            ("keys", Value::list(["k", "l"])),
+        ]);
+        let secret = || Value::Secret(Secret::new(""));
+        let expected = Value::map([
+            ("name", Value::from("a")),
+            ("login", Value::map([("user", Value::from("u")), ("password", secret())])),
+            ("keys", Value::List(vec![Value::from("k"), secret()])),
+        ]);
+        assert_eq!(veiled(&["login.password", "keys[1]"], &value), expected);
+        assert_eq!(veiled(&[""], &value), secret());
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_hides_more_rather_than_less() {
+        let value = Value::map([(
+            "users",
+            Value::list([Value::map([("password", "p"), ("name", "n")])]),
+        )]);
+        let hidden = veiled(&["users.password"], &value);
+        assert_eq!(hidden.at(&"users[0].name".parse().unwrap()), Some(&"n".into()));
+        assert!(matches!(
+            hidden.at(&"users[0].password".parse().unwrap()),
+            Some(Value::Secret(_))
+        ));
+        let flat = Value::map([("config", "password = p")]);
+        let hidden = veiled(&["config.password"], &flat);
+        assert!(matches!(hidden.get("config"), Some(Value::Secret(_))));
+    }
+}

@@ -1,0 +1,121 @@
+//! References to other resources, as far as they are known when planning.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::{Address, Identity, Path, Reference, Segment, Value};
+
+/// What is known of a resource that others refer to.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// It exists and stays: all of it is known, but for the paths that the plan will change.
+    Stays {
+        identity: Identity,
+        attributes: Value,
+        unknown: Vec<Path>,
+    },
+    /// It will be made: what the spec sets is known, what the server sets is not.
+    Comes { attributes: Value },
+    /// It could not be read.
+    Unreadable,
+}
+
+/// What is known so far, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Resolver {
+    known: BTreeMap<Address, Known>,
+}
+
+/// A value with its references replaced, and what stood in the way.
+pub(crate) struct Resolved {
+    /// The value; references to what is not known yet stay.
+    pub value: Value,
+    /// Resources that could not be read.
+    pub unreadable: Vec<Address>,
+}
+
+impl Resolver {
+    pub fn insert(&mut self, address: Address, known: Known) {
+        self.known.insert(address, known);
+    }
+
+    /// Replaces every reference whose value is known.
+    pub fn resolve(&self, value: &Value) -> Resolved {
+        let mut unreadable = Vec::new();
+        let value = walk(value, &mut |reference| match self.known.get(&reference.address) {
+            Some(Known::Stays {
+                identity,
+                attributes,
+                unknown,
+            }) => {
+                if is_identity(&reference.path) {
+                    return Some(Value::from(identity.as_str()));
+                }
+                if unknown.iter().any(|path| reference.path.starts_with(path)) {
+                    return None;
+                }
+                attributes
+                    .at(&reference.path)
+                    .filter(|value| !value.is_null())
+                    .cloned()
+            }
+            Some(Known::Comes { attributes }) => attributes
+                .at(&reference.path)
+                .filter(|value| !value.is_null() && value.is_known())
+                .cloned(),
+            Some(Known::Unreadable) => {
+                unreadable.push(reference.address.clone());
+                None
+            }
+            None => None,
+        });
+        Resolved { value, unreadable }
+    }
+}
+
+/// Whether a path names the object itself.
+pub(crate) fn is_identity(path: &Path) -> bool {
+    matches!(path.segments(), [Segment::Key(key)] if key == "id")
+}
+
+/// Replaces references that `lookup` knows; a template becomes text once all its parts are known.
+fn walk(value: &Value, lookup: &mut impl FnMut(&Reference) -> Option<Value>) -> Value {
+    match value {
+        Value::Reference(reference) => lookup(reference).unwrap_or_else(|| value.clone()),
+        Value::Template(_) => {
+            let resolved = value.resolve(&mut |reference| lookup(reference).unwrap_or(Value::Unknown));
+            if resolved == Value::Unknown {
+                value.clone()
+            } else {
+                resolved
+            }
+        }
+        Value::List(items) => Value::List(items.iter().map(|item| walk(item, lookup)).collect()),
+        Value::Map(entries) => Value::Map(
+            entries
+                .iter()
+                .map(|(key, value)| (key.clone(), walk(value, lookup)))
+                .collect(),
+        ),
+        other => other.clone(),
+    }
+}
+
+/// Puts references back where a provider answered with unknown.
+pub(crate) fn restore_references(normalised: &mut Value, desired: &Value) {
+    match (normalised, desired) {
+        (place @ Value::Unknown, Value::Reference(_) | Value::Template(_)) => *place = desired.clone(),
+        (Value::Map(normalised), Value::Map(desired)) => {
+            for (key, value) in normalised {
+                if let Some(desired) = desired.get(key) {
+                    restore_references(value, desired);
+                }
+            }
+        }
+        (Value::List(normalised), Value::List(desired)) if normalised.len() == desired.len() => {
+            for (value, desired) in normalised.iter_mut().zip(desired) {
+                restore_references(value, desired);
+            }
+        }
+        _ => {}
+    }
+}

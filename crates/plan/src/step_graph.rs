@@ -1,0 +1,184 @@
+//! The graph of steps while it is being made.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use slipway_resource::{Address, Identity, ResourceType, Value};
+
+use crate::step::{Step, StepAction, StepId};
+
+/// A node of the growing graph; its final position is not known yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NodeId(usize);
+
+/// Steps and edges. [`Graph::finish`] orders them.
+#[derive(Default)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    gates: BTreeMap<(Address, String, String), NodeId>,
+    rate_class: BTreeMap<String, String>,
+}
+
+struct Node {
+    address: Address,
+    action: StepAction,
+    identity: Option<Identity>,
+    after: BTreeSet<usize>,
+    estimate_ms: u64,
+    timeout_ms: u64,
+}
+
+/// How long a step may take when nothing else is said: a generous multiple of what it should.
+const LEAST_TIMEOUT_MS: u64 = 15 * 60 * 1000;
+
+impl Graph {
+    /// Says which rate class the calls of a type count against.
+    pub fn declare(&mut self, kind: &str, declared: &ResourceType) {
+        self.rate_class
+            .insert(kind.to_owned(), declared.rate_class.clone());
+    }
+
+    /// Adds a step.
+    pub fn add(
+        &mut self,
+        address: &Address,
+        action: StepAction,
+        identity: Option<Identity>,
+        estimate_ms: u64,
+    ) -> NodeId {
+        self.nodes.push(Node {
+            address: address.clone(),
+            action,
+            identity,
+            after: BTreeSet::new(),
+            estimate_ms,
+            timeout_ms: LEAST_TIMEOUT_MS.max(estimate_ms.saturating_mul(10)),
+        });
+        NodeId(self.nodes.len() - 1)
+    }
+
+    /// Adds a gate; the same gate with the same arguments is one step. `times` are the expected duration and
+    /// the time-out in milliseconds, 0 for the usual one.
+    pub fn operation(
+        &mut self,
+        address: &Address,
+        identity: Option<&Identity>,
+        name: &str,
+        arguments: Value,
+        times: (u64, u64),
+        after: &[NodeId],
+    ) -> NodeId {
+        let key = (address.clone(), name.to_owned(), arguments.to_json().to_string());
+        let node = match self.gates.get(&key) {
+            Some(node) => *node,
+            None => {
+                let action = StepAction::Operation {
+                    name: name.to_owned(),
+                    arguments,
+                };
+                let node = self.add(address, action, identity.cloned(), times.0);
+                if let Some(added) = self.nodes.get_mut(node.0)
+                    && times.1 > 0
+                {
+                    added.timeout_ms = times.1;
+                }
+                self.gates.insert(key, node);
+                node
+            }
+        };
+        for earlier in after {
+            self.edge(*earlier, node);
+        }
+        node
+    }
+
+    /// `later` waits for `earlier`.
+    pub fn edge(&mut self, earlier: NodeId, later: NodeId) {
+        if earlier != later
+            && let Some(node) = self.nodes.get_mut(later.0)
+        {
+            node.after.insert(earlier.0);
+        }
+    }
+
+    /// The steps, each behind those that it waits for; among equals by address and action.
+    ///
+    /// Returns the addresses of a circle when there is one.
+    pub fn finish(self) -> Result<Vec<Step>, Vec<Address>> {
+        let count = self.nodes.len();
+        let mut waiting: Vec<usize> = self.nodes.iter().map(|node| node.after.len()).collect();
+        let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for (position, node) in self.nodes.iter().enumerate() {
+            for earlier in &node.after {
+                if let Some(list) = dependents.get_mut(*earlier) {
+                    list.push(position);
+                }
+            }
+        }
+        // Stable: the order in which the nodes were added follows the addresses.
+        let mut ready: BinaryHeap<std::cmp::Reverse<usize>> = waiting
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count == 0)
+            .map(|(position, _)| std::cmp::Reverse(position))
+            .collect();
+        let mut order = Vec::with_capacity(count);
+        let mut place = vec![u32::MAX; count];
+        while let Some(std::cmp::Reverse(position)) = ready.pop() {
+            if let (Some(mark), Ok(number)) = (place.get_mut(position), u32::try_from(order.len())) {
+                *mark = number;
+            }
+            order.push(position);
+            for dependent in dependents.get(position).into_iter().flatten() {
+                if let Some(count) = waiting.get_mut(*dependent) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(std::cmp::Reverse(*dependent));
+                    }
+                }
+            }
+        }
+        if order.len() < count {
+            let stuck: BTreeSet<Address> = self
+                .nodes
+                .iter()
+                .zip(&waiting)
+                .filter(|(_, count)| **count > 0)
+                .map(|(node, _)| node.address.clone())
+                .collect();
+            return Err(stuck.into_iter().collect());
+        }
+        let mut steps: Vec<(u32, Step)> = self
+            .nodes
+            .into_iter()
+            .enumerate()
+            .map(|(position, node)| {
+                let number = |position: usize| place.get(position).copied().unwrap_or(u32::MAX);
+                let mut depends_on: Vec<StepId> = node
+                    .after
+                    .iter()
+                    .map(|earlier| StepId(number(*earlier)))
+                    .collect();
+                depends_on.sort();
+                let rate_class = self
+                    .rate_class
+                    .get(node.address.kind())
+                    .cloned()
+                    .unwrap_or_default();
+                let id = StepId(number(position));
+                let step = Step {
+                    id,
+                    address: node.address,
+                    action: node.action,
+                    identity: node.identity,
+                    depends_on,
+                    rate_class,
+                    estimate_ms: node.estimate_ms,
+                    timeout_ms: node.timeout_ms,
+                };
+                (id.0, step)
+            })
+            .collect();
+        steps.sort_by_key(|(number, _)| *number);
+        Ok(steps.into_iter().map(|(_, step)| step).collect())
+    }
+}
