@@ -9,8 +9,8 @@ use crate::change::{ChangeAction, MachineChange, RecordTemplate, ResourceChange}
 use crate::decide::Decision;
 use crate::error::Error;
 use crate::graph::Dependencies;
-use crate::planner::Providers;
 use crate::precondition::Precondition;
+use crate::providers::Providers;
 use crate::reason::Reason;
 use crate::rollout;
 use crate::state::Record;
@@ -105,14 +105,7 @@ pub(crate) fn keep_targets(
         let goes = decided.by_address.get(&address).is_some_and(|decision| {
             decision.change.action == ChangeAction::Delete || decision.change.action.is_replace()
         });
-        stack.extend(
-            dependencies
-                .by_address
-                .get(&address)
-                .into_iter()
-                .flatten()
-                .cloned(),
-        );
+        stack.extend(dependencies.by_address.get(&address).into_iter().flatten().cloned());
         if goes {
             let on_it = standing_on.iter().filter(|(_, needs)| needs.contains(&address));
             stack.extend(on_it.map(|(dependent, _)| dependent.clone()));
@@ -163,17 +156,12 @@ pub(crate) fn steps(
 /// A replacement that would be created first cannot be while something it stands on is deleted first.
 fn demote(decided: &mut Decided, dependencies: &Dependencies) {
     for address in dependencies.levels.iter().flatten() {
-        let deleted_first = dependencies
-            .by_address
-            .get(address)
-            .into_iter()
-            .flatten()
-            .any(|needed| {
-                decided
-                    .by_address
-                    .get(needed)
-                    .is_some_and(|decision| decision.change.action == ChangeAction::ReplaceDeleteFirst)
-            });
+        let deleted_first = dependencies.by_address.get(address).into_iter().flatten().any(|needed| {
+            decided
+                .by_address
+                .get(needed)
+                .is_some_and(|decision| decision.change.action == ChangeAction::ReplaceDeleteFirst)
+        });
         if let Some(decision) = decided.by_address.get_mut(address)
             && deleted_first
             && decision.change.action == ChangeAction::ReplaceCreateFirst
@@ -190,20 +178,12 @@ fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &R
     let mut nodes = Nodes::default();
     match change.action {
         ChangeAction::Create => {
-            nodes.arrival = Some(graph.add(
-                address,
-                StepAction::Create,
-                None,
-                estimate(kind.durations.create_ms),
-            ));
+            nodes.arrival =
+                Some(graph.add(address, StepAction::Create, None, estimate(kind.durations.create_ms)));
         }
         ChangeAction::Update => {
-            nodes.arrival = Some(graph.add(
-                address,
-                StepAction::Update,
-                identity,
-                estimate(kind.durations.update_ms),
-            ));
+            nodes.arrival =
+                Some(graph.add(address, StepAction::Update, identity, estimate(kind.durations.update_ms)));
         }
         ChangeAction::Adopt => nodes.arrival = Some(graph.add(address, StepAction::Record, identity, 0)),
         ChangeAction::Forget => nodes.removal = Some(graph.add(address, StepAction::Forget, identity, 0)),
@@ -214,44 +194,21 @@ fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &R
         ChangeAction::ReplaceDeleteFirst => {
             let delete = StepAction::Delete { surplus: false };
             let removal = graph.add(address, delete, identity, kind.durations.delete_ms);
-            let arrival = graph.add(
-                address,
-                StepAction::Create,
-                None,
-                estimate(kind.durations.create_ms),
-            );
+            let arrival = graph.add(address, StepAction::Create, None, estimate(kind.durations.create_ms));
             graph.edge(removal, arrival);
-            nodes = Nodes {
-                arrival: Some(arrival),
-                removal: Some(removal),
-                removal_first: true,
-            };
+            nodes = Nodes { arrival: Some(arrival), removal: Some(removal), removal_first: true };
         }
         ChangeAction::ReplaceCreateFirst => {
-            let arrival = graph.add(
-                address,
-                StepAction::Create,
-                None,
-                estimate(kind.durations.create_ms),
-            );
+            let arrival = graph.add(address, StepAction::Create, None, estimate(kind.durations.create_ms));
             let delete = StepAction::Delete { surplus: true };
             let removal = graph.add(address, delete, identity, kind.durations.delete_ms);
             graph.edge(arrival, removal);
-            nodes = Nodes {
-                arrival: Some(arrival),
-                removal: Some(removal),
-                removal_first: false,
-            };
+            nodes = Nodes { arrival: Some(arrival), removal: Some(removal), removal_first: false };
         }
         ChangeAction::NoOp | ChangeAction::Deferred => {}
     }
     if change.previous_address.is_some() && !change.action.is_replace() {
-        let tag = graph.add(
-            address,
-            StepAction::Tag,
-            change.identity.clone(),
-            kind.durations.update_ms,
-        );
+        let tag = graph.add(address, StepAction::Tag, change.identity.clone(), kind.durations.update_ms);
         match nodes.arrival {
             Some(arrival) => graph.edge(tag, arrival),
             None => nodes.arrival = Some(tag),
@@ -259,12 +216,7 @@ fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &R
     }
     for surplus in &decision.surplus {
         let delete = StepAction::Delete { surplus: true };
-        let extra = graph.add(
-            address,
-            delete,
-            Some(surplus.identity.clone()),
-            kind.durations.delete_ms,
-        );
+        let extra = graph.add(address, delete, Some(surplus.identity.clone()), kind.durations.delete_ms);
         if let Some(arrival) = nodes.arrival {
             graph.edge(arrival, extra);
         }
@@ -326,13 +278,8 @@ fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Deci
             continue;
         };
         let own = nodes.get(&address);
-        let groups: Vec<NodeId> = rollout
-            .after
-            .iter()
-            .filter_map(|group| ends.get(group))
-            .flatten()
-            .copied()
-            .collect();
+        let groups: Vec<NodeId> =
+            rollout.after.iter().filter_map(|group| ends.get(group)).flatten().copied().collect();
         let arrival = own.and_then(|own| own.arrival);
         if let Some(arrival) = arrival {
             // The pool's own change comes after those groups too: it may start machines.
@@ -352,11 +299,8 @@ fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Deci
                 let estimate = declared
                     .and_then(|(_, _, kind)| kind.operations.get(&gate.operation))
                     .map_or(0, |operation| operation.duration_ms);
-                let after: Vec<NodeId> = nodes
-                    .get(&gate.address)
-                    .and_then(|other| other.arrival)
-                    .into_iter()
-                    .collect();
+                let after: Vec<NodeId> =
+                    nodes.get(&gate.address).and_then(|other| other.arrival).into_iter().collect();
                 if let Some((_, _, kind)) = declared {
                     graph.declare(gate.address.kind(), kind);
                 }

@@ -53,36 +53,18 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         return create(subject, planned, context);
     };
     let last_applied = subject.record.and_then(|record| record.applied.as_ref());
-    let all = diff::diff(
-        subject.kind,
-        &object.attributes,
-        &planned.normalised,
-        last_applied,
-    );
+    let all = diff::diff(subject.kind, &object.attributes, &planned.normalised, last_applied);
     let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
-        subject
-            .desired
-            .lifecycle
-            .ignore_changes
-            .iter()
-            .any(|path| change.path.starts_with(path))
+        subject.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
     });
     for change in &mut changes {
-        change.replaces |= planned
-            .replace_paths
-            .iter()
-            .any(|path| change.path.starts_with(path));
+        change.replaces |= planned.replace_paths.iter().any(|path| change.path.starts_with(path));
     }
-    let mut reasons: Vec<Reason> = changes
-        .iter()
-        .map(|change| change_reason(&subject, change, last_applied, context))
-        .collect();
+    let mut reasons: Vec<Reason> =
+        changes.iter().map(|change| change_reason(&subject, change, last_applied, context)).collect();
     let action = action(&subject, &changes, last_applied);
     if subject.force_replace {
-        reasons.push(Reason::new(
-            ReasonCode::Requested,
-            "its replacement was asked for",
-        ));
+        reasons.push(Reason::new(ReasonCode::Requested, "its replacement was asked for"));
     }
     if action == ChangeAction::Adopt {
         reasons.push(Reason::new(
@@ -91,17 +73,9 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         ));
     }
     if let Some(previous) = &subject.previous_address {
-        reasons.push(Reason::new(
-            ReasonCode::Renamed,
-            format!("it was {previous} before"),
-        ));
+        reasons.push(Reason::new(ReasonCode::Renamed, format!("it was {previous} before")));
     }
-    reasons.extend(
-        planned
-            .reasons
-            .iter()
-            .map(|text| Reason::new(ReasonCode::Provider, text.as_str())),
-    );
+    reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
     let drift = drift(&subject, object, &changes, last_applied);
     let mut after = planned.normalised.clone();
     for change in &ignored {
@@ -125,11 +99,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         ignored: ignored.into_iter().map(|change| change.path).collect(),
         reasons,
         disruption: planned.disruption,
-        confirmation: if action.is_replace() {
-            confirmation(&subject)
-        } else {
-            None
-        },
+        confirmation: if action.is_replace() { confirmation(&subject) } else { None },
         precondition,
         ..blank(&subject)
     };
@@ -145,11 +115,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
 
 fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value>) -> ChangeAction {
     if subject.desired.lifecycle.existing.is_some() {
-        return if subject.record.is_some() {
-            ChangeAction::NoOp
-        } else {
-            ChangeAction::Adopt
-        };
+        return if subject.record.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt };
     }
     if subject.force_replace || changes.iter().any(|change| change.replaces) {
         return if subject.kind.create_before_delete {
@@ -161,50 +127,30 @@ fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value
     if !changes.is_empty() {
         return ChangeAction::Update;
     }
-    let recorded = subject
-        .record
-        .zip(subject.object)
-        .is_some_and(|(record, object)| record.identity == object.identity);
-    if recorded && last_applied.is_some() {
-        ChangeAction::NoOp
-    } else {
-        ChangeAction::Adopt
-    }
+    let recorded =
+        subject.record.zip(subject.object).is_some_and(|(record, object)| record.identity == object.identity);
+    if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
 }
 
 fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Decision {
     let origin = subject.desired.origin(&Path::root()).map(str::to_owned);
     let vanished = subject.record.is_some_and(|record| !record.existing);
     let mut reason = if vanished {
-        Reason::new(
-            ReasonCode::Vanished,
-            "it is gone from the cloud, and the state knows it",
-        )
+        Reason::new(ReasonCode::Vanished, "it is gone from the cloud, and the state knows it")
     } else {
         Reason::new(ReasonCode::Wanted, "the spec asks for it")
     };
     reason.location = origin.as_deref().and_then(context.locate);
     reason.origin = origin;
     let mut reasons = vec![reason];
-    reasons.extend(
-        planned
-            .reasons
-            .iter()
-            .map(|text| Reason::new(ReasonCode::Provider, text.as_str())),
-    );
+    reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
     let mut after = planned.normalised.clone();
     complete(&mut after, subject.kind, None, &[]);
     let drift = vanished.then(|| ResourceChange {
         action: ChangeAction::Delete,
         identity: subject.record.map(|record| record.identity.clone()),
-        before: subject
-            .record
-            .and_then(|record| record.applied.clone())
-            .unwrap_or_default(),
-        reasons: vec![Reason::new(
-            ReasonCode::Vanished,
-            "it was deleted outside Slipway",
-        )],
+        before: subject.record.and_then(|record| record.applied.clone()).unwrap_or_default(),
+        reasons: vec![Reason::new(ReasonCode::Vanished, "it was deleted outside Slipway")],
         ..blank(&subject)
     });
     let change = ResourceChange {
@@ -276,14 +222,12 @@ fn change_reason(
     let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
     let origin = subject.desired.origin(&change.path).map(str::to_owned);
     let mut reason = match applied {
-        Some(applied) if applied == wanted && wanted.is_known() => Reason::new(
-            ReasonCode::FieldDrifted,
-            format!("{} was changed outside Slipway", change.path),
-        ),
-        Some(_) if wanted.is_null() => Reason::new(
-            ReasonCode::FieldRemoved,
-            format!("{} is not in the spec any more", change.path),
-        ),
+        Some(applied) if applied == wanted && wanted.is_known() => {
+            Reason::new(ReasonCode::FieldDrifted, format!("{} was changed outside Slipway", change.path))
+        }
+        Some(_) if wanted.is_null() => {
+            Reason::new(ReasonCode::FieldRemoved, format!("{} is not in the spec any more", change.path))
+        }
         _ => Reason::new(ReasonCode::FieldChanged, format!("{} changed", change.path)),
     };
     if change.replaces {
@@ -296,10 +240,8 @@ fn change_reason(
     if let Some(written) = subject.desired.attributes.at(&change.path) {
         written.for_each_reference(&mut |reference| {
             if let Some(behind) = context.replaced.get(&reference.address) {
-                let mut cause = Reason::new(
-                    ReasonCode::ReferenceReplaced,
-                    format!("{} is replaced", reference.address),
-                );
+                let mut cause =
+                    Reason::new(ReasonCode::ReferenceReplaced, format!("{} is replaced", reference.address));
                 cause.because_of = Some(reference.address.clone());
                 cause.causes.clone_from(behind);
                 causes.push(cause);
@@ -327,11 +269,7 @@ fn drift(
                 == subject.resolved.at(&change.path).unwrap_or(&Value::Null)
         })
         .filter(|change| change.after.is_known())
-        .map(|change| Change {
-            before: change.after.clone(),
-            after: change.before.clone(),
-            ..change.clone()
-        })
+        .map(|change| Change { before: change.after.clone(), after: change.before.clone(), ..change.clone() })
         .collect();
     if drifted.is_empty() {
         return None;

@@ -53,7 +53,7 @@ pub enum Error {
         provider: String,
         /// Why.
         #[source]
-        source: ProviderError,
+        source: Box<ProviderError>,
     },
     /// A provider broke its contract.
     #[error("provider {provider} broke its contract: {message}")]
@@ -113,10 +113,9 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoSuchTarget {
-                suggestion: Some(suggestion),
-                ..
-            } => Some(format!("did you mean `{suggestion}`?")),
+            Self::NoSuchTarget { suggestion: Some(suggestion), .. } => {
+                Some(format!("did you mean `{suggestion}`?"))
+            }
             Self::Format { .. } | Self::Damaged => {
                 Some("make the plan anew with `slipway plan --out`".to_owned())
             }
@@ -127,10 +126,6 @@ impl Error {
 }
 
 fn display_cycle(addresses: &[Address]) -> String {
-    let names: Vec<String> = addresses
-        .iter()
-        .chain(addresses.first())
-        .map(ToString::to_string)
-        .collect();
+    let names: Vec<String> = addresses.iter().chain(addresses.first()).map(ToString::to_string).collect();
     names.join(" → ")
 }

@@ -39,10 +39,7 @@ struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     fn new(classes: &'a BTreeMap<String, RateClass>) -> Self {
-        Self {
-            classes,
-            next_us: BTreeMap::new(),
-        }
+        Self { classes, next_us: BTreeMap::new() }
     }
 
     /// When a call of a class that is ready at `now` begins, in milliseconds.
@@ -53,12 +50,7 @@ impl<'a> Pace<'a> {
         let Some(per_second) = limits.per_second.filter(|rate| *rate > 0.0) else {
             return now;
         };
-        let begin = self
-            .next_us
-            .get(name.as_str())
-            .copied()
-            .unwrap_or(0)
-            .max(now * 1000);
+        let begin = self.next_us.get(name.as_str()).copied().unwrap_or(0).max(now * 1000);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -113,9 +113,7 @@ impl Plan {
     /// Whether something could not be decided.
     #[must_use]
     pub fn has_deferred(&self) -> bool {
-        self.changes
-            .iter()
-            .any(|change| change.action == ChangeAction::Deferred)
+        self.changes.iter().any(|change| change.action == ChangeAction::Deferred)
     }
 
     /// The digest that names the plan: the same inputs give the same one.
@@ -131,11 +129,7 @@ impl Plan {
     /// # Errors
     /// When the plan cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let document = Document {
-            kind: KIND.to_owned(),
-            digest: self.digest()?,
-            plan: self.clone(),
-        };
+        let document = Document { kind: KIND.to_owned(), digest: self.digest()?, plan: self.clone() };
         serde_json::to_vec(&document).map_err(Error::Write)
     }
 
@@ -149,10 +143,7 @@ impl Plan {
             return Err(Error::WrongKind { kind: head.kind });
         }
         if head.plan.format != FORMAT {
-            return Err(Error::Format {
-                found: head.plan.format,
-                supported: FORMAT,
-            });
+            return Err(Error::Format { found: head.plan.format, supported: FORMAT });
         }
         let document: Document = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;
         if document.plan.digest()? != document.digest {

@@ -23,19 +23,13 @@ pub(crate) struct Dependencies {
 pub(crate) fn dependencies(desired: &[Desired]) -> Result<Dependencies, Error> {
     let mut by_address = BTreeMap::new();
     for resource in desired {
-        if by_address
-            .insert(resource.address.clone(), resource.dependencies())
-            .is_some()
-        {
+        if by_address.insert(resource.address.clone(), resource.dependencies()).is_some() {
             return Err(Error::DuplicateAddress(resource.address.clone()));
         }
     }
     for (address, depends_on) in &by_address {
         if let Some(missing) = depends_on.iter().find(|needed| !by_address.contains_key(*needed)) {
-            return Err(Error::DanglingReference {
-                from: address.clone(),
-                to: missing.clone(),
-            });
+            return Err(Error::DanglingReference { from: address.clone(), to: missing.clone() });
         }
     }
     let levels = levels(&by_address)?;
@@ -52,10 +46,8 @@ fn levels(by_address: &BTreeMap<Address, Vec<Address>>) -> Result<Vec<Vec<Addres
             dependents.entry(needed).or_default().push(address);
         }
     }
-    let mut current: Vec<&Address> = by_address
-        .keys()
-        .filter(|address| waiting.get(*address) == Some(&0))
-        .collect();
+    let mut current: Vec<&Address> =
+        by_address.keys().filter(|address| waiting.get(*address) == Some(&0)).collect();
     let mut levels = Vec::new();
     let mut placed = 0;
     while !current.is_empty() {
@@ -75,20 +67,14 @@ fn levels(by_address: &BTreeMap<Address, Vec<Address>>) -> Result<Vec<Vec<Addres
         levels.push(current.into_iter().cloned().collect());
         current = next;
     }
-    if placed == by_address.len() {
-        Ok(levels)
-    } else {
-        Err(Error::Cycle(cycle(by_address)))
-    }
+    if placed == by_address.len() { Ok(levels) } else { Err(Error::Cycle(cycle(by_address))) }
 }
 
 /// One circle of the graph, in the order in which each stands on the next.
 fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
     let mut graph = DiGraph::<&Address, ()>::new();
-    let nodes: BTreeMap<&Address, NodeIndex> = by_address
-        .keys()
-        .map(|address| (address, graph.add_node(address)))
-        .collect();
+    let nodes: BTreeMap<&Address, NodeIndex> =
+        by_address.keys().map(|address| (address, graph.add_node(address))).collect();
     for (address, depends_on) in by_address {
         for needed in depends_on {
             if let (Some(from), Some(to)) = (nodes.get(address), nodes.get(needed)) {
@@ -114,9 +100,7 @@ fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
         }
         walk.push(next);
     }
-    walk.into_iter()
-        .filter_map(|node| graph.node_weight(node).map(|address| (*address).clone()))
-        .collect()
+    walk.into_iter().filter_map(|node| graph.node_weight(node).map(|address| (*address).clone())).collect()
 }
 
 #[cfg(test)]
@@ -133,34 +117,19 @@ mod tests {
 
     #[test]
     fn a_circle_is_named() {
-        let desired = [
-            resource("a", &["b"]),
-            resource("b", &["c"]),
-            resource("c", &["b"]),
-            resource("d", &[]),
-        ];
+        let desired =
+            [resource("a", &["b"]), resource("b", &["c"]), resource("c", &["b"]), resource("d", &[])];
         let error = dependencies(&desired).err().map(|error| error.to_string());
-        assert_eq!(
-            error.as_deref(),
-            Some("resources depend on each other in a circle: t.b → t.c → t.b")
-        );
+        assert_eq!(error.as_deref(), Some("resources depend on each other in a circle: t.b → t.c → t.b"));
     }
 
     #[test]
     fn layers_stand_on_earlier_ones() {
-        let desired = [
-            resource("a", &["b", "c"]),
-            resource("b", &["c"]),
-            resource("c", &[]),
-            resource("d", &[]),
-        ];
-        let layers = dependencies(&desired)
-            .map(|dependencies| dependencies.levels)
-            .unwrap();
-        let names: Vec<Vec<&str>> = layers
-            .iter()
-            .map(|layer| layer.iter().map(Address::name).collect())
-            .collect();
+        let desired =
+            [resource("a", &["b", "c"]), resource("b", &["c"]), resource("c", &[]), resource("d", &[])];
+        let layers = dependencies(&desired).map(|dependencies| dependencies.levels).unwrap();
+        let names: Vec<Vec<&str>> =
+            layers.iter().map(|layer| layer.iter().map(Address::name).collect()).collect();
         assert_eq!(names, [vec!["c", "d"], vec!["b"], vec!["a"]]);
     }
 }

@@ -31,10 +31,7 @@ pub(crate) enum Standing<'a> {
     /// Nothing.
     Absent,
     /// An object, and others of the same address that should not be.
-    Present {
-        object: &'a Found,
-        surplus: Vec<&'a Found>,
-    },
+    Present { object: &'a Found, surplus: Vec<&'a Found> },
     /// Nobody knows.
     Unreadable(&'a ProviderError),
 }
@@ -65,10 +62,7 @@ impl Observations {
             Observation::Present(attributes) => {
                 let objects = self.found.entry(observed.address).or_default();
                 if objects.iter().all(|known| known.identity != observed.identity) {
-                    objects.push(Found {
-                        identity: observed.identity,
-                        attributes,
-                    });
+                    objects.push(Found { identity: observed.identity, attributes });
                 }
             }
         }
@@ -82,9 +76,7 @@ impl Observations {
     /// Whether an object of this identity was found under the address.
     #[must_use]
     pub fn contains(&self, address: &Address, identity: &Identity) -> bool {
-        self.found
-            .get(address)
-            .is_some_and(|objects| objects.iter().any(|found| found.identity == *identity))
+        self.found.get(address).is_some_and(|objects| objects.iter().any(|found| found.identity == *identity))
     }
 
     /// The objects of an address, in the order in which they were found.
@@ -117,10 +109,7 @@ impl Observations {
         match primary.or_else(|| objects.first()) {
             Some(object) => Standing::Present {
                 object,
-                surplus: objects
-                    .iter()
-                    .filter(|found| found.identity != object.identity)
-                    .collect(),
+                surplus: objects.iter().filter(|found| found.identity != object.identity).collect(),
             },
             None => match self.unlisted.get(address.kind()) {
                 Some(error) if !self.read.contains(address) => Standing::Unreadable(error),

@@ -36,10 +36,7 @@ pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option
         Standing::Absent => {
             orphan.record?;
             change.action = ChangeAction::Forget;
-            change.reasons.push(Reason::new(
-                ReasonCode::Vanished,
-                "it is gone from the cloud already",
-            ));
+            change.reasons.push(Reason::new(ReasonCode::Vanished, "it is gone from the cloud already"));
         }
         Standing::Present { object, .. } => {
             change.identity = Some(object.identity.clone());
@@ -152,9 +149,7 @@ fn mentions(value: &Value, by_identity: &BTreeMap<&str, &Address>, found: &mut B
             }
         }
         Value::List(items) => items.iter().for_each(|item| mentions(item, by_identity, found)),
-        Value::Map(entries) => entries
-            .values()
-            .for_each(|value| mentions(value, by_identity, found)),
+        Value::Map(entries) => entries.values().for_each(|value| mentions(value, by_identity, found)),
         _ => {}
     }
 }

@@ -1,75 +1,24 @@
 //! From wanted, found and remembered to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use slipway_resource::provider::{Catalog, ExpandNote, Info, PlanItem, Planned, PreflightItem, Rollout};
-use slipway_resource::{
-    Address, ClusterUid, Desired, Digest, Path, ResourceType, Schema, Session, Value, validate,
-};
+use slipway_resource::provider::{Catalog, ExpandNote, PlanItem, Planned, Rollout};
+use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::{self, Context, Decision, Subject};
 use crate::error::Error;
-use crate::file::{Binding, FORMAT, Mode, Plan, ProviderPin};
+use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::graph::{self, Dependencies};
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
+use crate::providers::{Providers, ask, preflight};
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
 use crate::{estimate, renames, target};
-
-/// A provider at work, with what it said about itself.
-pub struct ProviderHandle {
-    /// The session.
-    pub session: Arc<dyn Session>,
-    /// Its resource types.
-    pub schema: Arc<Schema>,
-    /// Its limits.
-    pub info: Info,
-    /// What a plan binds of it.
-    pub pin: ProviderPin,
-}
-
-/// The providers of a plan, by name.
-#[derive(Default)]
-pub struct Providers {
-    handles: BTreeMap<String, ProviderHandle>,
-    by_type: BTreeMap<String, String>,
-}
-
-impl Providers {
-    /// Adds a provider; its types are found from now on.
-    pub fn insert(&mut self, name: impl Into<String>, handle: ProviderHandle) {
-        let name = name.into();
-        for kind in handle.schema.types.keys() {
-            self.by_type.insert(kind.clone(), name.clone());
-        }
-        self.handles.insert(name, handle);
-    }
-
-    /// All of them, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ProviderHandle)> {
-        self.handles.iter().map(|(name, handle)| (name.as_str(), handle))
-    }
-
-    /// The provider of a name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&ProviderHandle> {
-        self.handles.get(name)
-    }
-
-    /// The provider that has a resource type, and the type.
-    #[must_use]
-    pub fn of_type(&self, kind: &str) -> Option<(&str, &ProviderHandle, &ResourceType)> {
-        let name = self.by_type.get(kind)?;
-        let handle = self.handles.get(name)?;
-        Some((name, handle, handle.schema.types.get(kind)?))
-    }
-}
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -119,34 +68,17 @@ pub struct Inputs<'a> {
 /// # Errors
 /// When the resources cannot be ordered or do not fit their schemas, or a provider refuses.
 pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
-    inputs
-        .desired
-        .sort_by(|left, right| left.address.cmp(&right.address));
+    inputs.desired.sort_by(|left, right| left.address.cmp(&right.address));
     let dependencies = graph::dependencies(&inputs.desired)?;
     check_schema(&inputs)?;
-    let mut records: BTreeMap<Address, Record> = inputs
-        .prior
-        .map(|prior| prior.resources.clone())
-        .unwrap_or_default();
-    let moved = renames::apply(
-        &inputs.desired,
-        &mut records,
-        &mut inputs.observations,
-        inputs.providers,
-    );
-    let mut planner = Planner {
-        inputs: &inputs,
-        dependencies: &dependencies,
-        records: &records,
-        moved: &moved,
-    };
+    let mut records: BTreeMap<Address, Record> =
+        inputs.prior.map(|prior| prior.resources.clone()).unwrap_or_default();
+    let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
+    let mut planner =
+        Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved };
     let mut decided = planner.wanted().await?;
     planner.unwanted(&mut decided).await?;
-    let known: Vec<&Address> = decided
-        .by_address
-        .keys()
-        .chain(dependencies.by_address.keys())
-        .collect();
+    let known: Vec<&Address> = decided.by_address.keys().chain(dependencies.by_address.keys()).collect();
     target::check(&inputs.options.targets, &known)?;
     target::check(&inputs.options.replace, &known)?;
     finish(&inputs, &dependencies, &records, decided).await
@@ -158,33 +90,22 @@ async fn finish(
     records: &BTreeMap<Address, Record>,
     mut decided: Decided,
 ) -> Result<Plan, Error> {
-    let standing_on = orphans::standing_on(
-        decided.by_address.keys(),
-        records,
-        &inputs.observations,
-        &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared),
-    );
+    let standing_on =
+        orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
+            inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
+        });
     let left_out = assemble::keep_targets(&mut decided, &inputs.options.targets, dependencies, &standing_on);
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
         assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers)?
     };
-    let rate_classes = inputs
-        .providers
-        .iter()
-        .flat_map(|(_, handle)| handle.info.rate_classes.clone())
-        .collect();
-    let findings = if inputs.options.preflight {
-        preflight(inputs, &decided).await?
-    } else {
-        Vec::new()
-    };
-    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) = decided
-        .by_address
-        .into_values()
-        .map(|decision| decision.change)
-        .partition(|change| {
+    let rate_classes =
+        inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
+    let findings =
+        if inputs.options.preflight { preflight(inputs.providers, &decided).await? } else { Vec::new() };
+    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
+        decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
             change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
         });
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
@@ -221,69 +142,21 @@ async fn finish(
 }
 
 fn is_kept(change: &ResourceChange) -> bool {
-    change
-        .reasons
-        .iter()
-        .any(|reason| reason.code == ReasonCode::Retained)
+    change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained)
 }
 
 fn check_schema(inputs: &Inputs<'_>) -> Result<(), Error> {
     for desired in &inputs.desired {
         let address = &desired.address;
-        let (_, _, kind) = inputs
-            .providers
-            .of_type(address.kind())
-            .ok_or_else(|| Error::UnknownType(address.clone()))?;
+        let (_, _, kind) =
+            inputs.providers.of_type(address.kind()).ok_or_else(|| Error::UnknownType(address.clone()))?;
         let misfits = validate::misfits(&kind.attributes, &desired.attributes);
         if !misfits.is_empty() {
-            let message = misfits
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("; ");
-            return Err(Error::Invalid {
-                address: address.clone(),
-                message,
-            });
+            let message = misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            return Err(Error::Invalid { address: address.clone(), message });
         }
     }
     Ok(())
-}
-
-async fn preflight(
-    inputs: &Inputs<'_>,
-    decided: &Decided,
-) -> Result<Vec<slipway_resource::provider::PreflightFinding>, Error> {
-    let mut findings = Vec::new();
-    for (name, handle) in inputs.providers.iter() {
-        let items: Vec<PreflightItem> = decided
-            .by_address
-            .values()
-            .filter(|decision| decision.change.provider == name)
-            .filter_map(|decision| {
-                let (action, desired) = match decision.change.action {
-                    ChangeAction::Create => ("create", decision.change.after.clone()),
-                    ChangeAction::Update => ("update", decision.change.after.clone()),
-                    ChangeAction::Delete => ("delete", Value::Null),
-                    action if action.is_replace() => ("create", decision.change.after.clone()),
-                    _ => return None,
-                };
-                Some(PreflightItem {
-                    address: decision.change.address.clone(),
-                    action: action.to_owned(),
-                    desired,
-                })
-            })
-            .collect();
-        if !items.is_empty() {
-            let found = handle.session.preflight(items).await;
-            findings.extend(found.map_err(|source| Error::Provider {
-                provider: name.to_owned(),
-                source,
-            })?);
-        }
-    }
-    Ok(findings)
 }
 
 struct Planner<'a> {
@@ -304,12 +177,8 @@ struct Prepared<'a> {
 impl Planner<'_> {
     /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
     async fn wanted(&mut self) -> Result<Decided, Error> {
-        let by_address: BTreeMap<&Address, &Desired> = self
-            .inputs
-            .desired
-            .iter()
-            .map(|desired| (&desired.address, desired))
-            .collect();
+        let by_address: BTreeMap<&Address, &Desired> =
+            self.inputs.desired.iter().map(|desired| (&desired.address, desired)).collect();
         let mut decided = Decided::default();
         let mut resolver = Resolver::default();
         let mut replaced: BTreeMap<Address, Vec<Reason>> = BTreeMap::new();
@@ -323,9 +192,7 @@ impl Planner<'_> {
                     Ok(ready) => prepared.push(ready),
                     Err(change) => {
                         resolver.insert(address.clone(), Known::Unreadable);
-                        decided
-                            .by_address
-                            .insert(address.clone(), assemble::plain(*change));
+                        decided.by_address.insert(address.clone(), assemble::plain(*change));
                     }
                 }
             }
@@ -340,9 +207,7 @@ impl Planner<'_> {
                 decided.insert(decision);
             }
         }
-        decided
-            .drift
-            .sort_by(|left, right| left.address.cmp(&right.address));
+        decided.drift.sort_by(|left, right| left.address.cmp(&right.address));
         Ok(decided)
     }
 
@@ -357,10 +222,9 @@ impl Planner<'_> {
         let record = self.records.get(address);
         let standing = self.inputs.observations.standing(address, record);
         let blocked = match &standing {
-            Standing::Unreadable(error) => Some(Reason::new(
-                ReasonCode::Unreadable,
-                format!("it could not be read: {error}"),
-            )),
+            Standing::Unreadable(error) => {
+                Some(Reason::new(ReasonCode::Unreadable, format!("it could not be read: {error}")))
+            }
             _ => resolved.unreadable.first().map(|behind| {
                 let text = format!("it refers to {behind}, which could not be read");
                 let mut reason = Reason::new(ReasonCode::BehindUnreadable, text);
@@ -369,14 +233,8 @@ impl Planner<'_> {
             }),
         };
         if let Some(reason) = blocked {
-            let provider = self
-                .inputs
-                .providers
-                .of_type(address.kind())
-                .map_or("", |(name, _, _)| name);
-            return Ok(Err(Box::new(assemble::deferred(
-                address, provider, record, reason,
-            ))));
+            let provider = self.inputs.providers.of_type(address.kind()).map_or("", |(name, _, _)| name);
+            return Ok(Err(Box::new(assemble::deferred(address, provider, record, reason))));
         }
         let (object, surplus) = match standing {
             Standing::Present { object, surplus } => {
@@ -385,17 +243,9 @@ impl Planner<'_> {
             _ => (None, Vec::new()),
         };
         if let (Some(identity), None) = (&desired.lifecycle.existing, &object) {
-            return Err(Error::MissingExisting {
-                address: address.clone(),
-                identity: identity.to_string(),
-            });
+            return Err(Error::MissingExisting { address: address.clone(), identity: identity.to_string() });
         }
-        Ok(Ok(Prepared {
-            desired,
-            resolved: resolved.value,
-            object,
-            surplus,
-        }))
+        Ok(Ok(Prepared { desired, resolved: resolved.value, object, surplus }))
     }
 
     /// Asks the providers what the changes mean; one answer for each, in their order.
@@ -406,10 +256,7 @@ impl Planner<'_> {
                 address: address.clone(),
                 desired: Some(prepared.resolved.clone()),
                 observed: prepared.object.as_ref().map(|object| object.attributes.clone()),
-                last_applied: self
-                    .records
-                    .get(address)
-                    .and_then(|record| record.applied.clone()),
+                last_applied: self.records.get(address).and_then(|record| record.applied.clone()),
             }
         });
         ask(self.inputs.providers, items.collect()).await
@@ -436,21 +283,10 @@ impl Planner<'_> {
             object: prepared.object.as_ref(),
             surplus: prepared.surplus.clone(),
             previous_address: self.moved.get(address).cloned(),
-            depends_on: self
-                .dependencies
-                .by_address
-                .get(address)
-                .map_or(&[], Vec::as_slice),
+            depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
         };
-        Ok(decide::decide(
-            subject,
-            planned,
-            &Context {
-                locate: self.inputs.locate,
-                replaced,
-            },
-        ))
+        Ok(decide::decide(subject, planned, &Context { locate: self.inputs.locate, replaced }))
     }
 
     /// Decides about everything that exists or is remembered and is not wanted.
@@ -486,11 +322,7 @@ impl Planner<'_> {
                 Standing::Present { surplus, .. } => surplus.into_iter().cloned().collect(),
                 _ => Vec::new(),
             };
-            decided.insert(Decision {
-                surplus,
-                rollout,
-                ..assemble::plain(change)
-            });
+            decided.insert(Decision { surplus, rollout, ..assemble::plain(change) });
         }
         Ok(())
     }
@@ -504,56 +336,11 @@ impl Planner<'_> {
             address: change.address.clone(),
             desired: None,
             observed: (!change.before.is_null()).then(|| change.before.clone()),
-            last_applied: self
-                .records
-                .get(&change.address)
-                .and_then(|record| record.applied.clone()),
+            last_applied: self.records.get(&change.address).and_then(|record| record.applied.clone()),
         });
         let planned = ask(self.inputs.providers, items.collect()).await?;
         Ok(planned.into_iter().map(|planned| planned.rollout).collect())
     }
-}
-
-/// Asks each provider about its items, in batches as large as it takes; answers in the order of the items.
-async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Planned>, Error> {
-    let mut by_provider: BTreeMap<&str, Vec<(usize, PlanItem)>> = BTreeMap::new();
-    let count = items.len();
-    for (position, item) in items.into_iter().enumerate() {
-        let kind = item.address.kind();
-        let (name, _, _) = providers
-            .of_type(kind)
-            .ok_or_else(|| Error::UnknownType(item.address.clone()))?;
-        by_provider.entry(name).or_default().push((position, item));
-    }
-    let mut answers: Vec<Planned> = vec![Planned::default(); count];
-    for (name, items) in by_provider {
-        let Some(handle) = providers.get(name) else {
-            continue;
-        };
-        let size = handle.info.batch.max(1) as usize;
-        let mut rest = items.into_iter().peekable();
-        while rest.peek().is_some() {
-            let (positions, batch): (Vec<usize>, Vec<PlanItem>) = rest.by_ref().take(size).unzip();
-            let planned = handle.session.plan(batch).await;
-            let planned = planned.map_err(|source| Error::Provider {
-                provider: name.to_owned(),
-                source,
-            })?;
-            if planned.len() != positions.len() {
-                let message = format!("Plan answered {} of {} items", planned.len(), positions.len());
-                return Err(Error::Contract {
-                    provider: name.to_owned(),
-                    message,
-                });
-            }
-            for (position, planned) in positions.into_iter().zip(planned) {
-                if let Some(place) = answers.get_mut(position) {
-                    *place = planned;
-                }
-            }
-        }
-    }
-    Ok(answers)
 }
 
 /// What others may know of a resource that was decided.
@@ -565,8 +352,6 @@ fn known(decision: &Decision) -> Known {
             attributes: change.after.clone(),
             unknown: decision.unknown_after.iter().map(Path::clone).collect(),
         },
-        _ => Known::Comes {
-            attributes: change.after.clone(),
-        },
+        _ => Known::Comes { attributes: change.after.clone() },
     }
 }

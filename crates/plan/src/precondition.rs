@@ -31,9 +31,7 @@ impl Precondition {
             .filter(|(name, attribute)| {
                 attribute.mode != Mode::Computed
                     && !attribute.write_only
-                    && applied
-                        .iter()
-                        .any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
+                    && applied.iter().any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
             })
             .map(|(name, _)| name.clone())
             .collect();
@@ -45,10 +43,9 @@ impl Precondition {
     #[must_use]
     pub fn carried_forward(&self, observed: &Value) -> Self {
         match self {
-            Self::Unchanged { fields, .. } => Self::Unchanged {
-                fields: fields.clone(),
-                digest: fields_digest(fields, observed),
-            },
+            Self::Unchanged { fields, .. } => {
+                Self::Unchanged { fields: fields.clone(), digest: fields_digest(fields, observed) }
+            }
             other => other.clone(),
         }
     }
@@ -66,9 +63,7 @@ impl Precondition {
 
 /// Digest of some fields of an object. A value always serialises, so there is no failure to report.
 fn fields_digest(fields: &[String], observed: &Value) -> Digest {
-    let values: Vec<(&str, &Value)> = fields
-        .iter()
-        .map(|field| (field.as_str(), observed.get(field).unwrap_or(&Value::Null)))
-        .collect();
+    let values: Vec<(&str, &Value)> =
+        fields.iter().map(|field| (field.as_str(), observed.get(field).unwrap_or(&Value::Null))).collect();
     Digest::of(&values).unwrap_or_else(|_| Digest::of_bytes(b""))
 }

@@ -60,9 +60,7 @@ impl ReadyQueue {
             .map(|name| Class {
                 ready: BinaryHeap::new(),
                 running: 0,
-                limit: rate_classes
-                    .get(name)
-                    .map_or(DEFAULT_CONCURRENCY, |class| class.concurrency.max(1)),
+                limit: rate_classes.get(name).map_or(DEFAULT_CONCURRENCY, |class| class.concurrency.max(1)),
             })
             .collect();
         let remaining_ms = remaining(steps, &dependents);
@@ -116,11 +114,7 @@ impl ReadyQueue {
 
     /// Takes a ready step out of turn, without counting it as running: one that was done in an earlier run.
     pub fn skip(&mut self, id: StepId) {
-        if let Some(class) = self
-            .class_of
-            .get(id.index())
-            .and_then(|class| self.classes.get_mut(*class))
-        {
+        if let Some(class) = self.class_of.get(id.index()).and_then(|class| self.classes.get_mut(*class)) {
             class.ready.retain(|(_, ready)| ready.0 != id.0);
         }
         self.unlock(id);
@@ -165,11 +159,7 @@ impl ReadyQueue {
     }
 
     fn release(&mut self, id: StepId) {
-        if let Some(class) = self
-            .class_of
-            .get(id.index())
-            .and_then(|class| self.classes.get_mut(*class))
-        {
+        if let Some(class) = self.class_of.get(id.index()).and_then(|class| self.classes.get_mut(*class)) {
             class.running = class.running.saturating_sub(1);
         }
     }
@@ -190,11 +180,7 @@ impl ReadyQueue {
 
     fn push_ready(&mut self, id: StepId) {
         let remaining = self.remaining_ms.get(id.index()).copied().unwrap_or(0);
-        if let Some(class) = self
-            .class_of
-            .get(id.index())
-            .and_then(|class| self.classes.get_mut(*class))
-        {
+        if let Some(class) = self.class_of.get(id.index()).and_then(|class| self.classes.get_mut(*class)) {
             class.ready.push((remaining, std::cmp::Reverse(id.0)));
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_resource::{Address, Desired, Value};
 
 use crate::observations::Observations;
-use crate::planner::Providers;
+use crate::providers::Providers;
 use crate::state::Record;
 
 /// Gives records and objects of old addresses to new ones; returns the old address by the new one.
@@ -62,11 +62,8 @@ fn same_exclusive(
     if kind.exclusive.is_empty() || resource.lifecycle.existing.is_some() {
         return None;
     }
-    let asked: Vec<&Value> = kind
-        .exclusive
-        .iter()
-        .map(|name| resource.attributes.get(name))
-        .collect::<Option<_>>()?;
+    let asked: Vec<&Value> =
+        kind.exclusive.iter().map(|name| resource.attributes.get(name)).collect::<Option<_>>()?;
     if !asked.iter().all(|value| value.is_known() && !value.is_null()) {
         return None;
     }
@@ -79,15 +76,9 @@ fn same_exclusive(
                 && !record.retain
         })
         .find(|(address, record)| {
-            observations
-                .objects(address)
-                .iter()
-                .any(|found| found.identity == record.identity)
+            observations.objects(address).iter().any(|found| found.identity == record.identity)
                 && record.applied.as_ref().is_some_and(|applied| {
-                    kind.exclusive
-                        .iter()
-                        .zip(&asked)
-                        .all(|(name, asked)| applied.get(name) == Some(*asked))
+                    kind.exclusive.iter().zip(&asked).all(|(name, asked)| applied.get(name) == Some(*asked))
                 })
         })
         .map(|(address, _)| address.clone())

@@ -8,11 +8,7 @@ use slipway_resource::{Address, Identity, Path, Reference, Segment, Value};
 #[derive(Clone, Debug)]
 pub(crate) enum Known {
     /// It exists and stays: all of it is known, but for the paths that the plan will change.
-    Stays {
-        identity: Identity,
-        attributes: Value,
-        unknown: Vec<Path>,
-    },
+    Stays { identity: Identity, attributes: Value, unknown: Vec<Path> },
     /// It will be made: what the spec sets is known, what the server sets is not.
     Comes { attributes: Value },
     /// It could not be read.
@@ -42,26 +38,18 @@ impl Resolver {
     pub fn resolve(&self, value: &Value) -> Resolved {
         let mut unreadable = Vec::new();
         let value = walk(value, &mut |reference| match self.known.get(&reference.address) {
-            Some(Known::Stays {
-                identity,
-                attributes,
-                unknown,
-            }) => {
+            Some(Known::Stays { identity, attributes, unknown }) => {
                 if is_identity(&reference.path) {
                     return Some(Value::from(identity.as_str()));
                 }
                 if unknown.iter().any(|path| reference.path.starts_with(path)) {
                     return None;
                 }
-                attributes
-                    .at(&reference.path)
-                    .filter(|value| !value.is_null())
-                    .cloned()
+                attributes.at(&reference.path).filter(|value| !value.is_null()).cloned()
             }
-            Some(Known::Comes { attributes }) => attributes
-                .at(&reference.path)
-                .filter(|value| !value.is_null() && value.is_known())
-                .cloned(),
+            Some(Known::Comes { attributes }) => {
+                attributes.at(&reference.path).filter(|value| !value.is_null() && value.is_known()).cloned()
+            }
             Some(Known::Unreadable) => {
                 unreadable.push(reference.address.clone());
                 None
@@ -83,19 +71,12 @@ fn walk(value: &Value, lookup: &mut impl FnMut(&Reference) -> Option<Value>) -> 
         Value::Reference(reference) => lookup(reference).unwrap_or_else(|| value.clone()),
         Value::Template(_) => {
             let resolved = value.resolve(&mut |reference| lookup(reference).unwrap_or(Value::Unknown));
-            if resolved == Value::Unknown {
-                value.clone()
-            } else {
-                resolved
-            }
+            if resolved == Value::Unknown { value.clone() } else { resolved }
         }
         Value::List(items) => Value::List(items.iter().map(|item| walk(item, lookup)).collect()),
-        Value::Map(entries) => Value::Map(
-            entries
-                .iter()
-                .map(|(key, value)| (key.clone(), walk(value, lookup)))
-                .collect(),
-        ),
+        Value::Map(entries) => {
+            Value::Map(entries.iter().map(|(key, value)| (key.clone(), walk(value, lookup))).collect())
+        }
         other => other.clone(),
     }
 }

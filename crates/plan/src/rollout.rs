@@ -20,39 +20,24 @@ pub(crate) fn steps(
     before: &[NodeId],
 ) -> Vec<NodeId> {
     let leaving = leaving(rollout);
-    let keep: Vec<&Member> = rollout
-        .members
-        .iter()
-        .filter(|member| member.fate == Fate::Keep)
-        .collect();
+    let keep: Vec<&Member> = rollout.members.iter().filter(|member| member.fate == Fate::Keep).collect();
     let waiting: Vec<&Member> = keep.iter().copied().filter(|member| !member.ready).collect();
     let launches = (rollout.size as usize).saturating_sub(keep.len());
     if leaving.is_empty() {
         // Nothing goes: the pool's own update brings missing machines, there is nothing to gate.
         return Vec::new();
     }
-    let mut roll = Roll {
-        graph,
-        address,
-        identity,
-        kind,
-        rollout,
-    };
+    let mut roll = Roll { graph, address, identity, kind, rollout };
     let existing = rollout.members.len();
     let available = rollout.members.iter().filter(|member| member.ready).count();
     let surge = rollout.max_surge as usize;
-    let unavailable = if surge == 0 {
-        rollout.max_unavailable.max(1)
-    } else {
-        rollout.max_unavailable
-    } as usize;
+    let unavailable =
+        if surge == 0 { rollout.max_unavailable.max(1) } else { rollout.max_unavailable } as usize;
     let size = rollout.size as usize;
 
     let mut removals: Vec<NodeId> = Vec::new();
-    let mut arrivals: Vec<NodeId> = waiting
-        .iter()
-        .map(|member| roll.gate(operation::VERIFY, member_argument(member), before))
-        .collect();
+    let mut arrivals: Vec<NodeId> =
+        waiting.iter().map(|member| roll.gate(operation::VERIFY, member_argument(member), before)).collect();
     let mut launched = 0;
     let mut ready_removed = 0;
     let mut ends = Vec::new();
@@ -67,12 +52,7 @@ pub(crate) fn steps(
             }
             launched += 1;
             let mut after: Vec<NodeId> = before.to_vec();
-            after.extend(
-                needed
-                    .checked_sub(1)
-                    .and_then(|index| removals.get(index))
-                    .copied(),
-            );
+            after.extend(needed.checked_sub(1).and_then(|index| removals.get(index)).copied());
             let slot = Value::map([("slot", Value::from(launched.to_string()))]);
             let start = roll.gate(operation::SURGE, slot.clone(), &after);
             arrivals.push(roll.gate(operation::VERIFY, slot, &[start]));
@@ -82,9 +62,7 @@ pub(crate) fn steps(
         if member.ready {
             ready_removed += 1;
             let floor = size.saturating_sub(unavailable);
-            let needed = (floor + ready_removed)
-                .saturating_sub(available)
-                .min(arrivals.len());
+            let needed = (floor + ready_removed).saturating_sub(available).min(arrivals.len());
             after.extend(arrivals.iter().take(needed));
         }
         // The first goes alone.
@@ -94,20 +72,12 @@ pub(crate) fn steps(
         }
         // No more at once than the budget, whatever is ready.
         let lanes = (surge + unavailable).max(1);
-        after.extend(
-            removals
-                .len()
-                .checked_sub(lanes)
-                .and_then(|index| removals.get(index))
-                .copied(),
-        );
+        after.extend(removals.len().checked_sub(lanes).and_then(|index| removals.get(index)).copied());
         let cordon = roll.gate(operation::CORDON, member_argument(member), &after);
         let mut arguments = member_argument(member);
         #[expect(clippy::cast_possible_wrap, reason = "milliseconds of a time-out")]
-        arguments.set(
-            &slipway_resource::Path::key("timeout_ms"),
-            Value::Integer(rollout.drain_timeout_ms as i64),
-        );
+        arguments
+            .set(&slipway_resource::Path::key("timeout_ms"), Value::Integer(rollout.drain_timeout_ms as i64));
         let drain = roll.gate(operation::DRAIN, arguments, &[cordon]);
         removals.push(roll.gate(operation::REMOVE, member_argument(member), &[drain]));
         next = next_leaving.next();
@@ -119,11 +89,8 @@ pub(crate) fn steps(
 
 /// Those that go, in order: what is not ready costs nothing and goes first, then replaced, then retired ones.
 fn leaving(rollout: &Rollout) -> Vec<&Member> {
-    let mut leaving: Vec<&Member> = rollout
-        .members
-        .iter()
-        .filter(|member| member.fate != Fate::Keep)
-        .collect();
+    let mut leaving: Vec<&Member> =
+        rollout.members.iter().filter(|member| member.fate != Fate::Keep).collect();
     leaving.sort_by_key(|member| (member.ready, matches!(member.fate, Fate::Retire { .. })));
     leaving
 }
@@ -142,30 +109,13 @@ struct Roll<'a> {
 
 impl Roll<'_> {
     fn gate(&mut self, name: &str, arguments: Value, after: &[NodeId]) -> NodeId {
-        let declared = self
-            .kind
-            .operations
-            .get(name)
-            .map(|declared| declared.duration_ms);
-        let estimate = self
-            .rollout
-            .durations_ms
-            .get(name)
-            .copied()
-            .or(declared)
-            .unwrap_or(0);
+        let declared = self.kind.operations.get(name).map(|declared| declared.duration_ms);
+        let estimate = self.rollout.durations_ms.get(name).copied().or(declared).unwrap_or(0);
         let timeout = match name {
             operation::DRAIN => self.rollout.drain_timeout_ms,
             operation::VERIFY => self.rollout.ready_timeout_ms,
             _ => 0,
         };
-        self.graph.operation(
-            self.address,
-            self.identity,
-            name,
-            arguments,
-            (estimate, timeout),
-            after,
-        )
+        self.graph.operation(self.address, self.identity, name, arguments, (estimate, timeout), after)
     }
 }

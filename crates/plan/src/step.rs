@@ -106,11 +106,7 @@ impl Step {
             StepAction::Operation { name, arguments } => {
                 let subject = ["member", "slot"].into_iter().find_map(|key| {
                     let value = arguments.get(key)?.to_plain_text();
-                    Some(if key == "slot" {
-                        format!(" (slot {value})")
-                    } else {
-                        format!(" ({value})")
-                    })
+                    Some(if key == "slot" { format!(" (slot {value})") } else { format!(" ({value})") })
                 });
                 format!("{name} {}{}", self.address, subject.unwrap_or_default())
             }

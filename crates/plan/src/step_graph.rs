@@ -33,8 +33,7 @@ const LEAST_TIMEOUT_MS: u64 = 15 * 60 * 1000;
 impl Graph {
     /// Says which rate class the calls of a type count against.
     pub fn declare(&mut self, kind: &str, declared: &ResourceType) {
-        self.rate_class
-            .insert(kind.to_owned(), declared.rate_class.clone());
+        self.rate_class.insert(kind.to_owned(), declared.rate_class.clone());
     }
 
     /// Adds a step.
@@ -71,10 +70,7 @@ impl Graph {
         let node = match self.gates.get(&key) {
             Some(node) => *node,
             None => {
-                let action = StepAction::Operation {
-                    name: name.to_owned(),
-                    arguments,
-                };
+                let action = StepAction::Operation { name: name.to_owned(), arguments };
                 let node = self.add(address, action, identity.cloned(), times.0);
                 if let Some(added) = self.nodes.get_mut(node.0)
                     && times.1 > 0
@@ -153,17 +149,10 @@ impl Graph {
             .enumerate()
             .map(|(position, node)| {
                 let number = |position: usize| place.get(position).copied().unwrap_or(u32::MAX);
-                let mut depends_on: Vec<StepId> = node
-                    .after
-                    .iter()
-                    .map(|earlier| StepId(number(*earlier)))
-                    .collect();
+                let mut depends_on: Vec<StepId> =
+                    node.after.iter().map(|earlier| StepId(number(*earlier))).collect();
                 depends_on.sort();
-                let rate_class = self
-                    .rate_class
-                    .get(node.address.kind())
-                    .cloned()
-                    .unwrap_or_default();
+                let rate_class = self.rate_class.get(node.address.kind()).cloned().unwrap_or_default();
                 let id = StepId(number(position));
                 let step = Step {
                     id,

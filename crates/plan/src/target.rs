@@ -34,16 +34,10 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 /// On the first that does not, with what was probably meant.
 pub(crate) fn check(patterns: &[String], addresses: &[&Address]) -> Result<(), Error> {
     for pattern in patterns {
-        if !addresses
-            .iter()
-            .any(|address| matches(pattern, &address.to_string()))
-        {
+        if !addresses.iter().any(|address| matches(pattern, &address.to_string())) {
             let names: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             let suggestion = validate::nearest(pattern, names.iter().map(String::as_str));
-            return Err(Error::NoSuchTarget {
-                pattern: pattern.clone(),
-                suggestion,
-            });
+            return Err(Error::NoSuchTarget { pattern: pattern.clone(), suggestion });
         }
     }
     Ok(())

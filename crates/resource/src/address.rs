@@ -27,10 +27,7 @@ impl Address {
     /// Makes an address of a type and a name; neither is checked against any schema.
     #[must_use]
     pub fn new(kind: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
-        Self {
-            kind: kind.into(),
-            name: name.into(),
-        }
+        Self { kind: kind.into(), name: name.into() }
     }
 
     /// The resource type, as `sim_network`.
@@ -58,25 +55,18 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('.') {
             Some((kind, name)) if is_type(kind) && is_name(name) => Ok(Self::new(kind, name)),
-            _ => Err(AddressError {
-                text: text.to_owned(),
-            }),
+            _ => Err(AddressError { text: text.to_owned() }),
         }
     }
 }
 
 fn is_type(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn is_name(text: &str) -> bool {
     !text.is_empty()
-        && !text
-            .chars()
-            .any(|c| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}' | '$'))
+        && !text.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}' | '$'))
 }
 
 impl Serialize for Address {
@@ -99,23 +89,13 @@ mod tests {
     #[test]
     fn splits_at_the_first_dot() {
         let address: Address = "sim_record.api.example.com".parse().unwrap();
-        assert_eq!(
-            (address.kind(), address.name()),
-            ("sim_record", "api.example.com")
-        );
+        assert_eq!((address.kind(), address.name()), ("sim_record", "api.example.com"));
         assert_eq!(address.to_string(), "sim_record.api.example.com");
     }
 
     #[test]
     fn refuses_what_has_no_type_or_name() {
-        for text in [
-            "",
-            "sim_network",
-            ".a",
-            "sim_network.",
-            "sim network.a",
-            "sim.a b",
-        ] {
+        for text in ["", "sim_network", ".a", "sim_network.", "sim network.a", "sim.a b"] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }

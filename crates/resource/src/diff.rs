@@ -39,14 +39,7 @@ pub fn diff(
     last_applied: Option<&Value>,
 ) -> Vec<Change> {
     let mut differ = Differ { changes: Vec::new() };
-    differ.object(
-        &kind.attributes,
-        &Path::root(),
-        observed,
-        desired,
-        last_applied,
-        Inherited::default(),
-    );
+    differ.object(&kind.attributes, &Path::root(), observed, desired, last_applied, Inherited::default());
     differ.changes
 }
 
@@ -148,9 +141,7 @@ impl Differ {
             }
             (Type::List(item), Value::List(before), Value::List(after)) if before.len() == after.len() => {
                 for (index, (found, wanted)) in before.iter().zip(after).enumerate() {
-                    let applied = applied
-                        .and_then(Value::as_list)
-                        .and_then(|items| items.get(index));
+                    let applied = applied.and_then(Value::as_list).and_then(|items| items.get(index));
                     self.value(item, &path.index(index), found, wanted, applied, inherited);
                 }
             }
@@ -194,18 +185,11 @@ pub fn same(kind: &Type, left: &Value, right: &Value) -> bool {
             }
         }
         (Type::List(item), Value::List(left), Value::List(right)) => {
-            left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| same(item, left, right))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(item, left, right))
         }
         (Type::Map(item), Value::Map(left), Value::Map(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|((a, left), (b, right))| a == b && same(item, left, right))
+                && left.iter().zip(right).all(|((a, left), (b, right))| a == b && same(item, left, right))
         }
         (Type::Object(_), Value::Map(_), Value::Map(_)) => canonical(kind, left) == canonical(kind, right),
         _ => left == right,
@@ -232,11 +216,9 @@ fn canonical(kind: &Type, value: &Value) -> Value {
         (Type::List(item), Value::List(items)) => {
             Value::List(items.iter().map(|value| canonical(item, value)).collect())
         }
-        (Type::Map(item), Value::Map(entries)) => Value::map(
-            entries
-                .iter()
-                .map(|(key, value)| (key.clone(), canonical(item, value))),
-        ),
+        (Type::Map(item), Value::Map(entries)) => {
+            Value::map(entries.iter().map(|(key, value)| (key.clone(), canonical(item, value))))
+        }
         (Type::Object(fields), Value::Map(entries)) => {
             Value::map(fields.iter().filter_map(|(name, attribute)| {
                 let value = entries.get(name).unwrap_or(&attribute.default);

@@ -114,13 +114,7 @@ impl ProviderError {
     /// A failure of a class, with a sentence.
     #[must_use]
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            message: message.into(),
-            hint: None,
-            address: None,
-            identity: None,
-        }
+        Self { class, message: message.into(), hint: None, address: None, identity: None }
     }
 
     /// The same failure with a way out.

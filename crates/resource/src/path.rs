@@ -94,19 +94,14 @@ impl fmt::Display for Path {
 }
 
 fn is_plain(key: &str) -> bool {
-    !key.is_empty()
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 impl FromStr for Path {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || PathError {
-            text: text.to_owned(),
-        };
+        let error = || PathError { text: text.to_owned() };
         let mut segments = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -115,11 +110,8 @@ impl FromStr for Path {
                 segments.push(segment);
                 rest = after;
             } else {
-                let start = if segments.is_empty() {
-                    rest
-                } else {
-                    rest.strip_prefix('.').ok_or_else(error)?
-                };
+                let start =
+                    if segments.is_empty() { rest } else { rest.strip_prefix('.').ok_or_else(error)? };
                 let end = start.find(['.', '[']).unwrap_or(start.len());
                 let key = start.get(..end).filter(|key| is_plain(key)).ok_or_else(error)?;
                 segments.push(Segment::Key(key.to_owned()));
@@ -150,9 +142,7 @@ impl Serialize for Path {
 
 impl<'de> Deserialize<'de> for Path {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

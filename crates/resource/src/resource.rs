@@ -101,8 +101,7 @@ impl Desired {
     #[must_use]
     pub fn dependencies(&self) -> Vec<Address> {
         let mut addresses = self.depends_on.clone();
-        self.attributes
-            .for_each_reference(&mut |reference| addresses.push(reference.address.clone()));
+        self.attributes.for_each_reference(&mut |reference| addresses.push(reference.address.clone()));
         addresses.sort();
         addresses.dedup();
         addresses

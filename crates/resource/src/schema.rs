@@ -247,11 +247,6 @@ impl Type {
     /// An object with these fields.
     #[must_use]
     pub fn object<const N: usize>(fields: [(&str, Attribute); N]) -> Self {
-        Self::Object(
-            fields
-                .into_iter()
-                .map(|(name, attribute)| (name.to_owned(), attribute))
-                .collect(),
-        )
+        Self::Object(fields.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect())
     }
 }

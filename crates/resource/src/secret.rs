@@ -48,11 +48,7 @@ impl Secret {
     /// A secret of which only the source is known.
     #[must_use]
     pub fn new(source: impl Into<String>) -> Self {
-        Self {
-            source: source.into(),
-            fingerprint: None,
-            text: None,
-        }
+        Self { source: source.into(), fingerprint: None, text: None }
     }
 
     fn key(&self) -> (Option<&str>, &str) {
@@ -90,10 +86,7 @@ mod tests {
 
     #[test]
     fn the_text_is_in_no_output() {
-        let secret = Secret {
-            text: Some(SecretText::new("hunter2")),
-            ..Secret::new("env:PASSWORD")
-        };
+        let secret = Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:PASSWORD") };
         assert!(!format!("{secret:?}").contains("hunter2"));
         assert!(!serde_json::to_string(&secret).unwrap().contains("hunter2"));
     }

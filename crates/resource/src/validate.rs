@@ -26,10 +26,7 @@ pub fn misfits(attributes: &BTreeMap<String, Attribute>, value: &Value) -> Vec<M
 
 fn object(fields: &BTreeMap<String, Attribute>, path: &Path, value: &Value, found: &mut Vec<Misfit>) {
     let Some(entries) = value.as_map() else {
-        return found.push(misfit(
-            path,
-            format!("expected an object, got {}", name_of(value)),
-        ));
+        return found.push(misfit(path, format!("expected an object, got {}", name_of(value))));
     };
     for (name, attribute) in fields {
         let path = path.child(name.as_str());
@@ -69,31 +66,19 @@ fn check(kind: &Type, path: &Path, value: &Value, found: &mut Vec<Misfit>) {
         }
         (Type::Object(fields), Value::Map(_)) => object(fields, path, value, found),
         (expected, value) => {
-            found.push(misfit(
-                path,
-                format!("expected {}, got {}", type_name(expected), name_of(value)),
-            ));
+            found.push(misfit(path, format!("expected {}, got {}", type_name(expected), name_of(value))));
         }
     }
 }
 
 fn misfit(path: &Path, message: String) -> Misfit {
-    Misfit {
-        path: path.clone(),
-        message,
-        suggestion: None,
-    }
+    Misfit { path: path.clone(), message, suggestion: None }
 }
 
 /// The name in `candidates` that `text` probably means, if any is near enough.
 pub fn nearest<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     candidates
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&text.to_lowercase(), &candidate.to_lowercase()),
-                candidate,
-            )
-        })
+        .map(|candidate| (strsim::jaro_winkler(&text.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, candidate)| candidate.to_owned())

@@ -72,10 +72,7 @@ impl Value {
     /// A reference to an attribute of another resource.
     #[must_use]
     pub fn reference(address: Address, attribute: &str) -> Self {
-        Self::Reference(Reference {
-            address,
-            path: Path::key(attribute),
-        })
+        Self::Reference(Reference { address, path: Path::key(attribute) })
     }
 
     /// Whether this is [`Value::Null`].
@@ -138,13 +135,11 @@ impl Value {
     /// The value at a path.
     #[must_use]
     pub fn at(&self, path: &Path) -> Option<&Value> {
-        path.segments()
-            .iter()
-            .try_fold(self, |value, segment| match (segment, value) {
-                (Segment::Key(key), Self::Map(entries)) => entries.get(key),
-                (Segment::Index(index), Self::List(items)) => items.get(*index),
-                _ => None,
-            })
+        path.segments().iter().try_fold(self, |value, segment| match (segment, value) {
+            (Segment::Key(key), Self::Map(entries)) => entries.get(key),
+            (Segment::Index(index), Self::List(items)) => items.get(*index),
+            _ => None,
+        })
     }
 
     /// Puts a value at a path, making the maps on the way; a path that runs through a list or a scalar that
@@ -230,12 +225,9 @@ impl Value {
                 Self::String(text)
             }
             Self::List(items) => Self::List(items.iter().map(|item| item.resolve(lookup)).collect()),
-            Self::Map(entries) => Self::Map(
-                entries
-                    .iter()
-                    .map(|(key, value)| (key.clone(), value.resolve(lookup)))
-                    .collect(),
-            ),
+            Self::Map(entries) => {
+                Self::Map(entries.iter().map(|(key, value)| (key.clone(), value.resolve(lookup))).collect())
+            }
             other => other.clone(),
         }
     }

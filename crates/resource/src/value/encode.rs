@@ -26,11 +26,9 @@ impl Value {
             },
             serde_json::Value::String(text) => Self::String(text.clone()),
             serde_json::Value::Array(items) => Self::List(items.iter().map(Self::from_json).collect()),
-            serde_json::Value::Object(entries) => Self::map(
-                entries
-                    .iter()
-                    .map(|(key, value)| (key.clone(), Self::from_json(value))),
-            ),
+            serde_json::Value::Object(entries) => {
+                Self::map(entries.iter().map(|(key, value)| (key.clone(), Self::from_json(value))))
+            }
         }
     }
 
@@ -181,10 +179,7 @@ fn wire(reference: &Reference) -> String {
 
 fn unwire(text: &str) -> Option<Reference> {
     let (address, path) = text.rsplit_once(':')?;
-    Some(Reference {
-        address: address.parse().ok()?,
-        path: path.parse::<Path>().ok()?,
-    })
+    Some(Reference { address: address.parse().ok()?, path: path.parse::<Path>().ok()? })
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -259,9 +254,7 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
                     let plain = match other.strip_prefix('$') {
                         Some(rest) if rest.starts_with('$') => rest.to_owned(),
                         Some(_) => {
-                            return Err(serde::de::Error::custom(format!(
-                                "unknown kind of value `{other}`"
-                            )));
+                            return Err(serde::de::Error::custom(format!("unknown kind of value `{other}`")));
                         }
                         None => key,
                     };
@@ -279,9 +272,7 @@ fn template<E: serde::de::Error>(parts: Vec<Value>) -> Result<Value, E> {
         Value::Reference(reference) => Ok(TemplatePart::Reference(reference)),
         _ => Err(E::custom("a template has texts and references only")),
     };
-    Ok(Value::Template(
-        parts.into_iter().map(part).collect::<Result<_, _>>()?,
-    ))
+    Ok(Value::Template(parts.into_iter().map(part).collect::<Result<_, _>>()?))
 }
 
 #[cfg(test)]
@@ -292,10 +283,7 @@ mod tests {
     use crate::Address;
 
     fn values() -> impl Strategy<Value = Value> {
-        let reference = Reference {
-            address: Address::new("sim_record", "a.b:c"),
-            path: Path::key("x.y"),
-        };
+        let reference = Reference { address: Address::new("sim_record", "a.b:c"), path: Path::key("x.y") };
         let leaf = prop_oneof![
             Just(Value::Null),
             Just(Value::Unknown),
@@ -305,10 +293,7 @@ mod tests {
             "[$a-z{}]{0,4}".prop_map(Value::String),
             Just(Value::Reference(reference.clone())),
             Just(Value::Secret(Secret::new("env:A"))),
-            Just(Value::Template(vec![
-                TemplatePart::Text("${".into()),
-                TemplatePart::Reference(reference)
-            ])),
+            Just(Value::Template(vec![TemplatePart::Text("${".into()), TemplatePart::Reference(reference)])),
         ];
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![

@@ -1,0 +1,135 @@
+//! The providers of a plan, and asking them in batches.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_resource::provider::{Info, PlanItem, Planned, PreflightFinding, PreflightItem};
+use slipway_resource::{ResourceType, Schema, Session, Value};
+
+use crate::assemble::Decided;
+use crate::change::ChangeAction;
+use crate::error::Error;
+use crate::file::ProviderPin;
+
+/// A provider at work, with what it said about itself.
+pub struct ProviderHandle {
+    /// The session.
+    pub session: Arc<dyn Session>,
+    /// Its resource types.
+    pub schema: Arc<Schema>,
+    /// Its limits.
+    pub info: Info,
+    /// What a plan binds of it.
+    pub pin: ProviderPin,
+}
+
+/// The providers of a plan, by name.
+#[derive(Default)]
+pub struct Providers {
+    handles: BTreeMap<String, ProviderHandle>,
+    by_type: BTreeMap<String, String>,
+}
+
+impl Providers {
+    /// Adds a provider; its types are found from now on.
+    pub fn insert(&mut self, name: impl Into<String>, handle: ProviderHandle) {
+        let name = name.into();
+        for kind in handle.schema.types.keys() {
+            self.by_type.insert(kind.clone(), name.clone());
+        }
+        self.handles.insert(name, handle);
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ProviderHandle)> {
+        self.handles.iter().map(|(name, handle)| (name.as_str(), handle))
+    }
+
+    /// The provider of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&ProviderHandle> {
+        self.handles.get(name)
+    }
+
+    /// The provider that has a resource type, and the type.
+    #[must_use]
+    pub fn of_type(&self, kind: &str) -> Option<(&str, &ProviderHandle, &ResourceType)> {
+        let name = self.by_type.get(kind)?;
+        let handle = self.handles.get(name)?;
+        Some((name, handle, handle.schema.types.get(kind)?))
+    }
+}
+
+/// Asks each provider about its items, in batches as large as it takes; answers in the order of the items.
+pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Planned>, Error> {
+    let mut by_provider: BTreeMap<&str, Vec<(usize, PlanItem)>> = BTreeMap::new();
+    let count = items.len();
+    for (position, item) in items.into_iter().enumerate() {
+        let kind = item.address.kind();
+        let (name, _, _) = providers.of_type(kind).ok_or_else(|| Error::UnknownType(item.address.clone()))?;
+        by_provider.entry(name).or_default().push((position, item));
+    }
+    let mut answers: Vec<Planned> = vec![Planned::default(); count];
+    for (name, items) in by_provider {
+        let Some(handle) = providers.get(name) else {
+            continue;
+        };
+        let size = handle.info.batch.max(1) as usize;
+        let mut rest = items.into_iter().peekable();
+        while rest.peek().is_some() {
+            let (positions, batch): (Vec<usize>, Vec<PlanItem>) = rest.by_ref().take(size).unzip();
+            let planned = handle.session.plan(batch).await;
+            let planned = planned
+                .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
+            if planned.len() != positions.len() {
+                let message = format!("Plan answered {} of {} items", planned.len(), positions.len());
+                return Err(Error::Contract { provider: name.to_owned(), message });
+            }
+            for (position, planned) in positions.into_iter().zip(planned) {
+                if let Some(place) = answers.get_mut(position) {
+                    *place = planned;
+                }
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// Asks each provider what would stop its part of the plan.
+pub(crate) async fn preflight(
+    providers: &Providers,
+    decided: &Decided,
+) -> Result<Vec<PreflightFinding>, Error> {
+    let mut findings = Vec::new();
+    for (name, handle) in providers.iter() {
+        let items: Vec<PreflightItem> = decided
+            .by_address
+            .values()
+            .filter(|decision| decision.change.provider == name)
+            .filter_map(|decision| {
+                let (action, desired) = match decision.change.action {
+                    ChangeAction::Create => ("create", decision.change.after.clone()),
+                    ChangeAction::Update => ("update", decision.change.after.clone()),
+                    ChangeAction::Delete => ("delete", Value::Null),
+                    action if action.is_replace() => ("create", decision.change.after.clone()),
+                    _ => return None,
+                };
+                Some(PreflightItem {
+                    address: decision.change.address.clone(),
+                    action: action.to_owned(),
+                    desired,
+                })
+            })
+            .collect();
+        if !items.is_empty() {
+            let found = handle.session.preflight(items).await;
+            findings.extend(
+                found.map_err(|source| Error::Provider {
+                    provider: name.to_owned(),
+                    source: Box::new(source),
+                })?,
+            );
+        }
+    }
+    Ok(findings)
+}
