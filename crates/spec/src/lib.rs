@@ -3,6 +3,9 @@
 pub mod diagnostic;
 pub mod model;
 pub mod reader;
+pub mod shape;
 pub mod source;
+pub mod structure;
+pub mod v1alpha1;
 pub mod value;
 pub mod yaml;

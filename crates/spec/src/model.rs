@@ -142,6 +142,11 @@ pub(crate) fn opaque(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "x-slipway-opaque": true })
 }
 
+/// The schema of one IP address.
+pub(crate) fn address_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "format": crate::value::Format::Ip.name() })
+}
+
 impl Cluster {
     /// The pool with this name.
     #[must_use]

@@ -135,7 +135,7 @@ pub struct AccessLog {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VirtualIp {
     /// The address; nobody else may use it.
-    #[schemars(schema_with = "crate::model::network::address")]
+    #[schemars(schema_with = "crate::model::address_schema")]
     pub address: IpAddr,
     /// How the network learns which node holds it.
     #[serde(default)]

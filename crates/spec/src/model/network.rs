@@ -31,7 +31,7 @@ pub struct Network {
     /// The ranges of service addresses, one per family, the primary family first.
     pub service_cidrs: Vec<Cidr>,
     /// The address of the cluster's DNS service, inside the first service range.
-    #[schemars(schema_with = "crate::model::network::address")]
+    #[schemars(schema_with = "crate::model::address_schema")]
     pub dns_address: IpAddr,
     /// The domain of services.
     pub cluster_domain: String,
@@ -41,11 +41,6 @@ pub struct Network {
     pub cni: Cni,
     /// How service addresses are served on nodes.
     pub proxy_mode: ProxyMode,
-}
-
-/// The schema of one IP address.
-pub(crate) fn address(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": "string", "format": crate::value::Format::Ip.name() })
 }
 
 /// The address families of pods and services.

@@ -49,7 +49,7 @@ impl Default for Volume {
         Self {
             device: None,
             mount_path: None,
-            size_gib: 20,
+            size_gib: 64,
             kind: None,
             iops: None,
             throughput: None,

@@ -1,0 +1,164 @@
+use serde_json::Value as Json;
+
+use super::suggest;
+use crate::{
+    diagnostic::{Diagnostic, closest, code},
+    shape::{Kind, Shape},
+    value::Format,
+    yaml::{Node, Style, Value},
+};
+
+/// The JSON of a single value. `excerpt` is the value as it is written.
+pub(super) fn check(
+    shape: &Shape,
+    node: &Node,
+    excerpt: &str,
+    name: &str,
+    default: Option<&Json>,
+) -> Result<Json, Diagnostic> {
+    match (&shape.kind, &node.value) {
+        (Kind::Boolean, Value::Bool(value)) => Ok((*value).into()),
+        (Kind::Integer { min, max }, Value::Number(number)) => {
+            integer(number, *min, *max, excerpt, name, default).map(Json::from)
+        }
+        (Kind::Amount, Value::Number(number)) => {
+            integer(number, Some(0), Some(i64::from(u32::MAX)), excerpt, name, default).map(Json::from)
+        }
+        (Kind::Amount, Value::Text(text)) => form(Format::Amount, text, name),
+        (Kind::Text(None), Value::Text(text)) => Ok(text.as_str().into()),
+        (Kind::Text(Some(format)), Value::Text(text)) => form(*format, text, name),
+        // A version or an address that looks like a number gets its own words, not "a number".
+        (Kind::Text(Some(format)), Value::Number(_)) => {
+            form(*format, excerpt, name).and(Err(wrong_type(shape, node, excerpt, name)))
+        }
+        (Kind::Enum(words), Value::Text(text)) => {
+            if words.iter().any(|word| word.value == *text) {
+                return Ok(text.as_str().into());
+            }
+            let all: Vec<&str> = words.iter().map(|word| word.value.as_str()).collect();
+            let hint = match closest(text, all.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`? Allowed are {}", suggest::list(&all)),
+                None => format!("allowed are {}", suggest::list(&all)),
+            };
+            Err(Diagnostic::error(code::UNKNOWN_VALUE, format!("`{name}` cannot be `{text}`")).hint(hint))
+        }
+        (Kind::Constant(constant), Value::Text(text)) if text == constant => Ok(text.as_str().into()),
+        (Kind::Constant(constant), Value::Text(text)) => Err(Diagnostic::error(
+            code::UNKNOWN_VALUE,
+            format!("`{name}` cannot be `{text}`"),
+        )
+        .hint(format!("write `{constant}`"))),
+        _ => Err(wrong_type(shape, node, excerpt, name)),
+    }
+}
+
+fn form(format: Format, text: &str, name: &str) -> Result<Json, Diagnostic> {
+    match format.check(text) {
+        Ok(()) => Ok(text.into()),
+        Err(malformed) => {
+            let message = format!("`{name}` is {}, and `{text}` {malformed}", format.noun());
+            Err(Diagnostic::error(code::BAD_FORMAT, message).hint(malformed.hint))
+        }
+    }
+}
+
+fn integer(
+    number: &serde_json::Number,
+    min: Option<i64>,
+    max: Option<i64>,
+    excerpt: &str,
+    name: &str,
+    default: Option<&Json>,
+) -> Result<i64, Diagnostic> {
+    let Some(value) = number.as_i64() else {
+        return Err(Diagnostic::error(
+            code::WRONG_TYPE,
+            format!("`{name}` is a whole number, not {excerpt}"),
+        )
+        .hint("write digits only, without a decimal point"));
+    };
+    let max = max.unwrap_or(i64::from(u32::MAX));
+    let min = min.unwrap_or(i64::MIN);
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    let usual = default
+        .map(|default| format!("; the default is {default}"))
+        .unwrap_or_default();
+    let bounds = if max == i64::from(u32::MAX) {
+        format!("write a number of at least {min}{usual}")
+    } else {
+        format!("write a number of {min} to {max}{usual}")
+    };
+    Err(Diagnostic::error(code::OUT_OF_RANGE, format!("`{name}` cannot be {value}")).hint(bounds))
+}
+
+/// The complaint about a value of the wrong type, with the way out that fits how it was written.
+pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) -> Diagnostic {
+    let written = match &node.value {
+        Value::Text(text) if text.chars().count() <= 40 => format!("the text `{text}`"),
+        Value::Bool(_) | Value::Number(_) => format!("{} ({excerpt})", node.noun()),
+        _ => node.noun().to_owned(),
+    };
+    let diagnostic = Diagnostic::error(
+        code::WRONG_TYPE,
+        format!("`{name}` is {}, not {written}", shape.noun()),
+    );
+    let hint = match (&shape.kind, &node.value) {
+        (Kind::Boolean, Value::Text(text)) => boolean_hint(text, node.style),
+        (Kind::Boolean, _) => Some("write `true` or `false`".to_owned()),
+        (Kind::Integer { .. }, Value::Text(text)) => number_hint(text, node.style),
+        (Kind::Integer { .. } | Kind::Amount, _) => Some(format!("write a number, as in `{name}: 3`")),
+        (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), Value::Number(_) | Value::Bool(_)) => {
+            Some(format!("put it in quotes to make it a text: `\"{excerpt}\"`"))
+        }
+        (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), Value::Sequence(items)) if items.len() == 1 => {
+            Some("write the one item without the hyphen or the brackets".to_owned())
+        }
+        (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), _) => Some(format!(
+            "write one text, as in `{}`",
+            suggest::example(name, shape)
+        )),
+        (Kind::List(item), Value::Mapping(_)) if matches!(item.kind, Kind::Object(_)) => {
+            Some("begin each item with a hyphen, as in `- name: …`".to_owned())
+        }
+        (Kind::List(_), Value::Text(_) | Value::Number(_) | Value::Bool(_)) => {
+            Some(format!("write a list: `{name}: [{excerpt}]`"))
+        }
+        (Kind::List(_), _) => Some("write a list, each item after a hyphen".to_owned()),
+        (Kind::Map(_), _) => Some(format!(
+            "write keys with values below `{name}`, as in `key: value`"
+        )),
+        (Kind::Object(fields), _) => {
+            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+            Some(format!("write fields below `{name}`: {}", suggest::list(&names)))
+        }
+        _ => None,
+    };
+    diagnostic.maybe_hint(hint)
+}
+
+fn boolean_hint(text: &str, style: Style) -> Option<String> {
+    let value = match text.to_ascii_lowercase().as_str() {
+        "yes" | "y" | "on" | "true" | "enabled" | "1" => "true",
+        "no" | "n" | "off" | "false" | "disabled" | "0" => "false",
+        _ => return Some("write `true` or `false`".to_owned()),
+    };
+    if style == Style::Plain {
+        Some(format!("write `{value}`: `{text}` is a text in YAML 1.2"))
+    } else {
+        Some(format!("write `{value}` without quotes"))
+    }
+}
+
+fn number_hint(text: &str, style: Style) -> Option<String> {
+    if style != Style::Plain && text.parse::<i64>().is_ok() {
+        return Some(format!("write `{text}` without quotes"));
+    }
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    if digits.is_empty() {
+        Some("write a number in digits".to_owned())
+    } else {
+        Some(format!("write only the number: `{digits}`"))
+    }
+}

@@ -1,0 +1,19 @@
+//! The documents of `slipway.dev/v1alpha1`: what a user writes.
+//!
+//! Groups of fields whose defaults do not depend on others are the model's own types. The checked-in JSON schemas are
+//! the contract of this version: a change of the model that would change them makes their test fail, and is then
+//! answered with a type of this module's own.
+
+mod cluster;
+mod network;
+mod node_pool;
+
+pub use cluster::{
+    ClusterDocument, ClusterMetadata, ClusterSpec, ControlPlaneSpec, EtcdClusterSpec, EtcdMemberSpec,
+    ServiceAccountsSpec,
+};
+pub use network::{NetworkSpec, SubnetSpec};
+pub use node_pool::{NodePoolDocument, NodePoolMetadata, NodePoolSpec, RolloutSpec};
+
+/// The `apiVersion` of these documents.
+pub const API_VERSION: &str = "slipway.dev/v1alpha1";
