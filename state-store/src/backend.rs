@@ -32,10 +32,7 @@ pub struct Tag {
 impl Tag {
     /// A tag that has an entity tag only.
     pub fn from_e_tag(e_tag: impl Into<String>) -> Self {
-        Self {
-            e_tag: Some(e_tag.into()),
-            version: None,
-        }
+        Self { e_tag: Some(e_tag.into()), version: None }
     }
 }
 

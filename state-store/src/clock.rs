@@ -38,10 +38,7 @@ impl Clock for SystemClock {
         #[cfg(not(target_os = "linux"))]
         let clock = rustix::time::ClockId::Monotonic;
         let time = rustix::time::clock_gettime(clock);
-        Duration::new(
-            time.tv_sec.unsigned_abs(),
-            u32::try_from(time.tv_nsec).unwrap_or_default(),
-        )
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
     }
 
     fn timestamp(&self) -> Timestamp {

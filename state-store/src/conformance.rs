@@ -1,1 +1,103 @@
 //! What any backend has to do, as checks that run against a real one.
+//!
+//! They write below a prefix of their own, and remove what they wrote. The store's own tests run them over every
+//! backend; on a bucket they prove, before the first use, that its conditional writes are what they seem to be.
+
+mod races;
+mod rules;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::backend::{Backend, Error, Key, Prefix, Tag};
+
+pub use races::increment;
+
+/// A rule that a backend breaks.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the backend breaks a rule: {rule}; {seen}")]
+pub struct Failure {
+    /// What a backend has to do.
+    pub rule: &'static str,
+    /// What this one did.
+    pub seen: String,
+}
+
+/// A result of a check.
+pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// Runs all checks below `prefix`, where nothing else may write at the same time.
+///
+/// # Errors
+/// The first rule that is broken.
+pub async fn check(backend: &Arc<dyn Backend>, prefix: &Prefix) -> Result {
+    let room = Room { backend: backend.clone(), prefix: prefix.clone() };
+    let result = check_all(&room).await;
+    let cleaned = room.clean().await;
+    result.and(cleaned)
+}
+
+async fn check_all(room: &Room) -> Result {
+    rules::create(room).await?;
+    rules::update(room).await?;
+    rules::contents(room).await?;
+    rules::delete(room).await?;
+    rules::list(room).await?;
+    races::create(room).await?;
+    races::update(room).await
+}
+
+/// A backend, and where the checks may write.
+pub(crate) struct Room {
+    pub(crate) backend: Arc<dyn Backend>,
+    prefix: Prefix,
+}
+
+impl Room {
+    pub(crate) fn key(&self, name: &str) -> Result<Key> {
+        let text = format!("{}/{name}", self.prefix.as_str());
+        expect("a prefix leaves room for keys", Key::new(text.trim_start_matches('/')))
+    }
+
+    pub(crate) fn prefix(&self, name: &str) -> Result<Prefix> {
+        let text = format!("{}/{name}", self.prefix.as_str());
+        expect("a prefix leaves room for keys", Prefix::new(text.trim_start_matches('/')))
+    }
+
+    pub(crate) async fn create(&self, key: &Key, bytes: &'static [u8]) -> Result<Tag> {
+        let created = self.backend.create(key, Bytes::from_static(bytes)).await;
+        expect("an object that does not exist can be created", created)
+    }
+
+    pub(crate) async fn get(&self, key: &Key) -> Result<Option<(Bytes, Tag)>> {
+        expect("an object can be read", self.backend.get(key).await)
+    }
+
+    async fn clean(&self) -> Result {
+        let rule = "what was written can be listed and deleted";
+        for key in expect(rule, self.backend.list(&self.prefix).await)? {
+            expect(rule, self.backend.delete(&key).await)?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that has to succeed.
+pub(crate) fn expect<T>(rule: &'static str, result: std::result::Result<T, Error>) -> Result<T> {
+    result.map_err(|error| Failure { rule, seen: format!("it fails: {error}") })
+}
+
+/// Two values that have to be the same.
+pub(crate) fn expect_same<T: PartialEq + std::fmt::Debug>(rule: &'static str, seen: T, wanted: T) -> Result {
+    if seen == wanted {
+        Ok(())
+    } else {
+        Err(Failure { rule, seen: format!("{seen:.200?} instead of {wanted:.200?}") })
+    }
+}
+
+/// A condition that has to hold.
+pub(crate) fn expect_that(rule: &'static str, holds: bool, seen: impl std::fmt::Debug) -> Result {
+    if holds { Ok(()) } else { Err(Failure { rule, seen: format!("it gives {seen:.200?}") }) }
+}

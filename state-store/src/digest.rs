@@ -51,14 +51,10 @@ fn nibble(digit: u8) -> Option<u8> {
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('0');
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl fmt::Display for Digest {
@@ -77,9 +73,7 @@ impl FromStr for Digest {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.strip_prefix("sha256:")
-            .and_then(Self::from_hex)
-            .ok_or_else(|| Invalid(text.to_owned()))
+        text.strip_prefix("sha256:").and_then(Self::from_hex).ok_or_else(|| Invalid(text.to_owned()))
     }
 }
 

@@ -98,11 +98,7 @@ pub struct JournalStart {
 impl JournalStart {
     /// The beginning of an epoch.
     pub fn of(epoch: Epoch) -> Self {
-        Self {
-            epoch,
-            sequence: Sequence(0),
-            previous: None,
-        }
+        Self { epoch, sequence: Sequence(0), previous: None }
     }
 }
 
@@ -152,11 +148,7 @@ pub(crate) fn check_format(key: &Key, bytes: &[u8], supported: u32) -> Result<()
     let Versioned { format } =
         serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(key, error))?;
     if format > u64::from(supported) {
-        return Err(Error::NewerFormat {
-            key: key.to_string(),
-            found: format,
-            supported,
-        });
+        return Err(Error::NewerFormat { key: key.to_string(), found: format, supported });
     }
     if format == 0 {
         return Err(backend::Error::corrupt(key, "there is no format 0").into());

@@ -1,6 +1,7 @@
 //! The one writer of a cluster at a time.
 
 mod acquire;
+mod garbage;
 pub(crate) mod hold;
 mod keeper;
 
@@ -28,6 +29,7 @@ use hold::Hold;
 use keeper::Keeper;
 
 pub use acquire::Acquire;
+pub use garbage::Collected;
 
 /// How many appends may be waiting to be taken in, before appending itself waits.
 const WAITING: usize = 4_096;
@@ -85,6 +87,17 @@ pub struct Holder {
     stop: watch::Sender<bool>,
     appending: JoinHandle<()>,
     keeping: JoinHandle<()>,
+    ending: Ending,
+}
+
+/// Whose hold ends when it is dropped, so that no clone of a journal relies on it any more.
+#[derive(Debug)]
+struct Ending(Arc<Hold>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Holder {
@@ -128,24 +141,11 @@ impl Holder {
             company: 1,
             failed: None,
         };
-        let journal = Journal {
-            orders: append_orders,
-            tip,
-            hold: hold.clone(),
-            hurry,
-        };
+        let journal = Journal { orders: append_orders, tip, hold: hold.clone(), hurry };
         let keeping = tokio::spawn(keeper.run(keeper_orders));
         let appending = tokio::spawn(task.run(appends, stopped));
-        Ok(Self {
-            writer,
-            hold,
-            head,
-            journal,
-            orders,
-            stop,
-            appending,
-            keeping,
-        })
+        let ending = Ending(hold.clone());
+        Ok(Self { writer, hold, head, journal, orders, stop, appending, keeping, ending })
     }
 
     /// The head as this holder last wrote it.
@@ -193,9 +193,7 @@ impl Holder {
     /// As [`state::read`].
     pub async fn read(&self) -> Result<View> {
         let view = state::read(&*self.writer.backend, &self.hold.cluster).await?;
-        view.ok_or_else(|| Error::NoCluster {
-            cluster: self.hold.cluster.clone(),
-        })
+        view.ok_or_else(|| Error::NoCluster { cluster: self.hold.cluster.clone() })
     }
 
     /// Stores a new state, which includes everything that was appended so far and by earlier holders.
@@ -234,10 +232,7 @@ impl Holder {
     /// [`Error::Lost`] when somebody took over.
     pub async fn tombstone(self, meta: CommitMeta) -> Result<Generation> {
         let (journal_from, _) = self.journal.tip.read();
-        Ok(self
-            .end(Some(Event::Tombstone { journal_from, meta }))
-            .await?
-            .generation)
+        Ok(self.end(Some(Event::Tombstone { journal_from, meta })).await?.generation)
     }
 
     /// Ends this holder without a word to others, as a crash would, when what was appended is durable.
@@ -250,10 +245,7 @@ impl Holder {
     async fn prepare(&self, snapshot: Vec<u8>, meta: CommitMeta) -> Result<Commit> {
         let (journal_from, pending) = self.journal.tip.read();
         if pending > 0 {
-            return Err(Error::AppendsUnderWay {
-                cluster: self.hold.cluster.clone(),
-                pending,
-            });
+            return Err(Error::AppendsUnderWay { cluster: self.hold.cluster.clone(), pending });
         }
         self.hold.held()?;
         let generation = self.head.borrow().generation.next();
@@ -264,33 +256,20 @@ impl Holder {
             let reason = "other bytes are stored under the digest of these";
             return Err(crate::backend::Error::corrupt(key, reason).into());
         }
-        let snapshot = SnapshotRef {
-            key: key.to_string(),
-            digest,
-            size: bytes.len() as u64,
-        };
-        Ok(Commit {
-            generation,
-            snapshot,
-            journal_from,
-            meta,
-        })
+        let snapshot = SnapshotRef { key: key.to_string(), digest, size: bytes.len() as u64 };
+        Ok(Commit { generation, snapshot, journal_from, meta })
     }
 
     async fn order(&self, event: Event) -> Result<Head> {
         let (reply, answer) = oneshot::channel();
-        let ended = || Error::Ended {
-            cluster: self.hold.cluster.clone(),
-        };
-        self.orders
-            .send(keeper::Order { event, reply })
-            .await
-            .map_err(|_| ended())?;
+        let ended = || Error::Ended { cluster: self.hold.cluster.clone() };
+        self.orders.send(keeper::Order { event, reply }).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }
 
     /// Finishes what was appended, then the last order, then both tasks.
     async fn end(self, last: Option<Event>) -> Result<Head> {
+        drop(self.ending);
         self.stop.send_replace(true);
         // A task that panicked has nothing more to finish.
         let _ = self.appending.await;
@@ -302,8 +281,6 @@ impl Holder {
         let result = if is_ordered { answer.await.ok() } else { None };
         drop(self.orders);
         let _ = self.keeping.await;
-        result.unwrap_or(Err(Error::Ended {
-            cluster: self.hold.cluster.clone(),
-        }))
+        result.unwrap_or(Err(Error::Ended { cluster: self.hold.cluster.clone() }))
     }
 }

@@ -38,11 +38,7 @@ impl Journal {
             return self.hold.held();
         }
         let (reply, answer) = oneshot::channel();
-        let order = Order {
-            records,
-            pending: Pending::new(self.tip.clone()),
-            reply,
-        };
+        let order = Order { records, pending: Pending::new(self.tip.clone()), reply };
         if self.orders.send(order).await.is_err() {
             return Err(self.ended());
         }
@@ -66,9 +62,7 @@ impl Journal {
     fn ended(&self) -> Error {
         match self.hold.held() {
             Err(error) => error,
-            Ok(()) => Error::Ended {
-                cluster: self.hold.cluster.clone(),
-            },
+            Ok(()) => Error::Ended { cluster: self.hold.cluster.clone() },
         }
     }
 }

@@ -22,16 +22,17 @@ pub fn head(cluster: &ClusterName) -> Key {
 
 /// A snapshot.
 pub fn snapshot(cluster: &ClusterName, generation: Generation, digest: Digest) -> Key {
-    Key::trusted(format!(
-        "{cluster}/snapshots/{:012}-{}",
-        generation.0,
-        digest.to_hex()
-    ))
+    Key::trusted(format!("{cluster}/snapshots/{:012}-{}", generation.0, digest.to_hex()))
 }
 
 /// All snapshots.
 pub fn snapshots(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/snapshots"))
+}
+
+/// All segments of all epochs.
+pub fn journals(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/journal"))
 }
 
 /// All segments of one epoch's journal.
@@ -46,10 +47,17 @@ pub fn segment(cluster: &ClusterName, epoch: Epoch, sequence: Sequence) -> Key {
 
 /// The sequence that a segment's key names.
 pub fn sequence(key: &Key) -> Option<Sequence> {
-    let name = key.name();
-    (name.len() == 12 && name.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| name.parse().ok().map(Sequence))
-        .flatten()
+    number(key.name()).map(Sequence)
+}
+
+/// The epoch that a segment's key names.
+pub fn epoch(key: &Key) -> Option<Epoch> {
+    number(key.as_str().rsplit('/').nth(1)?).map(Epoch)
+}
+
+fn number(text: &str) -> Option<u64> {
+    let is_number = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]
@@ -59,15 +67,11 @@ mod tests {
     #[test]
     fn keys_sort_in_order() {
         let cluster = ClusterName::new("prod.example.com").unwrap();
-        let keys: Vec<Key> = [0, 9, 10, 99, 1_000_000]
-            .map(|n| segment(&cluster, Epoch(2), Sequence(n)))
-            .into();
+        let keys: Vec<Key> =
+            [0, 9, 10, 99, 1_000_000].map(|n| segment(&cluster, Epoch(2), Sequence(n))).into();
         assert!(keys.is_sorted());
-        assert_eq!(
-            keys[1].as_str(),
-            "prod.example.com/journal/000000000002/000000000009"
-        );
-        assert_eq!(sequence(&keys[3]), Some(Sequence(99)));
+        assert_eq!(keys[1].as_str(), "prod.example.com/journal/000000000002/000000000009");
+        assert_eq!((epoch(&keys[3]), sequence(&keys[3])), (Some(Epoch(2)), Some(Sequence(99))));
         assert_eq!(sequence(&head(&cluster)), None);
         assert_eq!(
             snapshot(&cluster, Generation(7), Digest::of(b"")).as_str(),

@@ -59,7 +59,7 @@ pub use clock::{Clock, SystemClock};
 pub use digest::Digest;
 pub use error::{Error, Result};
 pub use head::{CommitMeta, Head};
-pub use holder::{Acquire, Holder, Options};
+pub use holder::{Acquire, Collected, Holder, Options};
 pub use journal::Journal;
 pub use name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence};
 pub use process::{Identity, Process};

@@ -72,10 +72,7 @@ impl ClusterUid {
         if (1..=64).contains(&text.len()) && text.bytes().all(allowed) {
             Ok(Self(text))
         } else {
-            Err(Error::InvalidName {
-                name: text,
-                reason: "a uid is 1 to 64 letters, digits and `-`",
-            })
+            Err(Error::InvalidName { name: text, reason: "a uid is 1 to 64 letters, digits and `-`" })
         }
     }
 
@@ -199,9 +196,7 @@ mod tests {
         for good in ["a", "prod.example.com", "0-a.b"] {
             assert_eq!(ClusterName::new(good).unwrap().as_str(), good);
         }
-        for bad in [
-            "", "A", "a..b", ".a", "a/b", "hosts", "-a", "a-", "ä", "..", "a_b",
-        ] {
+        for bad in ["", "A", "a..b", ".a", "a/b", "hosts", "-a", "a-", "ä", "..", "a_b"] {
             assert!(ClusterName::new(bad).is_err(), "{bad}");
         }
         assert!(ClusterUid::new("").is_err());

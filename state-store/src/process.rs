@@ -71,11 +71,7 @@ impl Identity {
     /// This process, on behalf of `user`, doing `operation`.
     pub fn current(user: &str, operation: impl Into<String>) -> Self {
         let process = Process::current();
-        Self {
-            who: format!("{user}@{}", process.host),
-            operation: operation.into(),
-            process,
-        }
+        Self { who: format!("{user}@{}", process.host), operation: operation.into(), process }
     }
 }
 
@@ -94,10 +90,7 @@ fn status(pid: u32) -> Option<Status> {
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let started = fields.get(19)?.parse().ok()?;
     // A killed process that its parent did not wait for yet; with more threads only its first one has ended.
-    Some(Status {
-        started,
-        is_zombie: matches!(state, "Z" | "X" | "x") && threads <= 1,
-    })
+    Some(Status { started, is_zombie: matches!(state, "Z" | "X" | "x") && threads <= 1 })
 }
 
 fn exists(pid: u32) -> bool {
@@ -108,15 +101,11 @@ fn exists(pid: u32) -> bool {
 }
 
 fn namespace() -> String {
-    fs::read_link("/proc/self/ns/pid")
-        .map(|path| path.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    fs::read_link("/proc/self/ns/pid").map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn read_trimmed(path: &str) -> String {
-    fs::read_to_string(path)
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -126,27 +115,16 @@ mod tests {
     #[test]
     fn only_a_process_that_is_surely_gone_is_dead() {
         let here = Process::current();
-        assert!(
-            here.started > 0 && !here.boot.is_empty() && !here.namespace.is_empty(),
-            "{here:?}"
-        );
+        assert!(here.started > 0 && !here.boot.is_empty() && !here.namespace.is_empty(), "{here:?}");
         assert!(!here.is_surely_dead());
         assert!(
-            Process {
-                started: here.started + 1,
-                ..here.clone()
-            }
-            .is_surely_dead(),
+            Process { started: here.started + 1, ..here.clone() }.is_surely_dead(),
             "the id was used again"
         );
 
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let started = status(child.id()).unwrap().started;
-        let process = Process {
-            pid: child.id(),
-            started,
-            ..here.clone()
-        };
+        let process = Process { pid: child.id(), started, ..here.clone() };
         assert!(!process.is_surely_dead());
         child.kill().unwrap();
         while !process.is_surely_dead() {
@@ -156,26 +134,11 @@ mod tests {
         assert!(process.is_surely_dead());
 
         for doubtful in [
-            Process {
-                host: "elsewhere".into(),
-                ..process.clone()
-            },
-            Process {
-                boot: "earlier".into(),
-                ..process.clone()
-            },
-            Process {
-                boot: String::new(),
-                ..process.clone()
-            },
-            Process {
-                namespace: "pid:[1]".into(),
-                ..process.clone()
-            },
-            Process {
-                started: 0,
-                ..process.clone()
-            },
+            Process { host: "elsewhere".into(), ..process.clone() },
+            Process { boot: "earlier".into(), ..process.clone() },
+            Process { boot: String::new(), ..process.clone() },
+            Process { namespace: "pid:[1]".into(), ..process.clone() },
+            Process { started: 0, ..process.clone() },
         ] {
             assert!(!doubtful.is_surely_dead(), "{doubtful:?}");
         }

@@ -16,10 +16,7 @@ pub struct Retry {
 impl Default for Retry {
     /// Ten attempts within about 16 s, well inside a lease of a minute.
     fn default() -> Self {
-        Self {
-            attempts: 10,
-            first_wait: Duration::from_millis(50),
-        }
+        Self { attempts: 10, first_wait: Duration::from_millis(50) }
     }
 }
 
@@ -31,10 +28,7 @@ impl Retry {
         if attempt >= self.attempts {
             return false;
         }
-        let wait = self
-            .first_wait
-            .saturating_mul(1 << (attempt - 1).min(20))
-            .min(Self::LONGEST_WAIT);
+        let wait = self.first_wait.saturating_mul(1 << (attempt - 1).min(20)).min(Self::LONGEST_WAIT);
         if !wait.is_zero() {
             clock.sleep(wait).await;
         }

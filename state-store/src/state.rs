@@ -67,10 +67,7 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
         let view = read_at(backend, &head).await;
         // What a commit replaced may be removed while it is being read.
         let Some((now, _)) = read_head(backend, cluster).await? else {
-            return Err(backend::Error::NotFound {
-                key: layout::head(cluster).to_string(),
-            }
-            .into());
+            return Err(backend::Error::NotFound { key: layout::head(cluster).to_string() }.into());
         };
         if now.generation == head.generation && now.uid == head.uid || attempt >= ATTEMPTS {
             return view.map(Some);
@@ -86,10 +83,7 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
 /// When the place cannot be read.
 pub async fn list_clusters(backend: &dyn Backend) -> Result<Vec<ClusterName>> {
     let names = backend.list_children(&Prefix::root()).await?;
-    Ok(names
-        .into_iter()
-        .filter_map(|name| ClusterName::new(name).ok())
-        .collect())
+    Ok(names.into_iter().filter_map(|name| ClusterName::new(name).ok()).collect())
 }
 
 async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
@@ -97,16 +91,8 @@ async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
         Some(reference) => Some(read_snapshot(backend, reference).await?),
         None => None,
     };
-    let records = if head.deleted {
-        Vec::new()
-    } else {
-        read_journal(backend, head).await?
-    };
-    Ok(View {
-        head: head.clone(),
-        snapshot,
-        records,
-    })
+    let records = if head.deleted { Vec::new() } else { read_journal(backend, head).await? };
+    Ok(View { head: head.clone(), snapshot, records })
 }
 
 async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef) -> Result<Bytes> {
@@ -130,11 +116,7 @@ async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>>
     let mut records = Vec::new();
     let mut unsealed = None;
     for (epoch, keys) in listed.into_iter().rev() {
-        let from = if epoch == start.epoch {
-            start
-        } else {
-            JournalStart::of(epoch)
-        };
+        let from = if epoch == start.epoch { start } else { JournalStart::of(epoch) };
         let segments = read_epoch(backend, from, keys).await?;
         if let (Some(before), false) = (unsealed, segments.is_empty()) {
             let reason = format!("epoch {epoch} has segments, and epoch {before} before it has no seal");
@@ -144,11 +126,7 @@ async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>>
             unsealed = Some(epoch);
         }
         for (sequence, segment) in segments {
-            let record = |value| Record {
-                epoch,
-                sequence,
-                value,
-            };
+            let record = |value| Record { epoch, sequence, value };
             records.extend(segment.records.into_iter().map(record));
         }
     }

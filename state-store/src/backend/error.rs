@@ -118,28 +118,18 @@ impl Error {
     pub(crate) fn from_io(key: impl ToString, error: io::Error) -> Self {
         let key = key.to_string();
         match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Permission {
-                key,
-                source: Arc::new(error),
-            },
-            io::ErrorKind::Interrupted | io::ErrorKind::TimedOut | io::ErrorKind::StaleNetworkFileHandle => {
-                Self::Transient {
-                    key,
-                    source: Arc::new(error),
-                }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Permission { key, source: Arc::new(error) }
             }
-            _ => Self::Io {
-                key,
-                source: Arc::new(error),
-            },
+            io::ErrorKind::Interrupted | io::ErrorKind::TimedOut | io::ErrorKind::StaleNetworkFileHandle => {
+                Self::Transient { key, source: Arc::new(error) }
+            }
+            _ => Self::Io { key, source: Arc::new(error) },
         }
     }
 
     /// What is stored under `key` is not what was written.
     pub(crate) fn corrupt(key: impl ToString, reason: impl ToString) -> Self {
-        Self::Corrupt {
-            key: key.to_string(),
-            reason: reason.to_string(),
-        }
+        Self::Corrupt { key: key.to_string(), reason: reason.to_string() }
     }
 }

@@ -48,12 +48,7 @@ impl FileBackend {
     /// The objects below `directory`, which need not exist before the first write.
     pub fn open(directory: impl Into<PathBuf>) -> Self {
         let root = directory.into();
-        Self {
-            inner: Arc::new(Inner {
-                root,
-                is_tidy: AtomicBool::new(false),
-            }),
-        }
+        Self { inner: Arc::new(Inner { root, is_tidy: AtomicBool::new(false) }) }
     }
 
     /// The directory.
@@ -70,10 +65,7 @@ impl FileBackend {
         let inner = self.inner.clone();
         match tokio::task::spawn_blocking(move || work(&inner)).await {
             Ok(result) => result,
-            Err(error) => Err(Error::OutcomeUnknown {
-                key: name.to_owned(),
-                source: Arc::new(error),
-            }),
+            Err(error) => Err(Error::OutcomeUnknown { key: name.to_owned(), source: Arc::new(error) }),
         }
     }
 }
@@ -177,8 +169,7 @@ impl Inner {
 impl Backend for FileBackend {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Tag> {
         let owned = key.clone();
-        self.blocking(key.as_str(), move |inner| inner.create(&owned, &bytes))
-            .await
+        self.blocking(key.as_str(), move |inner| inner.create(&owned, &bytes)).await
     }
 
     async fn get(&self, key: &Key) -> Result<Option<(Bytes, Tag)>> {
@@ -188,28 +179,22 @@ impl Backend for FileBackend {
 
     async fn update(&self, key: &Key, bytes: Bytes, tag: &Tag) -> Result<Tag> {
         let (owned, tag) = (key.clone(), tag.clone());
-        self.blocking(key.as_str(), move |inner| inner.update(&owned, &bytes, &tag))
-            .await
+        self.blocking(key.as_str(), move |inner| inner.update(&owned, &bytes, &tag)).await
     }
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Key>> {
         let owned = prefix.clone();
-        self.blocking(prefix.as_str(), move |inner| directory::list(&inner.root, &owned))
-            .await
+        self.blocking(prefix.as_str(), move |inner| directory::list(&inner.root, &owned)).await
     }
 
     async fn list_children(&self, prefix: &Prefix) -> Result<Vec<String>> {
         let owned = prefix.clone();
-        self.blocking(prefix.as_str(), move |inner| {
-            directory::list_children(&inner.root, &owned)
-        })
-        .await
+        self.blocking(prefix.as_str(), move |inner| directory::list_children(&inner.root, &owned)).await
     }
 
     async fn delete(&self, key: &Key) -> Result<()> {
         let owned = key.clone();
-        self.blocking(key.as_str(), move |inner| inner.delete(&owned))
-            .await
+        self.blocking(key.as_str(), move |inner| inner.delete(&owned)).await
     }
 
     fn locality(&self) -> Locality {
@@ -219,31 +204,19 @@ impl Backend for FileBackend {
 
 /// No such file, or a part of its path is not even a directory.
 fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// What was written is visible; until this is done it may not survive a loss of power.
 fn sync(key: &Key, path: &Path) -> Result<()> {
     let synced = path.parent().map_or(Ok(()), directory::sync);
-    synced.map_err(|error| Error::OutcomeUnknown {
-        key: key.to_string(),
-        source: Arc::new(error),
-    })
+    synced.map_err(|error| Error::OutcomeUnknown { key: key.to_string(), source: Arc::new(error) })
 }
 
 fn transient(key: &Key, error: io::Error) -> Error {
-    Error::Transient {
-        key: key.to_string(),
-        source: Arc::new(error),
-    }
+    Error::Transient { key: key.to_string(), source: Arc::new(error) }
 }
 
 fn random(key: &Key) -> Result<String> {
-    crate::random::hex().map_err(|error| Error::Transient {
-        key: key.to_string(),
-        source: Arc::new(error),
-    })
+    crate::random::hex().map_err(|error| Error::Transient { key: key.to_string(), source: Arc::new(error) })
 }

@@ -78,11 +78,7 @@ impl Prefix {
 
     /// What follows the prefix and its `/`, when the key is below it.
     pub fn strip<'a>(&self, key: &'a str) -> Option<&'a str> {
-        if self.0.is_empty() {
-            Some(key)
-        } else {
-            key.strip_prefix(&self.0)?.strip_prefix('/')
-        }
+        if self.0.is_empty() { Some(key) } else { key.strip_prefix(&self.0)?.strip_prefix('/') }
     }
 }
 
@@ -121,17 +117,10 @@ mod tests {
 
     #[test]
     fn keys_stay_below_their_root() {
-        for good in [
-            "a",
-            "prod.example.com/head",
-            "a/journal/000000000001/000000000000",
-            "x=1/y_2",
-        ] {
+        for good in ["a", "prod.example.com/head", "a/journal/000000000001/000000000000", "x=1/y_2"] {
             assert_eq!(Key::new(good).unwrap().as_str(), good);
         }
-        for bad in [
-            "", "/a", "a/", "a//b", "../a", "a/../b", ".tmp/x", "a b", "a\\b", "ä", "a\0",
-        ] {
+        for bad in ["", "/a", "a/", "a//b", "../a", "a/../b", ".tmp/x", "a b", "a\\b", "ä", "a\0"] {
             assert_eq!(Key::new(bad).unwrap_err().code(), "STATE0009", "{bad}");
         }
         assert!(Key::new("a".repeat(256)).is_err());

@@ -37,11 +37,7 @@ impl MemoryBackend {
 
     /// Everything that is stored, to compare two moments.
     pub fn dump(&self) -> BTreeMap<Key, Bytes> {
-        self.lock()
-            .by_key
-            .iter()
-            .map(|(key, (bytes, _))| (key.clone(), bytes.clone()))
-            .collect()
+        self.lock().by_key.iter().map(|(key, (bytes, _))| (key.clone(), bytes.clone())).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Objects> {
@@ -74,20 +70,12 @@ impl Backend for MemoryBackend {
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Key>> {
         let objects = self.lock();
-        Ok(objects
-            .by_key
-            .keys()
-            .filter(|key| prefix.strip(key.as_str()).is_some())
-            .cloned()
-            .collect())
+        Ok(objects.by_key.keys().filter(|key| prefix.strip(key.as_str()).is_some()).cloned().collect())
     }
 
     async fn list_children(&self, prefix: &Prefix) -> Result<Vec<String>> {
         let objects = self.lock();
-        let below = objects
-            .by_key
-            .keys()
-            .filter_map(|key| prefix.strip(key.as_str())?.split_once('/'));
+        let below = objects.by_key.keys().filter_map(|key| prefix.strip(key.as_str())?.split_once('/'));
         let names: BTreeSet<&str> = below.map(|(name, _)| name).collect();
         Ok(names.into_iter().map(str::to_owned).collect())
     }

@@ -17,10 +17,7 @@ pub fn open(url: &str) -> Result<Arc<dyn Backend>> {
 }
 
 fn directory(url: &str) -> Result<PathBuf> {
-    let invalid = |reason: String| Error::InvalidUrl {
-        url: url.to_owned(),
-        reason,
-    };
+    let invalid = |reason: String| Error::InvalidUrl { url: url.to_owned(), reason };
     if url.is_empty() {
         return Err(invalid(format!("it is empty; {SUPPORTED}")));
     }
@@ -28,9 +25,7 @@ fn directory(url: &str) -> Result<PathBuf> {
         return Ok(PathBuf::from(url));
     };
     if scheme != "file" {
-        return Err(invalid(format!(
-            "the scheme `{scheme}` is not supported; {SUPPORTED}"
-        )));
+        return Err(invalid(format!("the scheme `{scheme}` is not supported; {SUPPORTED}")));
     }
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     if !path.starts_with('/') {
@@ -38,9 +33,7 @@ fn directory(url: &str) -> Result<PathBuf> {
             "after `file://` an absolute path is needed, as in file:///var/lib/slipway".into(),
         ));
     }
-    decode(path)
-        .map(PathBuf::from)
-        .ok_or_else(|| invalid("its percent-encoding is broken".into()))
+    decode(path).map(PathBuf::from).ok_or_else(|| invalid("its percent-encoding is broken".into()))
 }
 
 /// Undoes percent-encoding (RFC 3986, 2.1).
@@ -50,11 +43,7 @@ fn decode(path: &str) -> Option<String> {
         rest = tail;
         if *first == b'%' {
             let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-            bytes.push(
-                u8::from_str_radix(digits, 16)
-                    .ok()
-                    .filter(|_| !digits.starts_with('+'))?,
-            );
+            bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?);
             rest = rest.get(2..)?;
         } else {
             bytes.push(*first);
@@ -88,14 +77,7 @@ mod tests {
             "`s3://bucket/state` is not the address of a state store: \
              the scheme `s3` is not supported; supported are a path and file:///path"
         );
-        for bad in [
-            "",
-            "file://state",
-            "file:///%",
-            "file:///%zz",
-            "file:///%+1",
-            "file:///%ff",
-        ] {
+        for bad in ["", "file://state", "file:///%", "file:///%zz", "file:///%+1", "file:///%ff"] {
             assert_eq!(directory(bad).unwrap_err().code(), "STATE0010", "{bad}");
         }
     }

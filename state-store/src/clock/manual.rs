@@ -17,9 +17,7 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock at an arbitrary moment.
     pub fn new() -> Self {
-        Self {
-            now: watch::Sender::new(Duration::from_secs(1_000)),
-        }
+        Self { now: watch::Sender::new(Duration::from_secs(1_000)) }
     }
 
     /// Moves the clock, and wakes who slept until then.
@@ -46,9 +44,7 @@ impl Clock for ManualClock {
     }
 
     fn timestamp(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-            .saturating_add(self.elapsed())
-            .unwrap_or(Timestamp::MAX)
+        Timestamp::UNIX_EPOCH.saturating_add(self.elapsed()).unwrap_or(Timestamp::MAX)
     }
 
     async fn sleep(&self, duration: Duration) {

@@ -110,22 +110,14 @@ pub fn acquire(
         operation: claim.identity.operation.clone(),
         process: claim.identity.process.clone(),
         since: claim.since,
-        lease: Lease {
-            term_seconds: claim.term.as_secs(),
-            renewals: 0,
-        },
+        lease: Lease { term_seconds: claim.term.as_secs(), renewals: 0 },
     };
     let epoch = head.map_or(Epoch(0), |head| head.epoch).next();
     match head {
-        Some(Head {
-            holder: Some(holder), ..
-        }) if presence == Presence::Assumed => Err(Refusal::Held(Box::new(holder.clone()))),
-        Some(head) if !head.deleted => Ok(Head {
-            epoch,
-            holder: Some(holder),
-            salt,
-            ..head.clone()
-        }),
+        Some(Head { holder: Some(holder), .. }) if presence == Presence::Assumed => {
+            Err(Refusal::Held(Box::new(holder.clone())))
+        }
+        Some(head) if !head.deleted => Ok(Head { epoch, holder: Some(holder), salt, ..head.clone() }),
         absent_or_deleted => Ok(Head {
             format: FORMAT,
             cluster: cluster.clone(),
@@ -148,9 +140,7 @@ pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<He
     let holder = match &mut next.holder {
         Some(holder) if head.epoch == hold.epoch && holder.id == hold.id => holder,
         other => {
-            return Err(Refusal::Lost {
-                by: other.as_ref().map(|holder| holder.who.clone()),
-            });
+            return Err(Refusal::Lost { by: other.as_ref().map(|holder| holder.who.clone()) });
         }
     };
     // Whatever the holder writes shows that it is there.
@@ -178,9 +168,7 @@ pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<He
 
 fn make_generation(head: &mut Head, commit: &Commit) -> Result<(), Refusal> {
     if commit.generation != head.generation.next() {
-        return Err(Refusal::OutOfTurn {
-            generation: head.generation,
-        });
+        return Err(Refusal::OutOfTurn { generation: head.generation });
     }
     head.generation = commit.generation;
     head.snapshot = Some(commit.snapshot.clone());
@@ -219,29 +207,13 @@ pub(crate) mod tests {
     }
 
     fn hold(head: &Head) -> Hold {
-        Hold {
-            epoch: head.epoch,
-            id: head.holder.as_ref().unwrap().id.clone(),
-        }
+        Hold { epoch: head.epoch, id: head.holder.as_ref().unwrap().id.clone() }
     }
 
     fn commit(generation: u64) -> Commit {
-        let snapshot = SnapshotRef {
-            key: "prod/snapshots/x".into(),
-            digest: Digest::of(b"x"),
-            size: 1,
-        };
-        let journal_from = JournalStart {
-            epoch: Epoch(1),
-            sequence: Sequence(4),
-            previous: None,
-        };
-        Commit {
-            generation: Generation(generation),
-            snapshot,
-            journal_from,
-            meta: CommitMeta::default(),
-        }
+        let snapshot = SnapshotRef { key: "prod/snapshots/x".into(), digest: Digest::of(b"x"), size: 1 };
+        let journal_from = JournalStart { epoch: Epoch(1), sequence: Sequence(4), previous: None };
+        Commit { generation: Generation(generation), snapshot, journal_from, meta: CommitMeta::default() }
     }
 
     fn take(head: &Head, claim: &Claim, presence: Presence) -> Result<Head, Refusal> {
@@ -255,15 +227,9 @@ pub(crate) mod tests {
     #[test]
     fn a_new_cluster_begins_at_generation_0_and_epoch_1() {
         let head = new_head(&claim("ada"));
-        assert_eq!(
-            (head.generation, head.epoch, head.deleted),
-            (Generation(0), Epoch(1), false)
-        );
+        assert_eq!((head.generation, head.epoch, head.deleted), (Generation(0), Epoch(1), false));
         assert_eq!(head.journal_from, JournalStart::of(Epoch(1)));
-        let read_only = Claim {
-            create: None,
-            ..claim("ada")
-        };
+        let read_only = Claim { create: None, ..claim("ada") };
         assert_eq!(
             acquire(&cluster(), None, &read_only, Presence::Assumed, "salt".into()),
             Err(Refusal::NoCluster)
@@ -278,18 +244,9 @@ pub(crate) mod tests {
         for presence in [Presence::Silent, Presence::Dead] {
             let taken = take(&head, &claim("bob"), presence).unwrap();
             assert_eq!((taken.epoch, taken.uid.as_str()), (Epoch(2), "uid-1"));
-            for event in [
-                Event::Renew,
-                Event::Commit(Box::new(commit(1))),
-                Event::Release(None),
-            ] {
+            for event in [Event::Renew, Event::Commit(Box::new(commit(1))), Event::Release(None)] {
                 let refusal = act(&taken, &hold(&head), event).unwrap_err();
-                assert_eq!(
-                    refusal,
-                    Refusal::Lost {
-                        by: Some("bob@laptop".into())
-                    }
-                );
+                assert_eq!(refusal, Refusal::Lost { by: Some("bob@laptop".into()) });
             }
         }
     }
@@ -302,55 +259,26 @@ pub(crate) mod tests {
         assert_eq!((committed.generation, committed.epoch), (Generation(1), Epoch(1)));
         for wrong in [1, 3] {
             let refusal = act(&committed, &hold, Event::Commit(Box::new(commit(wrong)))).unwrap_err();
-            assert_eq!(
-                refusal,
-                Refusal::OutOfTurn {
-                    generation: Generation(1)
-                }
-            );
+            assert_eq!(refusal, Refusal::OutOfTurn { generation: Generation(1) });
         }
         let released = act(&committed, &hold, Event::Release(Some(Box::new(commit(2))))).unwrap();
-        assert_eq!(
-            (released.generation, released.holder.clone()),
-            (Generation(2), None)
-        );
-        assert_eq!(
-            act(&released, &hold, Event::Renew),
-            Err(Refusal::Lost { by: None })
-        );
-        assert_eq!(
-            take(&released, &claim("bob"), Presence::Assumed).unwrap().epoch,
-            Epoch(2)
-        );
+        assert_eq!((released.generation, released.holder.clone()), (Generation(2), None));
+        assert_eq!(act(&released, &hold, Event::Renew), Err(Refusal::Lost { by: None }));
+        assert_eq!(take(&released, &claim("bob"), Presence::Assumed).unwrap().epoch, Epoch(2));
     }
 
     #[test]
     fn a_new_life_counts_on_from_the_tombstone() {
         let head = new_head(&claim("ada"));
-        let meta = CommitMeta {
-            operation: "delete".into(),
-            ..CommitMeta::default()
-        };
-        let event = Event::Tombstone {
-            journal_from: JournalStart::of(Epoch(1)),
-            meta,
-        };
+        let meta = CommitMeta { operation: "delete".into(), ..CommitMeta::default() };
+        let event = Event::Tombstone { journal_from: JournalStart::of(Epoch(1)), meta };
         let tombstone = act(&head, &hold(&head), event).unwrap();
         assert!(tombstone.deleted && tombstone.holder.is_none() && tombstone.snapshot.is_none());
         assert_eq!((tombstone.generation, tombstone.epoch), (Generation(1), Epoch(1)));
 
-        let nothing = Claim {
-            create: None,
-            ..claim("bob")
-        };
-        assert_eq!(
-            take(&tombstone, &nothing, Presence::Assumed),
-            Err(Refusal::NoCluster)
-        );
-        let again = Claim {
-            create: Some("uid-2".parse().unwrap()),
-            ..claim("bob")
-        };
+        let nothing = Claim { create: None, ..claim("bob") };
+        assert_eq!(take(&tombstone, &nothing, Presence::Assumed), Err(Refusal::NoCluster));
+        let again = Claim { create: Some("uid-2".parse().unwrap()), ..claim("bob") };
         let reborn = take(&tombstone, &again, Presence::Assumed).unwrap();
         assert_eq!((reborn.generation, reborn.epoch), (Generation(1), Epoch(2)));
         assert_eq!((reborn.uid.as_str(), reborn.deleted), ("uid-2", false));

@@ -33,30 +33,19 @@ pub struct Acquire {
 impl Acquire {
     /// Takes a cluster that exists and that nobody holds.
     pub fn new(identity: Identity) -> Self {
-        Self {
-            identity,
-            create: None,
-            wait: None,
-            options: Options::default(),
-        }
+        Self { identity, create: None, wait: None, options: Options::default() }
     }
 
     /// Makes the cluster when there is none, or only a tombstone.
     #[must_use]
     pub fn create(self, uid: ClusterUid) -> Self {
-        Self {
-            create: Some(uid),
-            ..self
-        }
+        Self { create: Some(uid), ..self }
     }
 
     /// Waits for another holder.
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
-        Self {
-            wait: Some(wait),
-            ..self
-        }
+        Self { wait: Some(wait), ..self }
     }
 
     /// Other options than the usual ones.
@@ -85,12 +74,7 @@ pub(super) async fn take(writer: &Writer, cluster: &ClusterName, acquire: &Acqui
         term: acquire.options.whole_term(),
         create: acquire.create.clone(),
     };
-    let contender = Contender {
-        writer,
-        cluster,
-        claim: &claim,
-        wait: acquire.wait,
-    };
+    let contender = Contender { writer, cluster, claim: &claim, wait: acquire.wait };
     let (before, taken) = contender.swap().await?;
     if let Some(before) = before
         && let Err(error) = contender.seal_all(&before, taken.head.epoch).await
@@ -128,12 +112,9 @@ impl Contender<'_> {
                 None => None,
             };
             let presence = match &stored {
-                Some((
-                    Head {
-                        holder: Some(holder), ..
-                    },
-                    tag,
-                )) => self.presence(holder, tag, asked, &mut watch),
+                Some((Head { holder: Some(holder), .. }, tag)) => {
+                    self.presence(holder, tag, asked, &mut watch)
+                }
                 _ => Presence::Assumed,
             };
             let (head, tag) = stored.unzip();
@@ -144,39 +125,21 @@ impl Contender<'_> {
                     if let Outcome::Written(tag) =
                         self.writer.put(&key, &next.encode()?, tag.as_ref()).await?
                     {
-                        let hold = Hold {
-                            epoch: next.epoch,
-                            id: self.claim.id.clone(),
-                        };
-                        return Ok((
-                            head,
-                            Taken {
-                                head: next,
-                                tag,
-                                hold,
-                                sent,
-                            },
-                        ));
+                        let hold = Hold { epoch: next.epoch, id: self.claim.id.clone() };
+                        return Ok((head, Taken { head: next, tag, hold, sent }));
                     }
                 }
                 Err(Refusal::Held(holder)) => {
                     let now = clock.elapsed();
-                    let left = self
-                        .wait
-                        .unwrap_or_default()
-                        .saturating_sub(now.saturating_sub(begun));
+                    let left = self.wait.unwrap_or_default().saturating_sub(now.saturating_sub(begun));
                     if left.is_zero() {
                         return Err(self.held(&holder));
                     }
                     let until = watch.as_ref().map_or(now, |watch| watch.since + term(&holder));
-                    clock
-                        .sleep(pause(&holder, until.saturating_sub(now)).min(left))
-                        .await;
+                    clock.sleep(pause(&holder, until.saturating_sub(now)).min(left)).await;
                 }
                 Err(Refusal::Lost { .. } | Refusal::NoCluster | Refusal::OutOfTurn { .. }) => {
-                    return Err(Error::NoCluster {
-                        cluster: self.cluster.clone(),
-                    });
+                    return Err(Error::NoCluster { cluster: self.cluster.clone() });
                 }
             }
         }
@@ -194,12 +157,7 @@ impl Contender<'_> {
                 }
             }
             // It counts from when the answer was there: what it shows was sent before.
-            _ => {
-                *watch = Some(Watch {
-                    tag: tag.clone(),
-                    since: self.writer.clock.elapsed(),
-                })
-            }
+            _ => *watch = Some(Watch { tag: tag.clone(), since: self.writer.clock.elapsed() }),
         }
         Presence::Assumed
     }
@@ -215,17 +173,10 @@ impl Contender<'_> {
 
     /// Seals every epoch that may not be sealed: those that the snapshot does not include. The oldest comes first.
     async fn seal_all(&self, before: &Head, by: Epoch) -> Result<()> {
-        let seal = Seal {
-            by,
-            who: self.claim.identity.who.clone(),
-        };
+        let seal = Seal { by, who: self.claim.identity.who.clone() };
         let start = before.journal_from;
         for epoch in (start.epoch.0..=before.epoch.0).map(Epoch) {
-            let start = if epoch == start.epoch {
-                start
-            } else {
-                JournalStart::of(epoch)
-            };
+            let start = if epoch == start.epoch { start } else { JournalStart::of(epoch) };
             seal::seal(self.writer, self.cluster, start, &seal).await?;
         }
         Ok(())
@@ -234,17 +185,10 @@ impl Contender<'_> {
     /// Lets others take what cannot be used; if that fails too, they have to wait for the term.
     async fn give_back(&self, taken: &Taken) {
         let next = crate::random::hex().ok().and_then(|salt| {
-            protocol::apply(&taken.head, &taken.hold, &Event::Release(None), salt)
-                .ok()?
-                .encode()
-                .ok()
+            protocol::apply(&taken.head, &taken.hold, &Event::Release(None), salt).ok()?.encode().ok()
         });
         if let Some(bytes) = next {
-            let _ = self
-                .writer
-                .backend
-                .update(&layout::head(self.cluster), bytes, &taken.tag)
-                .await;
+            let _ = self.writer.backend.update(&layout::head(self.cluster), bytes, &taken.tag).await;
         }
     }
 }
@@ -261,9 +205,5 @@ fn pause(holder: &Holding, until: Duration) -> Duration {
 
 /// A writer for a backend.
 pub(super) fn writer(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, options: &Options) -> Writer {
-    Writer {
-        backend,
-        clock,
-        retry: options.retry,
-    }
+    Writer { backend, clock, retry: options.retry }
 }

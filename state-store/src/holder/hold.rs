@@ -25,6 +25,8 @@ struct State {
     renewed: Duration,
     /// Somebody took over; who, if it is known.
     lost: Option<Option<String>>,
+    /// The holder let go.
+    has_ended: bool,
 }
 
 impl Hold {
@@ -35,14 +37,8 @@ impl Hold {
         usable: Duration,
         renewed: Duration,
     ) -> Arc<Self> {
-        let state = Mutex::new(State { renewed, lost: None });
-        Arc::new(Self {
-            cluster,
-            key,
-            clock,
-            usable,
-            state,
-        })
+        let state = Mutex::new(State { renewed, lost: None, has_ended: false });
+        Arc::new(Self { cluster, key, clock, usable, state })
     }
 
     /// Nobody is known to have taken over.
@@ -56,13 +52,13 @@ impl Hold {
     /// Nobody can have taken over.
     pub(crate) fn valid(&self) -> Result<()> {
         self.held()?;
+        if self.lock().has_ended {
+            return Err(Error::Ended { cluster: self.cluster.clone() });
+        }
         if self.clock.elapsed() < self.lock().renewed + self.usable {
             Ok(())
         } else {
-            Err(Error::Lapsed {
-                cluster: self.cluster.clone(),
-                epoch: self.key.epoch,
-            })
+            Err(Error::Lapsed { cluster: self.cluster.clone(), epoch: self.key.epoch })
         }
     }
 
@@ -72,6 +68,11 @@ impl Hold {
         state.renewed = state.renewed.max(sent);
     }
 
+    /// The holder lets go: nothing new begins under it.
+    pub(crate) fn end(&self) {
+        self.lock().has_ended = true;
+    }
+
     /// Somebody took over. The first who says so is believed.
     pub(crate) fn lose(&self, by: Option<String>) -> Error {
         let by = self.lock().lost.get_or_insert(by).clone();
@@ -79,11 +80,7 @@ impl Hold {
     }
 
     fn lost_to(&self, by: Option<String>) -> Error {
-        Error::Lost {
-            cluster: self.cluster.clone(),
-            epoch: self.key.epoch,
-            by,
-        }
+        Error::Lost { cluster: self.cluster.clone(), epoch: self.key.epoch, by }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

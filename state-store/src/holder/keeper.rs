@@ -90,13 +90,10 @@ impl Keeper {
         match refusal {
             Refusal::Lost { by } => self.hold.lose(by),
             Refusal::Held(holder) => self.hold.lose(Some(holder.who)),
-            Refusal::NoCluster => Error::NoCluster {
-                cluster: self.hold.cluster.clone(),
-            },
-            Refusal::OutOfTurn { .. } => backend::Error::Conflict {
-                key: layout::head(&self.hold.cluster).to_string(),
+            Refusal::NoCluster => Error::NoCluster { cluster: self.hold.cluster.clone() },
+            Refusal::OutOfTurn { .. } => {
+                backend::Error::Conflict { key: layout::head(&self.hold.cluster).to_string() }.into()
             }
-            .into(),
         }
     }
 }

@@ -27,14 +27,7 @@ pub(crate) async fn seal(
             None => (start.sequence, start.previous),
         };
         let key = layout::segment(cluster, epoch, sequence);
-        let bytes = segment::encode_seal(
-            Place {
-                epoch,
-                sequence,
-                previous,
-            },
-            seal.clone(),
-        )?;
+        let bytes = segment::encode_seal(Place { epoch, sequence, previous }, seal.clone())?;
         match writer.put(&key, &bytes, None).await? {
             Outcome::Written(_) => return Ok(()),
             Outcome::Taken { bytes, .. } => {
@@ -50,10 +43,7 @@ async fn last(
     cluster: &ClusterName,
     start: JournalStart,
 ) -> Result<Option<(Sequence, Segment)>> {
-    let keys = writer
-        .backend
-        .list(&layout::journal(cluster, start.epoch))
-        .await?;
+    let keys = writer.backend.list(&layout::journal(cluster, start.epoch)).await?;
     let Some(key) = keys.last() else {
         return Ok(None);
     };
@@ -62,10 +52,7 @@ async fn last(
         return Ok(None);
     }
     match writer.get(key).await? {
-        Some((bytes, _)) => Ok(Some((
-            sequence,
-            segment::decode(key, start.epoch, sequence, &bytes)?,
-        ))),
+        Some((bytes, _)) => Ok(Some((sequence, segment::decode(key, start.epoch, sequence, &bytes)?))),
         None => Err(backend::Error::NotFound { key: key.to_string() }.into()),
     }
 }

@@ -75,23 +75,10 @@ pub(crate) fn encode_seal(place: Place, seal: Seal) -> Result<Bytes> {
 }
 
 fn assemble(place: Place, count: usize, body: &[u8], seal: Option<Seal>) -> Result<Bytes> {
-    let Place {
-        epoch,
-        sequence,
-        previous,
-    } = place;
+    let Place { epoch, sequence, previous } = place;
     let nonce = crate::random::hex()?;
     let digest = Digest::of(body);
-    let header = Header {
-        format: FORMAT,
-        epoch,
-        sequence,
-        nonce,
-        count,
-        digest,
-        previous,
-        seal,
-    };
+    let header = Header { format: FORMAT, epoch, sequence, nonce, count, digest, previous, seal };
     let mut bytes = serde_json::to_vec(&header)
         .map_err(|error| backend::Error::corrupt(format_args!("segment {sequence}"), error))?;
     bytes.reserve_exact(body.len() + 1);
@@ -103,20 +90,14 @@ fn assemble(place: Place, count: usize, body: &[u8], seal: Option<Seal>) -> Resu
 /// Reads a segment, and checks that it is whole and the one that belongs there.
 pub(crate) fn decode(key: &Key, epoch: Epoch, sequence: Sequence, bytes: &Bytes) -> Result<Segment> {
     let corrupt = |reason: &str| Error::from(backend::Error::corrupt(key, reason));
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .ok_or_else(|| corrupt("it has no header"))?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| corrupt("it has no header"))?;
     let line = bytes.slice(..end);
     check_format(key, &line, FORMAT)?;
     let header: Header =
         serde_json::from_slice(&line).map_err(|error| backend::Error::corrupt(key, error))?;
     let body = bytes.slice(end + 1..);
     if (header.epoch, header.sequence) != (epoch, sequence) {
-        return Err(corrupt(&format!(
-            "it is segment {} of epoch {}",
-            header.sequence, header.epoch
-        )));
+        return Err(corrupt(&format!("it is segment {} of epoch {}", header.sequence, header.epoch)));
     }
     if Digest::of(&body) != header.digest {
         return Err(corrupt("its digest does not match"));
@@ -130,12 +111,7 @@ pub(crate) fn decode(key: &Key, epoch: Epoch, sequence: Sequence, bytes: &Bytes)
     if !rest.is_empty() || records.len() != header.count || (header.seal.is_some() && header.count != 0) {
         return Err(corrupt("its records do not match its header"));
     }
-    Ok(Segment {
-        previous: header.previous,
-        seal: header.seal,
-        records,
-        digest: Digest::of(bytes),
-    })
+    Ok(Segment { previous: header.previous, seal: header.seal, records, digest: Digest::of(bytes) })
 }
 
 /// Refuses what is not one JSON value on one line.
@@ -155,11 +131,7 @@ mod tests {
 
     use super::*;
 
-    const PLACE: Place = Place {
-        epoch: Epoch(3),
-        sequence: Sequence(4),
-        previous: None,
-    };
+    const PLACE: Place = Place { epoch: Epoch(3), sequence: Sequence(4), previous: None };
 
     fn key() -> Key {
         Key::new("prod/journal/000000000003/000000000004").unwrap()
@@ -171,23 +143,14 @@ mod tests {
 
     #[test]
     fn equal_records_never_make_equal_segments() {
-        assert_ne!(
-            encode(PLACE, [&b"1"[..]]).unwrap(),
-            encode(PLACE, [&b"1"[..]]).unwrap()
-        );
+        assert_ne!(encode(PLACE, [&b"1"[..]]).unwrap(), encode(PLACE, [&b"1"[..]]).unwrap());
     }
 
     #[test]
     fn a_segment_elsewhere_or_of_a_newer_format_is_refused() {
         let bytes = encode(PLACE, [&b"1"[..]]).unwrap();
-        assert_eq!(
-            decode(&key(), Epoch(3), Sequence(5), &bytes).unwrap_err().code(),
-            "STATE0007"
-        );
-        assert_eq!(
-            decode(&key(), Epoch(2), Sequence(4), &bytes).unwrap_err().code(),
-            "STATE0007"
-        );
+        assert_eq!(decode(&key(), Epoch(3), Sequence(5), &bytes).unwrap_err().code(), "STATE0007");
+        assert_eq!(decode(&key(), Epoch(2), Sequence(4), &bytes).unwrap_err().code(), "STATE0007");
         let newer = Bytes::from_static(b"{\"format\":2}\n");
         assert_eq!(read(&newer).unwrap_err().code(), "STATE0015");
     }

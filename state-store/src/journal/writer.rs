@@ -39,9 +39,7 @@ struct State {
 
 impl Tip {
     pub(crate) fn new(next: JournalStart) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::new(State { next, pending: 0 }),
-        })
+        Arc::new(Self { state: Mutex::new(State { next, pending: 0 }) })
     }
 
     /// The first segment that is not written yet, and the number of appends under way.
@@ -156,34 +154,14 @@ impl Task {
 
     async fn write_segment(&self, batch: &[Order]) -> Result<()> {
         self.hold.held()?;
-        let (
-            JournalStart {
-                epoch,
-                sequence,
-                previous,
-            },
-            _,
-        ) = self.tip.read();
+        let (JournalStart { epoch, sequence, previous }, _) = self.tip.read();
         let key = layout::segment(&self.hold.cluster, epoch, sequence);
-        let records = batch
-            .iter()
-            .flat_map(|order| order.records.iter().map(Vec::as_slice));
-        let bytes = segment::encode(
-            Place {
-                epoch,
-                sequence,
-                previous,
-            },
-            records,
-        )?;
+        let records = batch.iter().flat_map(|order| order.records.iter().map(Vec::as_slice));
+        let bytes = segment::encode(Place { epoch, sequence, previous }, records)?;
         match self.writer.put(&key, &bytes, None).await? {
             Outcome::Written(_) => {
                 let previous = Some(Digest::of(&bytes));
-                self.tip.lock().next = JournalStart {
-                    epoch,
-                    sequence: sequence.next(),
-                    previous,
-                };
+                self.tip.lock().next = JournalStart { epoch, sequence: sequence.next(), previous };
                 Ok(())
             }
             Outcome::Taken { bytes, .. } => {

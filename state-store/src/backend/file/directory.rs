@@ -9,11 +9,7 @@ use crate::backend::{Error, Key, Prefix, Result};
 
 /// Makes the names in a directory survive a loss of power.
 pub(super) fn sync(directory: &Path) -> io::Result<()> {
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     File::open(directory)?.sync_all()
 }
 
@@ -97,18 +93,12 @@ fn entries(root: &Path, below: &str) -> Result<Vec<DirEntry>> {
 /// The key of an entry, when its name can be part of one.
 fn child(below: &str, entry: &DirEntry) -> Option<String> {
     let name = entry.file_name().into_string().ok()?;
-    crate::backend::key::check_segment(&name).is_none().then(|| {
-        if below.is_empty() {
-            name
-        } else {
-            format!("{below}/{name}")
-        }
-    })
+    crate::backend::key::check_segment(&name)
+        .is_none()
+        .then(|| if below.is_empty() { name } else { format!("{below}/{name}") })
 }
 
 fn is_directory(below: &str, entry: &DirEntry) -> Result<bool> {
-    let kind = entry
-        .file_type()
-        .map_err(|error| Error::from_io(format_args!("{below}/"), error))?;
+    let kind = entry.file_type().map_err(|error| Error::from_io(format_args!("{below}/"), error))?;
     Ok(kind.is_dir())
 }

@@ -25,10 +25,7 @@ pub(super) struct Envelope;
 impl Envelope {
     /// The tag and the line for a write, from 32 random digits.
     pub(super) fn seal(random: &str, bytes: &[u8]) -> (Tag, String) {
-        (
-            Tag::from_e_tag(random),
-            format!("{MAGIC}{random} {}\n", Digest::of(bytes).to_hex()),
-        )
+        (Tag::from_e_tag(random), format!("{MAGIC}{random} {}\n", Digest::of(bytes).to_hex()))
     }
 
     /// The tag and the bytes of a whole file.

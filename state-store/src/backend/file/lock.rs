@@ -23,13 +23,7 @@ impl Lock {
     pub(super) fn acquire(own: &Path, key: &Key) -> Result<Self> {
         let digest = Digest::of(key.as_str().as_bytes()).to_hex();
         let path = own.join("locks").join(digest.get(..2).unwrap_or_default());
-        let open = || {
-            File::options()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)
-        };
+        let open = || File::options().create(true).truncate(false).write(true).open(&path);
         let file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 directory::make_parents(&path).and_then(|()| open())
@@ -45,10 +39,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let text = format!("another process holds the lock {}", path.display());
                     let source = Arc::new(io::Error::new(io::ErrorKind::TimedOut, text));
-                    return Err(Error::Transient {
-                        key: key.to_string(),
-                        source,
-                    });
+                    return Err(Error::Transient { key: key.to_string(), source });
                 }
                 Err(TryLockError::Error(error)) => return Err(Error::from_io(key, error)),
             }

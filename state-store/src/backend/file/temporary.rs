@@ -28,10 +28,7 @@ impl Temporary {
             }
             result => result?,
         };
-        let temporary = Self {
-            path,
-            is_renamed: false,
-        };
+        let temporary = Self { path, is_renamed: false };
         for part in parts {
             file.write_all(part)?;
         }
@@ -68,9 +65,7 @@ pub(super) fn tidy(own: &Path) {
     };
     for entry in entries.flatten() {
         let written = entry.metadata().and_then(|metadata| metadata.modified());
-        let age = written
-            .ok()
-            .and_then(|written| SystemTime::now().duration_since(written).ok());
+        let age = written.ok().and_then(|written| SystemTime::now().duration_since(written).ok());
         if age.is_some_and(|age| age > ABANDONED_AFTER) {
             let _ = fs::remove_file(entry.path());
         }

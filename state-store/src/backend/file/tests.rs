@@ -11,21 +11,12 @@ async fn reading_writes_nothing() {
     let backend = FileBackend::open(&root);
     assert_eq!(backend.get(&key("a/b")).await.unwrap(), None);
     assert_eq!(backend.list(&Prefix::root()).await.unwrap(), []);
-    assert!(
-        backend
-            .list_children(&Prefix::new("a").unwrap())
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(backend.list_children(&Prefix::new("a").unwrap()).await.unwrap().is_empty());
     backend.delete(&key("a/b")).await.unwrap();
     let update = backend.update(&key("a/b"), Bytes::new(), &Tag::default()).await;
     assert!(matches!(update, Err(Error::NotFound { .. })));
     assert!(!directory.path().join("not").exists());
-    backend
-        .create(&key("a/b"), Bytes::from_static(b"1"))
-        .await
-        .unwrap();
+    backend.create(&key("a/b"), Bytes::from_static(b"1")).await.unwrap();
     assert!(root.exists());
 }
 
@@ -33,10 +24,7 @@ async fn reading_writes_nothing() {
 async fn damage_is_an_error_with_the_key() {
     let directory = tempfile::tempdir().unwrap();
     let backend = FileBackend::open(directory.path());
-    let tag = backend
-        .create(&key("a/b"), Bytes::from_static(b"some bytes"))
-        .await
-        .unwrap();
+    let tag = backend.create(&key("a/b"), Bytes::from_static(b"some bytes")).await.unwrap();
     let path = directory.path().join("a/b");
     let whole = fs::read(&path).unwrap();
     let mut flipped = whole.clone();
@@ -44,10 +32,7 @@ async fn damage_is_an_error_with_the_key() {
     for damaged in [&whole[..whole.len() - 1], &whole[..20], b"", &flipped] {
         fs::write(&path, damaged).unwrap();
         let error = backend.get(&key("a/b")).await.unwrap_err();
-        assert!(
-            matches!(&error, Error::Corrupt { key, .. } if key == "a/b"),
-            "{error}"
-        );
+        assert!(matches!(&error, Error::Corrupt { key, .. } if key == "a/b"), "{error}");
     }
     fs::write(&path, b"").unwrap();
     let update = backend.update(&key("a/b"), Bytes::new(), &tag).await;
@@ -63,12 +48,7 @@ async fn leftovers_are_neither_seen_nor_kept() {
     fs::write(&old, b"half of").unwrap();
     fs::write(&young, b"half of").unwrap();
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7_200);
-    fs::File::options()
-        .write(true)
-        .open(&old)
-        .unwrap()
-        .set_modified(long_ago)
-        .unwrap();
+    fs::File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
 
     let backend = FileBackend::open(directory.path());
     assert_eq!(backend.list(&Prefix::root()).await.unwrap(), []);
@@ -78,11 +58,7 @@ async fn leftovers_are_neither_seen_nor_kept() {
     assert!(young.exists(), "somebody may be writing it");
     backend.update(&key("a/head"), Bytes::new(), &tag).await.unwrap();
     assert_eq!(backend.list(&Prefix::root()).await.unwrap(), [key("a/head")]);
-    assert_eq!(
-        fs::read_dir(&temporary).unwrap().count(),
-        1,
-        "a write leaves nothing behind"
-    );
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1, "a write leaves nothing behind");
 }
 
 #[tokio::test]

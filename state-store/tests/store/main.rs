@@ -1,0 +1,10 @@
+//! The store as a whole, over real backends, with faults, and with other processes.
+#![cfg(test)]
+
+mod conformance;
+mod fencing;
+mod history;
+mod journal;
+mod lease;
+mod processes;
+mod support;
