@@ -1,1 +1,29 @@
 //! The provider contract over gRPC: generated code, handshake, discovery and client.
+//!
+//! [`Client`] is a [`slipway_resource::Provider`] that lives in another process. What runs on the other side is
+//! built with `slipway-provider-sdk`, or in any language from the `.proto` file.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a call over a socket at most"
+)]
+
+mod answer;
+mod client;
+pub mod convert;
+mod error;
+pub mod generated;
+pub mod handshake;
+mod life;
+pub mod wire;
+
+pub use answer::Answer;
+pub use client::{Client, Deadlines};
+pub use error::Error;
+pub use life::Life;
+
+/// The largest message that either side accepts, in bytes.
+pub const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// How large a page of a stream or a batch of requests gets before the next one begins, in bytes of its content.
+pub const PAGE_BYTES: usize = 1 << 20;

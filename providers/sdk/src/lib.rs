@@ -1,1 +1,28 @@
-//! Everything a provider executable needs: serving the contract, handshake, value helpers.
+//! Everything that a provider executable needs beside the provider itself.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use slipway_provider_sdk::{ServeError, ServeOptions, serve};
+//! use slipway_resource::Provider;
+//!
+//! async fn run(provider: Arc<dyn Provider>) -> Result<(), ServeError> {
+//!     serve(provider, ServeOptions::from_environment()?).await
+//! }
+//! ```
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a call over a socket at most"
+)]
+
+mod actions;
+mod error;
+mod options;
+mod pages;
+mod serve;
+mod service;
+mod sessions;
+
+pub use error::ServeError;
+pub use options::ServeOptions;
+pub use serve::{serve, serve_until};

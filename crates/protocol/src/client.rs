@@ -1,0 +1,142 @@
+//! The provider that lives in another process.
+
+mod apply;
+mod batch;
+mod call;
+mod session;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{Info, SessionRequest};
+use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
+use tokio::sync::OnceCell;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::convert::schema_from_pages;
+use crate::generated as proto;
+use crate::generated::provider_client::ProviderClient;
+use crate::wire::WireValue;
+use crate::{Life, MESSAGE_LIMIT};
+use call::malformed;
+
+/// A provider behind a unix socket.
+///
+/// What crosses the wire is kept to the contract: answers that do not match their requests are errors, and the
+/// end of the other process is told with its last words, as `outcome-unknown` for actions under way.
+#[derive(Clone, Debug)]
+pub struct Client {
+    connection: Arc<Connection>,
+}
+
+/// How long calls may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Calls that ask nobody: schema, plan, expand.
+    pub pure: Duration,
+    /// Calls that ask the cloud: discover, read, catalog, preflight.
+    pub observe: Duration,
+    /// What an action gets on top of its own time, for the way there and back.
+    pub grace: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            pure: Duration::from_secs(120),
+            observe: Duration::from_secs(900),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    rpc: ProviderClient<Channel>,
+    life: Life,
+    deadlines: Deadlines,
+    info: OnceCell<Info>,
+    schema: OnceCell<Arc<Schema>>,
+}
+
+impl Client {
+    /// Connects to a provider that listens on a socket.
+    ///
+    /// # Errors
+    /// `transient` when nobody listens there.
+    pub async fn connect(socket: &Path, life: Life, deadlines: Deadlines) -> Result<Self, ProviderError> {
+        let refused = |error: &dyn std::error::Error| {
+            ProviderError::new(
+                slipway_resource::ErrorClass::Transient,
+                format!("provider {}: cannot connect to {}: {error}", life.name(), socket.display()),
+            )
+        };
+        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()))
+            .map_err(|error| refused(&error))?
+            .initial_stream_window_size(4 << 20)
+            .initial_connection_window_size(16 << 20);
+        let channel = endpoint.connect().await.map_err(|error| refused(&error))?;
+        let rpc = ProviderClient::new(channel)
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let connection = Connection { rpc, life, deadlines, info: OnceCell::new(), schema: OnceCell::new() };
+        Ok(Self { connection: Arc::new(connection) })
+    }
+
+    /// Whether the provider's process still runs, and its last words.
+    #[must_use]
+    pub fn life(&self) -> &Life {
+        &self.connection.life
+    }
+}
+
+impl Connection {
+    async fn info(&self) -> Result<&Info, ProviderError> {
+        let ask = async {
+            let mut rpc = self.rpc.clone();
+            let call = rpc.get_info(proto::GetInfoRequest {});
+            let answer = self.unary(self.deadlines.pure, call).await?;
+            Ok(Info::from(answer))
+        };
+        self.info.get_or_try_init(|| ask).await
+    }
+}
+
+#[async_trait]
+impl Provider for Client {
+    async fn info(&self) -> Result<Info, ProviderError> {
+        self.connection.info().await.cloned()
+    }
+
+    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
+        let connection = &self.connection;
+        let ask = async {
+            let mut rpc = connection.rpc.clone();
+            let call = rpc.get_schema(proto::GetSchemaRequest {});
+            let pages = connection.pages(connection.deadlines.pure, call).await?;
+            let schema = schema_from_pages(pages).map_err(|error| malformed(&connection.life, &error))?;
+            Ok(Arc::new(schema))
+        };
+        connection.schema.get_or_try_init(|| ask).await.cloned()
+    }
+
+    async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.validate_config(proto::ValidateConfigRequest {
+            config: Some(WireValue::with_texts(config.clone())),
+        });
+        let answer = self.connection.unary(self.connection.deadlines.pure, call).await?;
+        Ok(answer.problems)
+    }
+
+    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        let batch = self.connection.info().await?.batch;
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.open_session(proto::OpenSessionRequest::from(request));
+        let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
+        let session = session::RemoteSession::new(Arc::clone(&self.connection), answer, batch);
+        Ok(Arc::new(session))
+    }
+}

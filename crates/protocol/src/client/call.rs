@@ -1,0 +1,113 @@
+//! One call: its deadline, its failure, its pages.
+
+use std::future::Future;
+use std::time::Duration;
+
+use slipway_resource::{ErrorClass, ProviderError};
+use tonic::{Code, Response, Status, Streaming};
+
+use super::Connection;
+use crate::convert::Malformed;
+use crate::{Answer, Life};
+
+/// How long the end of a process may take to be noticed after its socket has closed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Connection {
+    /// A call with one answer.
+    pub(super) async fn unary<A: Answer>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<Response<A>, Status>>,
+    ) -> Result<A, ProviderError> {
+        let answer = match tokio::time::timeout(limit, call).await {
+            Ok(Ok(response)) => response.into_inner(),
+            Ok(Err(status)) => return Err(self.failure(&status).await),
+            Err(_) => return Err(late(&self.life, limit)),
+        };
+        self.checked(answer)
+    }
+
+    /// A call whose answer comes in pages.
+    pub(super) async fn pages<A: Answer>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<Response<Streaming<A>>, Status>>,
+    ) -> Result<Vec<A>, ProviderError> {
+        let collect = async {
+            let mut stream = match call.await {
+                Ok(response) => response.into_inner(),
+                Err(status) => return Err(self.failure(&status).await),
+            };
+            let mut pages = Vec::new();
+            loop {
+                match stream.message().await {
+                    Ok(Some(page)) => pages.push(self.checked(page)?),
+                    Ok(None) => return Ok(pages),
+                    Err(status) => return Err(self.failure(&status).await),
+                }
+            }
+        };
+        match tokio::time::timeout(limit, collect).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(late(&self.life, limit)),
+        }
+    }
+
+    /// An answer, if it is not a failure.
+    pub(super) fn checked<A: Answer>(&self, mut answer: A) -> Result<A, ProviderError> {
+        match answer.take_error() {
+            None => Ok(answer),
+            Some(error) => Err(match ProviderError::try_from(error) {
+                Ok(error) => error,
+                Err(error) => malformed(&self.life, &error),
+            }),
+        }
+    }
+
+    /// What a status means for a call that has no effect.
+    pub(super) async fn failure(&self, status: &Status) -> ProviderError {
+        let name = self.life.name();
+        let is_broken =
+            matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled);
+        if is_broken && let Some(text) = self.life.obituary(PATIENCE).await {
+            return ProviderError::new(ErrorClass::Permanent, text);
+        }
+        let message = status.message();
+        match status.code() {
+            Code::Unavailable | Code::DeadlineExceeded => ProviderError::new(
+                ErrorClass::Transient,
+                format!("provider {name} cannot be reached: {message}"),
+            ),
+            Code::OutOfRange | Code::ResourceExhausted => ProviderError::new(
+                ErrorClass::Permanent,
+                format!("provider {name}: a message exceeds 64 MiB: {message}"),
+            )
+            .with_hint("a single object is that large; move its data elsewhere and refer to it"),
+            Code::Unimplemented => ProviderError::new(
+                ErrorClass::Permanent,
+                format!("provider {name} does not have this call: {message}"),
+            ),
+            code => ProviderError::new(
+                ErrorClass::Permanent,
+                format!("provider {name} broke the contract: {code:?}: {message}"),
+            ),
+        }
+    }
+
+    /// What a status means for an action under way: nobody knows.
+    pub(super) async fn interrupted(&self, status: &Status) -> ProviderError {
+        ProviderError { class: ErrorClass::OutcomeUnknown, ..self.failure(status).await }
+    }
+}
+
+pub(super) fn malformed(life: &Life, error: &Malformed) -> ProviderError {
+    ProviderError::new(ErrorClass::Permanent, format!("provider {} broke the contract: {error}", life.name()))
+}
+
+pub(super) fn late(life: &Life, limit: Duration) -> ProviderError {
+    ProviderError::new(
+        ErrorClass::Transient,
+        format!("provider {} did not answer within {} s", life.name(), limit.as_secs()),
+    )
+}

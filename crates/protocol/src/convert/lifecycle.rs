@@ -1,0 +1,63 @@
+//! Name, limits, sessions.
+
+use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest};
+
+use super::{Malformed, value};
+use crate::generated as proto;
+use crate::wire::WireValue;
+
+impl From<Info> for proto::GetInfoResponse {
+    fn from(info: Info) -> Self {
+        let rate_classes = info.rate_classes.into_iter().map(|(name, class)| proto::RateClass {
+            name,
+            concurrency: class.concurrency,
+            per_second: class.per_second,
+        });
+        Self {
+            name: info.name,
+            version: info.version,
+            rate_classes: rate_classes.collect(),
+            batch: info.batch,
+            error: None,
+        }
+    }
+}
+
+impl From<proto::GetInfoResponse> for Info {
+    fn from(message: proto::GetInfoResponse) -> Self {
+        let rate_classes = message.rate_classes.into_iter().map(|class| {
+            let limits = RateClass { concurrency: class.concurrency, per_second: class.per_second };
+            (class.name, limits)
+        });
+        Self {
+            name: message.name,
+            version: message.version,
+            rate_classes: rate_classes.collect(),
+            batch: message.batch,
+        }
+    }
+}
+
+impl From<SessionRequest> for proto::OpenSessionRequest {
+    fn from(request: SessionRequest) -> Self {
+        Self {
+            config: Some(WireValue::with_texts(request.config)),
+            region: request.region,
+            offline: request.offline,
+        }
+    }
+}
+
+impl TryFrom<proto::OpenSessionRequest> for SessionRequest {
+    type Error = Malformed;
+
+    fn try_from(message: proto::OpenSessionRequest) -> Result<Self, Malformed> {
+        Ok(Self { config: value(message.config)?, region: message.region, offline: message.offline })
+    }
+}
+
+impl From<proto::OpenSessionResponse> for Scope {
+    fn from(message: proto::OpenSessionResponse) -> Self {
+        Self { account: message.account, region: message.region }
+    }
+}

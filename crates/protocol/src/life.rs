@@ -1,0 +1,90 @@
+//! Whether a provider's process still runs, and its last words.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+const LINES: usize = 20;
+
+/// Knows of a provider's process what an error message needs.
+#[derive(Clone, Debug)]
+pub struct Life {
+    name: Arc<str>,
+    ended: watch::Receiver<Option<String>>,
+    stderr: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// Where the keeper of a process writes what [`Life`] tells.
+#[derive(Debug)]
+pub(crate) struct Record {
+    ended: watch::Sender<Option<String>>,
+    stderr: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Life {
+    /// The life of a provider whose process nobody here keeps.
+    #[must_use]
+    pub fn unattended(name: &str) -> Self {
+        Self::attended(name).0
+    }
+
+    pub(crate) fn attended(name: &str) -> (Self, Record) {
+        let (sender, receiver) = watch::channel(None);
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let record = Record { ended: sender, stderr: Arc::clone(&stderr) };
+        let life = Self { name: name.into(), ended: receiver, stderr };
+        (life, record)
+    }
+
+    /// The provider's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How the process ended, as `signal: 9 (SIGKILL)`; `None` while it runs.
+    #[must_use]
+    pub fn ended(&self) -> Option<String> {
+        self.ended.borrow().clone()
+    }
+
+    /// The last lines that it wrote to its standard error, oldest first.
+    #[must_use]
+    pub fn last_words(&self) -> Vec<String> {
+        let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+
+    /// Waits for the end, as long as it may still be about to be noticed.
+    pub(crate) async fn obituary(&self, patience: Duration) -> Option<String> {
+        let mut ended = self.ended.clone();
+        let waiting = tokio::time::timeout(patience, ended.wait_for(Option::is_some));
+        let how = waiting.await.ok()?.ok()?.clone()?;
+        let mut text = format!("provider {} ended ({how})", self.name);
+        let words = self.last_words();
+        if !words.is_empty() {
+            text.push_str("; it last wrote:");
+            for line in words {
+                text.push_str("\n  ");
+                text.push_str(&line);
+            }
+        }
+        Some(text)
+    }
+}
+
+impl Record {
+    pub(crate) fn line(&self, line: &str) {
+        let mut lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.to_owned());
+    }
+
+    pub(crate) fn ended(&self, how: String) {
+        self.ended.send_replace(Some(how));
+    }
+}

@@ -1,0 +1,117 @@
+//! From the announcement to the end.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use slipway_protocol::MESSAGE_LIMIT;
+use slipway_protocol::generated::provider_server::ProviderServer;
+use slipway_protocol::handshake::{Announcement, MAGIC, PROTOCOL, TRANSPORT};
+use slipway_resource::{Digest, Provider, ProviderError};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::Server;
+
+use crate::service::Service;
+use crate::sessions::Sessions;
+use crate::{ServeError, ServeOptions};
+
+/// Serves a provider: listens, announces it on standard output, and answers until standard input closes, which
+/// it does when the engine ends in whatever way.
+///
+/// Actions that still run then are cancelled and have [`ServeOptions::grace`] to stop.
+///
+/// # Errors
+/// When the provider cannot be announced or reached.
+pub async fn serve(provider: Arc<dyn Provider>, options: ServeOptions) -> Result<(), ServeError> {
+    let info = provider.info().await.map_err(ServeError::Provider)?;
+    let schema = provider.schema().await.map_err(ServeError::Provider)?;
+    let schema_digest = Digest::of(schema.as_ref()).map_err(|error| {
+        let class = slipway_resource::ErrorClass::Permanent;
+        ServeError::Provider(ProviderError::new(class, error.to_string()))
+    })?;
+    let socket = options.directory.join("provider.sock");
+    let listener =
+        UnixListener::bind(&socket).map_err(|source| ServeError::Listen { path: socket.clone(), source })?;
+    announce(&Announcement {
+        magic: MAGIC.to_owned(),
+        protocol: vec![PROTOCOL.to_owned()],
+        transport: TRANSPORT.to_owned(),
+        address: socket.clone(),
+        pid: std::process::id(),
+        name: info.name,
+        version: info.version,
+        schema_digest,
+        nonce: options.nonce.clone(),
+    })?;
+
+    let served = serve_until(provider, listener, &options, end()).await;
+    // The directory goes with it when it is empty; the engine that made it may be dead.
+    let _ = std::fs::remove_file(&socket);
+    let _ = std::fs::remove_dir(&options.directory);
+    served
+}
+
+/// Serves a provider on a socket until `end` comes, without announcement: what [`serve`] does in a process of its
+/// own, for a provider that shares one.
+///
+/// # Errors
+/// When the provider cannot be reached.
+pub async fn serve_until(
+    provider: Arc<dyn Provider>,
+    listener: UnixListener,
+    options: &ServeOptions,
+    end: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let batch = provider.info().await.map_err(ServeError::Provider)?.batch;
+    let sessions = Arc::new(Sessions::new(options.actions));
+    let service = ProviderServer::new(Service { provider, sessions: Arc::clone(&sessions), batch })
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT);
+    let server = Server::builder()
+        .initial_stream_window_size(4 << 20)
+        .initial_connection_window_size(16 << 20)
+        .serve_with_incoming(service, UnixListenerStream::new(listener));
+    tokio::select! {
+        served = server => served.map_err(ServeError::Server),
+        () = end => {
+            // The engine is gone: nobody would read the socket any more.
+            sessions.end(options.grace).await;
+            Ok(())
+        }
+    }
+}
+
+/// Writes the one line that the engine waits for.
+fn announce(announcement: &Announcement) -> Result<(), ServeError> {
+    let mut line = serde_json::to_vec(announcement).map_err(|error| ServeError::Announce(error.into()))?;
+    line.push(b'\n');
+    let mut output = std::io::stdout().lock();
+    output.write_all(&line).and_then(|()| output.flush()).map_err(ServeError::Announce)
+}
+
+/// Waits for the end of standard input, or for a request to terminate.
+async fn end() {
+    let (sender, closed) = oneshot::channel();
+    // A thread of its own, since a read of standard input cannot be given up: it ends with the process.
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        let mut bytes = [0; 256];
+        while !matches!(input.read(&mut bytes), Ok(0) | Err(_)) {}
+        // Nobody waits any more when the process is ending for another reason.
+        let _ = sender.send(());
+    });
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = closed => {}
+        () = terminated => {}
+    }
+}

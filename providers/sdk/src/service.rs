@@ -1,0 +1,320 @@
+//! The calls of the contract, each handed to the provider or to a session of it.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt};
+use slipway_protocol::convert::{Malformed, schema_to_message};
+use slipway_protocol::generated as proto;
+use slipway_protocol::generated::provider_server;
+use slipway_protocol::wire::WireValue;
+use slipway_protocol::{Answer, PAGE_BYTES};
+use slipway_resource::{Address, ErrorClass, Identity, Provider, ProviderError, Token, Value};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::actions;
+use crate::pages::{Answers, answers, pages};
+use crate::sessions::Sessions;
+
+/// The provider as the contract shows it.
+pub(crate) struct Service {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) sessions: Arc<Sessions>,
+    /// How many items one call may name.
+    pub(crate) batch: u32,
+}
+
+type Unary<M> = Result<Response<M>, Status>;
+type Paged<M> = Result<Response<Answers<M>>, Status>;
+
+/// A failure of the provider is an answer, not a status.
+fn unary<M: Answer>(outcome: Result<M, ProviderError>) -> Unary<M> {
+    Ok(Response::new(outcome.unwrap_or_else(|error| M::failed(error.into()))))
+}
+
+fn paged<M: Answer + Send + 'static>(outcome: Result<Vec<M>, ProviderError>) -> Paged<M> {
+    Ok(answers(outcome.unwrap_or_else(|error| vec![M::failed(error.into())])))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function in map_err")]
+fn invalid(error: Malformed) -> ProviderError {
+    ProviderError::new(ErrorClass::Invalid, error.to_string())
+}
+
+fn value(message: Option<WireValue>) -> Result<Value, ProviderError> {
+    message.unwrap_or_default().into_value().map_err(invalid)
+}
+
+impl Service {
+    fn items<M, T: TryFrom<M, Error = Malformed>>(&self, items: Vec<M>) -> Result<Vec<T>, ProviderError> {
+        if items.len() > usize::try_from(self.batch.max(1)).unwrap_or(usize::MAX) {
+            return Err(ProviderError::new(
+                ErrorClass::Invalid,
+                format!("{} items in one call; {} are allowed", items.len(), self.batch),
+            ));
+        }
+        items.into_iter().map(|item| item.try_into().map_err(invalid)).collect()
+    }
+
+    async fn open(
+        &self,
+        request: proto::OpenSessionRequest,
+    ) -> Result<proto::OpenSessionResponse, ProviderError> {
+        let request = request.try_into().map_err(invalid)?;
+        let session = self.provider.open_session(request).await?;
+        let scope = session.scope().clone();
+        Ok(proto::OpenSessionResponse {
+            session: self.sessions.insert(session),
+            account: scope.account,
+            region: scope.region,
+            error: None,
+        })
+    }
+
+    async fn expansion(
+        &self,
+        request: proto::ExpandRequest,
+    ) -> Result<Vec<proto::ExpandResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let expansion = open.session.expand(request.try_into().map_err(invalid)?).await?;
+        let notes = proto::ExpandResponse {
+            notes: expansion.notes.into_iter().map(Into::into).collect(),
+            ..proto::ExpandResponse::default()
+        };
+        let resources: Vec<proto::Desired> = expansion.resources.into_iter().map(Into::into).collect();
+        let resources = pages(resources)
+            .into_iter()
+            .map(|resources| proto::ExpandResponse { resources, ..proto::ExpandResponse::default() });
+        Ok(std::iter::once(notes).chain(resources).collect())
+    }
+
+    async fn discovery(
+        &self,
+        request: proto::DiscoverRequest,
+    ) -> Result<Vec<proto::DiscoverResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let discovery = open.session.discover(request.into()).await?;
+        let first = proto::DiscoverResponse {
+            unlisted: discovery.unlisted.into_iter().map(Into::into).collect(),
+            uid: discovery.uid.map(|uid| uid.as_str().to_owned()),
+            ..proto::DiscoverResponse::default()
+        };
+        let observed: Vec<proto::Observed> = discovery.observed.into_iter().map(Into::into).collect();
+        let observed = pages(observed)
+            .into_iter()
+            .map(|observed| proto::DiscoverResponse { observed, ..proto::DiscoverResponse::default() });
+        Ok(std::iter::once(first).chain(observed).collect())
+    }
+
+    async fn reading(&self, request: proto::ReadRequest) -> Result<Vec<proto::ReadResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let observed = open.session.read(self.items(request.items)?).await?;
+        let observed: Vec<proto::Observed> = observed.into_iter().map(Into::into).collect();
+        let pages = pages(observed).into_iter();
+        Ok(pages.map(|observed| proto::ReadResponse { observed, error: None }).collect())
+    }
+
+    async fn planning(&self, request: proto::PlanRequest) -> Result<Vec<proto::PlanResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let planned = open.session.plan(self.items(request.items)?).await?;
+        let planned: Vec<proto::Planned> = planned.into_iter().map(Into::into).collect();
+        let pages = pages(planned).into_iter();
+        Ok(pages.map(|planned| proto::PlanResponse { planned, error: None }).collect())
+    }
+
+    async fn catalogue(
+        &self,
+        request: proto::CatalogRequest,
+    ) -> Result<Vec<proto::CatalogResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let catalog = open.session.catalog().await?;
+        let data = catalog.data.to_string().into_bytes();
+        let mut messages: Vec<proto::CatalogResponse> = data
+            .chunks(PAGE_BYTES)
+            .map(|piece| proto::CatalogResponse { data: piece.to_vec(), ..proto::CatalogResponse::default() })
+            .collect();
+        if let Some(first) = messages.first_mut() {
+            first.digest = catalog.digest.as_str().to_owned();
+        }
+        Ok(messages)
+    }
+
+    async fn preflighting(
+        &self,
+        request: proto::PreflightRequest,
+    ) -> Result<proto::PreflightResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let findings = open.session.preflight(self.items(request.items)?).await?;
+        Ok(proto::PreflightResponse { findings: findings.into_iter().map(Into::into).collect(), error: None })
+    }
+
+    async fn upgrade(
+        &self,
+        request: proto::UpgradeStateRequest,
+    ) -> Result<proto::UpgradeStateResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let attributes = value(request.attributes)?;
+        let upgraded = open.session.upgrade_state(&request.r#type, request.version, attributes).await?;
+        Ok(proto::UpgradeStateResponse { attributes: Some(WireValue::new(upgraded)), error: None })
+    }
+
+    async fn importing(&self, request: proto::ImportRequest) -> Result<proto::ImportResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let address: Address = request
+            .address
+            .parse()
+            .map_err(|error| ProviderError::new(ErrorClass::Invalid, format!("{error}")))?;
+        let observed = open.session.import(&address, &Identity::new(request.identity)).await?;
+        Ok(proto::ImportResponse { observed: Some(observed.into()), error: None })
+    }
+
+    async fn cancelling(
+        &self,
+        request: proto::CancelRequest,
+    ) -> Result<proto::CancelResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        open.session.cancel(request.token.map(Token::new)).await?;
+        Ok(proto::CancelResponse::default())
+    }
+}
+
+#[tonic::async_trait]
+impl provider_server::Provider for Service {
+    type GetSchemaStream = Answers<proto::GetSchemaResponse>;
+    type CatalogStream = Answers<proto::CatalogResponse>;
+    type ExpandStream = Answers<proto::ExpandResponse>;
+    type DiscoverStream = Answers<proto::DiscoverResponse>;
+    type ReadStream = Answers<proto::ReadResponse>;
+    type PlanStream = Answers<proto::PlanResponse>;
+    type ApplyStream = Answers<proto::ApplyEvents>;
+    type ResumeStream = Answers<proto::ResumeResponse>;
+
+    async fn get_info(&self, _: Request<proto::GetInfoRequest>) -> Unary<proto::GetInfoResponse> {
+        unary(self.provider.info().await.map(Into::into))
+    }
+
+    async fn get_schema(&self, _: Request<proto::GetSchemaRequest>) -> Paged<proto::GetSchemaResponse> {
+        let schema = self.provider.schema().await;
+        paged(schema.map(|schema| {
+            let whole = schema_to_message(&schema);
+            let first =
+                proto::GetSchemaResponse { config: whole.config, ..proto::GetSchemaResponse::default() };
+            let types = pages(whole.types)
+                .into_iter()
+                .map(|types| proto::GetSchemaResponse { types, ..proto::GetSchemaResponse::default() });
+            std::iter::once(first).chain(types).collect()
+        }))
+    }
+
+    async fn validate_config(
+        &self,
+        request: Request<proto::ValidateConfigRequest>,
+    ) -> Unary<proto::ValidateConfigResponse> {
+        let config = match value(request.into_inner().config) {
+            Ok(config) => config,
+            Err(error) => return unary(Err(error)),
+        };
+        let problems = self.provider.validate_config(&config).await;
+        unary(problems.map(|problems| proto::ValidateConfigResponse { problems, error: None }))
+    }
+
+    async fn open_session(
+        &self,
+        request: Request<proto::OpenSessionRequest>,
+    ) -> Unary<proto::OpenSessionResponse> {
+        unary(self.open(request.into_inner()).await)
+    }
+
+    async fn close_session(
+        &self,
+        request: Request<proto::CloseSessionRequest>,
+    ) -> Unary<proto::CloseSessionResponse> {
+        let closed = self.sessions.close(&request.into_inner().session).await;
+        unary(closed.map(|()| proto::CloseSessionResponse::default()))
+    }
+
+    async fn cancel(&self, request: Request<proto::CancelRequest>) -> Unary<proto::CancelResponse> {
+        unary(self.cancelling(request.into_inner()).await)
+    }
+
+    async fn catalog(&self, request: Request<proto::CatalogRequest>) -> Paged<proto::CatalogResponse> {
+        paged(self.catalogue(request.into_inner()).await)
+    }
+
+    async fn expand(&self, request: Request<proto::ExpandRequest>) -> Paged<proto::ExpandResponse> {
+        paged(self.expansion(request.into_inner()).await)
+    }
+
+    async fn discover(&self, request: Request<proto::DiscoverRequest>) -> Paged<proto::DiscoverResponse> {
+        paged(self.discovery(request.into_inner()).await)
+    }
+
+    async fn read(&self, request: Request<proto::ReadRequest>) -> Paged<proto::ReadResponse> {
+        paged(self.reading(request.into_inner()).await)
+    }
+
+    async fn plan(&self, request: Request<proto::PlanRequest>) -> Paged<proto::PlanResponse> {
+        paged(self.planning(request.into_inner()).await)
+    }
+
+    async fn preflight(&self, request: Request<proto::PreflightRequest>) -> Unary<proto::PreflightResponse> {
+        unary(self.preflighting(request.into_inner()).await)
+    }
+
+    async fn apply(&self, request: Request<Streaming<proto::ApplyRequests>>) -> Paged<proto::ApplyEvents> {
+        let mut requests = request.into_inner();
+        let Some(first) = requests.message().await? else {
+            return Ok(answers(Vec::new()));
+        };
+        match self.sessions.get(&first.session) {
+            Ok(open) => Ok(Response::new(actions::run(open, first.requests, requests))),
+            Err(error) => paged(Err(error)),
+        }
+    }
+
+    async fn resume(&self, request: Request<proto::ResumeRequest>) -> Paged<proto::ResumeResponse> {
+        let message = request.into_inner();
+        let open = match self.sessions.get(&message.session) {
+            Ok(open) => open,
+            Err(error) => return paged(Err(error)),
+        };
+        let request: slipway_resource::provider::ResumeRequest = match message.try_into() {
+            Ok(request) => request,
+            Err(error) => return paged(Err(invalid(error))),
+        };
+        let (events, queue) = mpsc::unbounded_channel();
+        let token = request.request.token.as_str().to_owned();
+        let tasks = open.tasks.clone();
+        let following = tasks.spawn(async move {
+            let sink = actions::sink(token, events);
+            open.session.resume(request, sink).await
+        });
+        let passing = stream::unfold(queue, |mut queue| async move {
+            let event = queue.recv().await?;
+            let answer = proto::resume_response::Answer::Event(event);
+            Some((proto::ResumeResponse { answer: Some(answer), error: None }, queue))
+        });
+        let last = stream::once(async move {
+            match following.await {
+                Ok(Ok(resolution)) => proto::ResumeResponse { answer: Some(resolution.into()), error: None },
+                Ok(Err(error)) => proto::ResumeResponse::failed(error.into()),
+                Err(_) => {
+                    let text = "the provider failed while it looked for an action";
+                    proto::ResumeResponse::failed(ProviderError::new(ErrorClass::Permanent, text).into())
+                }
+            }
+        });
+        Ok(Response::new(passing.chain(last).map(Ok).boxed()))
+    }
+
+    async fn upgrade_state(
+        &self,
+        request: Request<proto::UpgradeStateRequest>,
+    ) -> Unary<proto::UpgradeStateResponse> {
+        unary(self.upgrade(request.into_inner()).await)
+    }
+
+    async fn import(&self, request: Request<proto::ImportRequest>) -> Unary<proto::ImportResponse> {
+        unary(self.importing(request.into_inner()).await)
+    }
+}
