@@ -126,11 +126,7 @@ impl Diagnostic {
 
     /// Fills in the source line from the file of the location.
     pub fn show_line(&mut self, file: &SourceFile) {
-        if let Some(location) = self
-            .location
-            .as_ref()
-            .filter(|location| *location.file == *file.path())
-        {
+        if let Some(location) = self.location.as_ref().filter(|location| *location.file == *file.path()) {
             self.source_line = Some(file.line(location.line).to_owned());
         }
     }
@@ -153,10 +149,7 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, message: impl Into<String>, location: Option<&Location>) -> Self {
         if let Some(location) = location {
-            self.related.push(Related {
-                message: message.into(),
-                location: location.clone(),
-            });
+            self.related.push(Related { message: message.into(), location: location.clone() });
         }
         self
     }
@@ -178,7 +171,5 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
 /// Whether nothing may be planned because of these problems.
 #[must_use]
 pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
-    diagnostics
-        .iter()
-        .any(|diagnostic| diagnostic.severity == Severity::Error)
+    diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
 }

@@ -1,11 +1,18 @@
 //! Spec documents: strict loading with positions, versions, defaults, validation, documentation.
+//!
+//! [`load()`] turns files into [`model::Cluster`]s with everything that is wrong in them; [`load_with`] does so with
+//! further [`reader::Reader`]s for foreign documents.
 
 pub mod diagnostic;
+pub mod load;
 pub mod model;
 pub mod reader;
 pub mod shape;
 pub mod source;
 pub mod structure;
 pub mod v1alpha1;
+pub mod validate;
 pub mod value;
 pub mod yaml;
+
+pub use load::{Loaded, load, load_files, load_with};

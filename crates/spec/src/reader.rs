@@ -50,11 +50,7 @@ impl Document {
 
 /// Records the places of `node` and everything inside it under `path`; items of lists go by their `name`.
 pub fn record(file: &SourceFile, sources: &mut FieldSources, path: &str, key: Option<Span>, node: &Node) {
-    sources.insert(
-        path,
-        key.map(|span| file.location(span)),
-        file.location(node.span),
-    );
+    sources.insert(path, key.map(|span| file.location(span)), file.location(node.span));
     for entry in node.entries() {
         let path = join(path, &entry.key.text);
         record(file, sources, &path, Some(entry.key.span), &entry.value);
@@ -112,9 +108,7 @@ pub trait Reader: Sync {
 
     /// Whether it reads documents of this `apiVersion` and `kind`.
     fn handles(&self, api_version: &str, kind: &str) -> bool {
-        self.kinds()
-            .iter()
-            .any(|(version, name)| version == api_version && name == kind)
+        self.kinds().iter().any(|(version, name)| version == api_version && name == kind)
     }
 
     /// Converts its documents, given in the order of files and lines. It never stops at the first problem, and does

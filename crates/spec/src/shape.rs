@@ -118,17 +118,11 @@ impl Shape {
                     .collect(),
             ),
             Kind::OneOf(fields) => Json::Object(
-                fields
-                    .iter()
-                    .take(1)
-                    .map(|(name, field)| (name.clone(), field.shape.stand_in()))
-                    .collect(),
+                fields.iter().take(1).map(|(name, field)| (name.clone(), field.shape.stand_in())).collect(),
             ),
             Kind::Map(_) => Json::Object(serde_json::Map::new()),
             Kind::List(_) => Json::Array(Vec::new()),
-            Kind::Enum(words) => words
-                .first()
-                .map_or(Json::Null, |word| word.value.as_str().into()),
+            Kind::Enum(words) => words.first().map_or(Json::Null, |word| word.value.as_str().into()),
             Kind::Text(format) => format.map_or("unknown", Format::example).into(),
             Kind::Constant(text) => text.as_str().into(),
             Kind::Boolean => false.into(),

@@ -15,10 +15,7 @@ impl SourceFile {
     /// A file with this path, for messages, and this text.
     #[must_use]
     pub fn new(path: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            text: text.into(),
-        }
+        Self { path: path.into(), text: text.into() }
     }
 
     /// The path as it is shown.
@@ -86,10 +83,8 @@ pub struct Span {
 
 impl Span {
     /// The empty stretch at the beginning of a file.
-    pub const START: Self = Self {
-        start: Position { line: 1, column: 1 },
-        end: Position { line: 1, column: 1 },
-    };
+    pub const START: Self =
+        Self { start: Position { line: 1, column: 1 }, end: Position { line: 1, column: 1 } };
 }
 
 /// A stretch of text in a named file. Prints as `file:line:column`, which editors and terminals open.
@@ -146,17 +141,13 @@ impl FieldSources {
     /// Where the field at `path` comes from.
     #[must_use]
     pub fn origin(&self, path: &str) -> Origin<'_> {
-        self.places
-            .get(path)
-            .map_or(Origin::Default, |place| Origin::Written(&place.value))
+        self.places.get(path).map_or(Origin::Default, |place| Origin::Written(&place.value))
     }
 
     /// Where the name of the field at `path` is written; for items of lists, the item itself.
     #[must_use]
     pub fn key(&self, path: &str) -> Option<&Location> {
-        self.places
-            .get(path)
-            .map(|place| place.key.as_ref().unwrap_or(&place.value))
+        self.places.get(path).map(|place| place.key.as_ref().unwrap_or(&place.value))
     }
 
     /// The value at `path`, or the name of the closest field around it that is written.
@@ -217,8 +208,7 @@ impl SourceMap {
     /// Where the field at `path` of a cluster comes from; a default when the cluster is not known.
     #[must_use]
     pub fn origin(&self, cluster: &str, path: &str) -> Origin<'_> {
-        self.cluster(cluster)
-            .map_or(Origin::Default, |sources| sources.origin(path))
+        self.cluster(cluster).map_or(Origin::Default, |sources| sources.origin(path))
     }
 }
 
@@ -239,10 +229,7 @@ mod tests {
         let mut sources = FieldSources::default();
         sources.insert("pools[a]", None, file.location(Span::START));
         assert_eq!(sources.origin("pools[a].image"), Origin::Default);
-        assert_eq!(
-            sources.nearest("pools[a].image").unwrap().to_string(),
-            "a.yaml:1:1"
-        );
+        assert_eq!(sources.nearest("pools[a].image").unwrap().to_string(), "a.yaml:1:1");
         assert_eq!(sources.nearest("etcd"), None);
     }
 }

@@ -33,12 +33,7 @@ pub struct Checked {
 /// Checks a document against a shape.
 #[must_use]
 pub fn check(document: &Document, shape: &Shape, vocabulary: &Vocabulary) -> Checked {
-    let mut checker = Checker {
-        document,
-        vocabulary,
-        diagnostics: Vec::new(),
-        refused: Vec::new(),
-    };
+    let mut checker = Checker { document, vocabulary, diagnostics: Vec::new(), refused: Vec::new() };
     let json = checker.value(shape, &document.root, "", document.root.span, None);
     Checked {
         json: json.unwrap_or_else(|| shape.stand_in()),
@@ -155,13 +150,7 @@ impl Checker<'_> {
             // A field without a value counts as not given; a variant that needs nothing is given by its name alone.
             return None;
         }
-        self.value(
-            &field.shape,
-            &entry.value,
-            path,
-            entry.key.span,
-            field.default.as_ref(),
-        )
+        self.value(&field.shape, &entry.value, path, entry.key.span, field.default.as_ref())
     }
 
     /// Reports an unknown field; returns the field that was probably meant.
@@ -176,14 +165,8 @@ impl Checker<'_> {
         let missing = |candidate: &&str| node.entry(candidate).is_none();
         let names = fields.keys().map(String::as_str);
         let meant = suggest::field(name, names.clone().filter(missing));
-        let hint = self
-            .vocabulary
-            .hint(name, meant, fields, path, &names.collect::<Vec<_>>());
-        let place = if path.is_empty() {
-            String::new()
-        } else {
-            format!(" in `{path}`")
-        };
+        let hint = self.vocabulary.hint(name, meant, fields, path, &names.collect::<Vec<_>>());
+        let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_FIELD, format!("unknown field `{name}`{place}")).hint(hint);
         self.report(diagnostic, entry.key.span, &join(path, meant.unwrap_or(name)));
@@ -218,28 +201,17 @@ impl Checker<'_> {
     ) -> Option<Json> {
         let names = fields.keys().map(String::as_str).collect::<Vec<_>>();
         if !matches!(node.value, Value::Mapping(_)) {
-            let mut diagnostic = scalar::wrong_type(
-                shape,
-                node,
-                &self.document.file.excerpt(node.span),
-                field_name(path),
-            );
+            let mut diagnostic =
+                scalar::wrong_type(shape, node, &self.document.file.excerpt(node.span), field_name(path));
             if let Some(hint) = suggest::variant(node, field_name(path), fields) {
                 diagnostic = diagnostic.hint(hint);
             }
             self.report(diagnostic, node.span, path);
             return None;
         }
-        let known: Vec<&Entry> = node
-            .entries()
-            .iter()
-            .filter(|entry| fields.contains_key(&entry.key.text))
-            .collect();
-        for entry in node
-            .entries()
-            .iter()
-            .filter(|entry| !fields.contains_key(&entry.key.text))
-        {
+        let known: Vec<&Entry> =
+            node.entries().iter().filter(|entry| fields.contains_key(&entry.key.text)).collect();
+        for entry in node.entries().iter().filter(|entry| !fields.contains_key(&entry.key.text)) {
             // A field of the chosen variant that stands one level too high.
             let inside = known.first().and_then(|chosen| {
                 fields[&chosen.key.text]
@@ -265,10 +237,7 @@ impl Checker<'_> {
                 let path = join(path, name);
                 let value = if only.value.is_null() {
                     // `elected:` is as good as `elected: {}`; a variant that needs more says so.
-                    let empty = Node {
-                        value: Value::Mapping(Vec::new()),
-                        ..only.value.clone()
-                    };
+                    let empty = Node { value: Value::Mapping(Vec::new()), ..only.value.clone() };
                     match &field.shape.kind {
                         Kind::Object(_) => self.value(&field.shape, &empty, &path, only.key.span, None),
                         _ => self.value(&field.shape, &only.value, &path, only.key.span, None),

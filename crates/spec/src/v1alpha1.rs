@@ -5,15 +5,21 @@
 //! answered with a type of this module's own.
 
 mod cluster;
+mod convert;
+mod defaults;
+mod full;
 mod network;
 mod node_pool;
+mod reader;
 
 pub use cluster::{
     ClusterDocument, ClusterMetadata, ClusterSpec, ControlPlaneSpec, EtcdClusterSpec, EtcdMemberSpec,
     ServiceAccountsSpec,
 };
+pub use full::full_documents;
 pub use network::{NetworkSpec, SubnetSpec};
 pub use node_pool::{NodePoolDocument, NodePoolMetadata, NodePoolSpec, RolloutSpec};
+pub use reader::V1Alpha1;
 
 /// The `apiVersion` of these documents.
 pub const API_VERSION: &str = "slipway.dev/v1alpha1";

@@ -14,12 +14,8 @@ use super::{Diagnostic, Severity};
 /// ```
 #[must_use]
 pub fn render(diagnostic: &Diagnostic) -> String {
-    let mut text = format!(
-        "{}[{}]: {}\n",
-        diagnostic.severity.as_str(),
-        diagnostic.code.id,
-        diagnostic.message
-    );
+    let mut text =
+        format!("{}[{}]: {}\n", diagnostic.severity.as_str(), diagnostic.code.id, diagnostic.message);
     let mut margin = "  ".to_owned();
     if let Some(location) = &diagnostic.location {
         let number = location.line.to_string();
@@ -27,10 +23,7 @@ pub fn render(diagnostic: &Diagnostic) -> String {
         line(&mut text, &format!("{margin}--> {location}"));
         if let Some(source) = &diagnostic.source_line {
             line(&mut text, &format!("{margin} |"));
-            line(
-                &mut text,
-                format!("{number} | {}", source.replace('\t', " ")).trim_end(),
-            );
+            line(&mut text, format!("{number} | {}", source.replace('\t', " ")).trim_end());
             let begin = usize::try_from(location.column.saturating_sub(1)).unwrap_or_default();
             let rest = source.chars().count().saturating_sub(begin);
             let length = if location.end_line == location.line {
@@ -46,10 +39,7 @@ pub fn render(diagnostic: &Diagnostic) -> String {
         line(&mut text, &format!("{margin} = hint: {hint}"));
     }
     for related in &diagnostic.related {
-        line(
-            &mut text,
-            &format!("{margin} = note: {}: {}", related.location, related.message),
-        );
+        line(&mut text, &format!("{margin} = note: {}: {}", related.location, related.message));
     }
     text
 }
@@ -83,29 +73,23 @@ pub struct Count {
 /// Counts problems by severity.
 #[must_use]
 pub fn count(diagnostics: &[Diagnostic]) -> Count {
-    diagnostics
-        .iter()
-        .fold(Count::default(), |mut count, diagnostic| {
-            match diagnostic.severity {
-                Severity::Error => count.errors += 1,
-                Severity::Warning => count.warnings += 1,
-                Severity::Note => count.notes += 1,
-            }
-            count
-        })
+    diagnostics.iter().fold(Count::default(), |mut count, diagnostic| {
+        match diagnostic.severity {
+            Severity::Error => count.errors += 1,
+            Severity::Warning => count.warnings += 1,
+            Severity::Note => count.notes += 1,
+        }
+        count
+    })
 }
 
 impl std::fmt::Display for Count {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let parts: Vec<String> = [
-            (self.errors, "error"),
-            (self.warnings, "warning"),
-            (self.notes, "note"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
-        .collect();
+        let parts: Vec<String> = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
+            .collect();
         if parts.is_empty() {
             formatter.write_str("no problems")
         } else {
@@ -130,10 +114,7 @@ mod tests {
     #[test]
     fn shows_the_line_with_carets() {
         let file = SourceFile::new("specs/a.yaml", "spec:\n  machinetype: sim.large\n");
-        let span = Span {
-            start: Position { line: 2, column: 3 },
-            end: Position { line: 2, column: 14 },
-        };
+        let span = Span { start: Position { line: 2, column: 3 }, end: Position { line: 2, column: 14 } };
         let diagnostic = Diagnostic::error(code::UNKNOWN_FIELD, "unknown field `machinetype`")
             .at(&file, span)
             .hint("did you mean `machineType`?");

@@ -23,10 +23,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 fn fold(text: &str) -> String {
-    text.chars()
-        .filter(|letter| !matches!(letter, '-' | '_' | ' '))
-        .flat_map(char::to_lowercase)
-        .collect()
+    text.chars().filter(|letter| !matches!(letter, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -39,10 +39,7 @@ impl Default for ControlPlane {
 }
 
 fn anywhere() -> Vec<AccessSource> {
-    ["0.0.0.0/0", "::/0"]
-        .iter()
-        .filter_map(|range| range.parse().ok())
-        .collect()
+    ["0.0.0.0/0", "::/0"].iter().filter_map(|range| range.parse().ok()).collect()
 }
 
 /// The control plane's endpoint. In documents a mapping with exactly one key: `endpoint: { elected: {} }`.

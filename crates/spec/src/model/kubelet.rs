@@ -80,10 +80,7 @@ impl Kubelet {
                 &self.eviction_soft_grace_period,
                 &over.eviction_soft_grace_period,
             ),
-            cpu_manager_policy: over
-                .cpu_manager_policy
-                .clone()
-                .or_else(|| self.cpu_manager_policy.clone()),
+            cpu_manager_policy: over.cpu_manager_policy.clone().or_else(|| self.cpu_manager_policy.clone()),
             topology_manager_policy: over
                 .topology_manager_policy
                 .clone()
@@ -110,10 +107,7 @@ impl Kubelet {
 }
 
 fn merge<V: Clone>(base: &BTreeMap<String, V>, over: &BTreeMap<String, V>) -> BTreeMap<String, V> {
-    base.iter()
-        .chain(over)
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
+    base.iter().chain(over).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn merge_values(base: &serde_json::Value, over: &serde_json::Value) -> serde_json::Value {

@@ -106,11 +106,7 @@ pub enum SubnetKind {
 
 /// How a subnet reaches the outside. In documents a mapping with exactly one key: `egress: { natGateway: {} }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Egress {
     /// Straight through the network's internet gateway: what public and utility subnets do.
     InternetGateway {},
@@ -168,10 +164,7 @@ fn default_cni() -> String {
 
 impl Default for Cni {
     fn default() -> Self {
-        Self {
-            name: default_cni(),
-            config: serde_json::Value::Null,
-        }
+        Self { name: default_cni(), config: serde_json::Value::Null }
     }
 }
 

@@ -19,10 +19,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn shape(&self, schema: &Json) -> Shape {
         let schema = self.resolve(schema);
-        Shape {
-            kind: self.kind(schema),
-            description: text(schema, "description"),
-        }
+        Shape { kind: self.kind(schema), description: text(schema, "description") }
     }
 
     /// Follows references, and passes over "or null".
@@ -34,9 +31,7 @@ impl Reader<'_> {
                 .and_then(|reference| reference.strip_prefix("#/$defs/"))
                 .and_then(|name| self.definitions.get(name));
             let inner = schema.get("anyOf").and_then(Json::as_array).and_then(|branches| {
-                branches
-                    .iter()
-                    .find(|branch| branch.get("type").and_then(Json::as_str) != Some("null"))
+                branches.iter().find(|branch| branch.get("type").and_then(Json::as_str) != Some("null"))
             });
             match target.or(inner) {
                 Some(next) => schema = next,
@@ -52,35 +47,24 @@ impl Reader<'_> {
         if let Some(words) = schema.get("enum").and_then(Json::as_array) {
             let words = words.iter().filter_map(Json::as_str);
             return Kind::Enum(
-                words
-                    .map(|word| Word {
-                        value: word.to_owned(),
-                        description: String::new(),
-                    })
-                    .collect(),
+                words.map(|word| Word { value: word.to_owned(), description: String::new() }).collect(),
             );
         }
         if let Some(constant) = schema.get("const").and_then(Json::as_str) {
             return Kind::Constant(constant.to_owned());
         }
-        let format = schema
-            .get("format")
-            .and_then(Json::as_str)
-            .and_then(Format::from_name);
+        let format = schema.get("format").and_then(Json::as_str).and_then(Format::from_name);
         if format == Some(Format::Amount) {
             return Kind::Amount;
         }
         match type_of(schema) {
             Some("object") => self.object(schema),
-            Some("array") => Kind::List(Box::new(
-                schema.get("items").map_or_else(opaque, |items| self.shape(items)),
-            )),
+            Some("array") => {
+                Kind::List(Box::new(schema.get("items").map_or_else(opaque, |items| self.shape(items))))
+            }
             Some("string") => Kind::Text(format),
             Some("boolean") => Kind::Boolean,
-            Some("integer") => Kind::Integer {
-                min: bound(schema, "minimum"),
-                max: bound(schema, "maximum"),
-            },
+            Some("integer") => Kind::Integer { min: bound(schema, "minimum"), max: bound(schema, "maximum") },
             _ => Kind::Opaque,
         }
     }
@@ -90,10 +74,7 @@ impl Reader<'_> {
             .iter()
             .map(|branch| {
                 let value = branch.get("const")?.as_str()?.to_owned();
-                Some(Word {
-                    value,
-                    description: text(branch, "description"),
-                })
+                Some(Word { value, description: text(branch, "description") })
             })
             .collect();
         if let Some(words) = words {
@@ -139,35 +120,17 @@ impl Reader<'_> {
             .map(|(name, schema)| {
                 let shape = self.shape(schema);
                 let own = text(schema, "description");
-                let description = if own.is_empty() {
-                    shape.description.clone()
-                } else {
-                    own
-                };
-                let default = schema
-                    .get("default")
-                    .filter(|default| !default.is_null())
-                    .cloned();
+                let description = if own.is_empty() { shape.description.clone() } else { own };
+                let default = schema.get("default").filter(|default| !default.is_null()).cloned();
                 let required = required.contains(&name.as_str());
-                (
-                    name.clone(),
-                    Field {
-                        shape,
-                        description,
-                        required,
-                        default,
-                    },
-                )
+                (name.clone(), Field { shape, description, required, default })
             })
             .collect()
     }
 }
 
 fn opaque() -> Shape {
-    Shape {
-        kind: Kind::Opaque,
-        description: String::new(),
-    }
+    Shape { kind: Kind::Opaque, description: String::new() }
 }
 
 fn type_of(schema: &Json) -> Option<&str> {
@@ -202,32 +165,18 @@ mod tests {
     fn reads_every_form_that_the_documents_use() {
         let shape = Shape::of::<ClusterDocument>();
         let field = |path: &[&str]| {
-            path.iter()
-                .fold(&shape, |shape, name| &shape.fields().unwrap()[*name].shape)
-                .clone()
+            path.iter().fold(&shape, |shape, name| &shape.fields().unwrap()[*name].shape).clone()
         };
         assert_eq!(field(&["kind"]).kind, Kind::Constant("Cluster".to_owned()));
-        assert_eq!(
-            field(&["spec", "network", "cidr"]).kind,
-            Kind::Text(Some(Format::Cidr))
-        );
+        assert_eq!(field(&["spec", "network", "cidr"]).kind, Kind::Text(Some(Format::Cidr)));
         assert!(
             matches!(field(&["spec", "network", "topology"]).kind, Kind::Enum(words) if words.len() == 2)
         );
-        assert!(matches!(
-            field(&["spec", "controlPlane", "endpoint"]).kind,
-            Kind::OneOf(_)
-        ));
+        assert!(matches!(field(&["spec", "controlPlane", "endpoint"]).kind, Kind::OneOf(_)));
         assert_eq!(field(&["spec", "rollout", "maxSurge"]).kind, Kind::Amount);
         assert_eq!(field(&["spec", "provider", "config"]).kind, Kind::Opaque);
         let port = field(&["spec", "controlPlane", "endpoint", "given", "port"]).kind;
-        assert_eq!(
-            port,
-            Kind::Integer {
-                min: Some(1),
-                max: Some(65535)
-            }
-        );
+        assert_eq!(port, Kind::Integer { min: Some(1), max: Some(65535) });
     }
 
     #[test]

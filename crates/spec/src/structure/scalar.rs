@@ -43,11 +43,10 @@ pub(super) fn check(
             Err(Diagnostic::error(code::UNKNOWN_VALUE, format!("`{name}` cannot be `{text}`")).hint(hint))
         }
         (Kind::Constant(constant), Value::Text(text)) if text == constant => Ok(text.as_str().into()),
-        (Kind::Constant(constant), Value::Text(text)) => Err(Diagnostic::error(
-            code::UNKNOWN_VALUE,
-            format!("`{name}` cannot be `{text}`"),
-        )
-        .hint(format!("write `{constant}`"))),
+        (Kind::Constant(constant), Value::Text(text)) => {
+            Err(Diagnostic::error(code::UNKNOWN_VALUE, format!("`{name}` cannot be `{text}`"))
+                .hint(format!("write `{constant}`")))
+        }
         _ => Err(wrong_type(shape, node, excerpt, name)),
     }
 }
@@ -82,9 +81,7 @@ fn integer(
     if (min..=max).contains(&value) {
         return Ok(value);
     }
-    let usual = default
-        .map(|default| format!("; the default is {default}"))
-        .unwrap_or_default();
+    let usual = default.map(|default| format!("; the default is {default}")).unwrap_or_default();
     let bounds = if max == i64::from(u32::MAX) {
         format!("write a number of at least {min}{usual}")
     } else {
@@ -100,10 +97,8 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
         Value::Bool(_) | Value::Number(_) => format!("{} ({excerpt})", node.noun()),
         _ => node.noun().to_owned(),
     };
-    let diagnostic = Diagnostic::error(
-        code::WRONG_TYPE,
-        format!("`{name}` is {}, not {written}", shape.noun()),
-    );
+    let diagnostic =
+        Diagnostic::error(code::WRONG_TYPE, format!("`{name}` is {}, not {written}", shape.noun()));
     let hint = match (&shape.kind, &node.value) {
         (Kind::Boolean, Value::Text(text)) => boolean_hint(text, node.style),
         (Kind::Boolean, _) => Some("write `true` or `false`".to_owned()),
@@ -115,10 +110,9 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
         (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), Value::Sequence(items)) if items.len() == 1 => {
             Some("write the one item without the hyphen or the brackets".to_owned())
         }
-        (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), _) => Some(format!(
-            "write one text, as in `{}`",
-            suggest::example(name, shape)
-        )),
+        (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), _) => {
+            Some(format!("write one text, as in `{}`", suggest::example(name, shape)))
+        }
         (Kind::List(item), Value::Mapping(_)) if matches!(item.kind, Kind::Object(_)) => {
             Some("begin each item with a hyphen, as in `- name: …`".to_owned())
         }
@@ -126,9 +120,7 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
             Some(format!("write a list: `{name}: [{excerpt}]`"))
         }
         (Kind::List(_), _) => Some("write a list, each item after a hyphen".to_owned()),
-        (Kind::Map(_), _) => Some(format!(
-            "write keys with values below `{name}`, as in `key: value`"
-        )),
+        (Kind::Map(_), _) => Some(format!("write keys with values below `{name}`, as in `key: value`")),
         (Kind::Object(fields), _) => {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             Some(format!("write fields below `{name}`: {}", suggest::list(&names)))

@@ -74,15 +74,8 @@ impl Vocabulary {
         match &shape.kind {
             Kind::Object(fields) | Kind::OneOf(fields) => {
                 for (name, field) in fields {
-                    let path = if path.is_empty() {
-                        name.clone()
-                    } else {
-                        format!("{path}.{name}")
-                    };
-                    self.places
-                        .entry(name.clone())
-                        .or_default()
-                        .push(format!("`{path}` of a {document}"));
+                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    self.places.entry(name.clone()).or_default().push(format!("`{path}` of a {document}"));
                     self.collect(document, &path, &field.shape);
                 }
             }
@@ -115,10 +108,7 @@ impl Vocabulary {
                 .iter()
                 .max_by_key(|place| {
                     let place = place.trim_start_matches('`');
-                    path.bytes()
-                        .zip(place.bytes())
-                        .take_while(|(a, b)| a == b)
-                        .count()
+                    path.bytes().zip(place.bytes()).take_while(|(a, b)| a == b).count()
                 })
                 .map_or_else(String::new, |place| format!("`{name}` belongs to {place}"))
         });
@@ -131,10 +121,7 @@ impl Vocabulary {
 }
 
 fn foreign(name: &str) -> Option<&'static str> {
-    FOREIGN
-        .iter()
-        .find(|(word, _)| word.eq_ignore_ascii_case(name))
-        .map(|(_, ours)| *ours)
+    FOREIGN.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, ours)| *ours)
 }
 
 /// The field that was probably meant.
@@ -154,18 +141,14 @@ pub(super) fn variant(node: &Node, name: &str, fields: &BTreeMap<String, Field>)
         Value::Text(text) => closest(text, names.iter().copied()),
         Value::Number(number) => {
             // A bare number fits the variant that holds a number.
-            let (name_, _) = fields
-                .iter()
-                .find(|(_, field)| matches!(field.shape.kind, Kind::Integer { .. }))?;
+            let (name_, _) =
+                fields.iter().find(|(_, field)| matches!(field.shape.kind, Kind::Integer { .. }))?;
             return Some(format!("write `{name}: {{ {name_}: {number} }}`"));
         }
         _ => None,
     };
     match meant {
-        Some(meant) => Some(format!(
-            "write `{name}: {{ {} }}`",
-            example(meant, &fields[meant].shape)
-        )),
+        Some(meant) => Some(format!("write `{name}: {{ {} }}`", example(meant, &fields[meant].shape))),
         None => Some(format!("write a mapping with exactly one of {}", list(&names))),
     }
 }
@@ -213,11 +196,7 @@ pub(super) fn list(names: &[&str]) -> String {
 
 /// The first sentence of a description, beginning with a small letter.
 pub(super) fn first_sentence(description: &str) -> String {
-    let sentence = description
-        .split(". ")
-        .next()
-        .unwrap_or(description)
-        .trim_end_matches('.');
+    let sentence = description.split(". ").next().unwrap_or(description).trim_end_matches('.');
     let mut letters = sentence.chars();
     match letters.next() {
         Some(first) if letters.clone().next().is_none_or(|second| !second.is_uppercase()) => {

@@ -12,18 +12,9 @@ fn problems(text: &str) -> Vec<(u32, String, String)> {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let parsed = documents.remove(0);
     let kind = parsed.root.get("kind").and_then(Node::as_str).unwrap().to_owned();
-    let document = Document {
-        file,
-        api_version: String::new(),
-        kind,
-        root: parsed.root,
-        truncated: parsed.truncated,
-    };
-    let shape = if document.kind == "Cluster" {
-        &cluster
-    } else {
-        &pool
-    };
+    let document =
+        Document { file, api_version: String::new(), kind, root: parsed.root, truncated: parsed.truncated };
+    let shape = if document.kind == "Cluster" { &cluster } else { &pool };
     let checked = check(&document, shape, &vocabulary);
     if document.kind == "Cluster" {
         serde_json::from_value::<ClusterDocument>(checked.json).unwrap();
@@ -33,13 +24,7 @@ fn problems(text: &str) -> Vec<(u32, String, String)> {
     checked
         .diagnostics
         .into_iter()
-        .map(|problem| {
-            (
-                problem.location.unwrap().line,
-                problem.message,
-                problem.hint.unwrap_or_default(),
-            )
-        })
+        .map(|problem| (problem.location.unwrap().line, problem.message, problem.hint.unwrap_or_default()))
         .collect()
 }
 
@@ -79,9 +64,7 @@ fn finds_every_kind_of_mistake_in_one_pass() {
         (15, "15m"),
     ] {
         assert!(
-            found
-                .iter()
-                .any(|(at, _, words)| *at == line && words.contains(hint)),
+            found.iter().any(|(at, _, words)| *at == line && words.contains(hint)),
             "line {line} {hint}: {found:#?}"
         );
     }
@@ -108,8 +91,5 @@ fn says_where_a_field_belongs() {
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a}\n",
         "spec:\n  provider: {name: sim}\n  kubernetesVersion: 1.35.0\n  machineType: sim.large\n",
     ));
-    assert_eq!(
-        found[0].2,
-        "`machineType` belongs to `spec.machineType` of a NodePool"
-    );
+    assert_eq!(found[0].2, "`machineType` belongs to `spec.machineType` of a NodePool");
 }

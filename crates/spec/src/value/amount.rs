@@ -64,9 +64,7 @@ impl FromStr for Amount {
                 _ => Err(Malformed::new("is not a percentage of 0% to 100%", how)),
             };
         }
-        text.parse()
-            .map(Self::Count)
-            .map_err(|_| Malformed::new("is neither a count nor a percentage", how))
+        text.parse().map(Self::Count).map_err(|_| Malformed::new("is neither a count nor a percentage", how))
     }
 }
 
@@ -90,9 +88,7 @@ impl<'de> Deserialize<'de> for Amount {
             }
 
             fn visit_u64<E: de::Error>(self, count: u64) -> Result<Amount, E> {
-                u32::try_from(count)
-                    .map(Amount::Count)
-                    .map_err(|_| E::custom("the count is too large"))
+                u32::try_from(count).map(Amount::Count).map_err(|_| E::custom("the count is too large"))
             }
 
             fn visit_i64<E: de::Error>(self, count: i64) -> Result<Amount, E> {
@@ -102,8 +98,7 @@ impl<'de> Deserialize<'de> for Amount {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Amount, E> {
-                text.parse()
-                    .map_err(|malformed| E::custom(format_args!("{text:?} {malformed}")))
+                text.parse().map_err(|malformed| E::custom(format_args!("{text:?} {malformed}")))
             }
         }
         deserializer.deserialize_any(Visitor)

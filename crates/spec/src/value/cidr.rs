@@ -70,14 +70,12 @@ impl FromStr for Cidr {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let Some((address, prefix)) = text.split_once('/') else {
             return Err(match text.parse::<IpAddr>() {
-                Ok(IpAddr::V4(_)) => Malformed::new(
-                    "has no prefix length",
-                    format!("for this one address write {text}/32"),
-                ),
-                Ok(IpAddr::V6(_)) => Malformed::new(
-                    "has no prefix length",
-                    format!("for this one address write {text}/128"),
-                ),
+                Ok(IpAddr::V4(_)) => {
+                    Malformed::new("has no prefix length", format!("for this one address write {text}/32"))
+                }
+                Ok(IpAddr::V6(_)) => {
+                    Malformed::new("has no prefix length", format!("for this one address write {text}/128"))
+                }
                 Err(_) => Malformed::new(
                     "is not an address range",
                     "write an address and a prefix length, as in 10.0.0.0/16 or fd00:10::/56",
@@ -91,11 +89,8 @@ impl FromStr for Cidr {
             )
         })?;
         let longest = if address.is_ipv4() { 32 } else { 128 };
-        let net = prefix
-            .parse::<u8>()
-            .ok()
-            .and_then(|prefix| IpNet::new(address, prefix).ok())
-            .ok_or_else(|| {
+        let net = prefix.parse::<u8>().ok().and_then(|prefix| IpNet::new(address, prefix).ok()).ok_or_else(
+            || {
                 Malformed::new(
                     format!("has no valid prefix length: {prefix:?}"),
                     format!(
@@ -103,14 +98,12 @@ impl FromStr for Cidr {
                         longest / 2
                     ),
                 )
-            })?;
+            },
+        )?;
         if net.trunc() == net {
             Ok(Self(net))
         } else {
-            Err(Malformed::new(
-                "has bits set behind its prefix",
-                format!("did you mean {}?", net.trunc()),
-            ))
+            Err(Malformed::new("has bits set behind its prefix", format!("did you mean {}?", net.trunc())))
         }
     }
 }

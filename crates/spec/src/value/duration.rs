@@ -9,13 +9,7 @@ use super::{Format, Malformed, format::string_value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(std::time::Duration);
 
-const UNITS: [(&str, u64); 5] = [
-    ("d", 86_400_000),
-    ("h", 3_600_000),
-    ("m", 60_000),
-    ("s", 1_000),
-    ("ms", 1),
-];
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 impl Duration {
     /// A span of whole seconds.
@@ -75,10 +69,7 @@ impl FromStr for Duration {
             return Ok(Self::default());
         }
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Malformed::new(
-                "has no unit",
-                format!("did you mean {text}s or {text}m?"),
-            ));
+            return Err(Malformed::new("has no unit", format!("did you mean {text}s or {text}m?")));
         }
         let mut total: u64 = 0;
         let mut rest = text;
@@ -88,9 +79,7 @@ impl FromStr for Duration {
             let (number, tail) = rest.split_at(digits);
             let letters = tail.len() - tail.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
             let (unit, tail) = tail.split_at(letters);
-            let number: u64 = number
-                .parse()
-                .map_err(|_| Malformed::new("is not a duration", how))?;
+            let number: u64 = number.parse().map_err(|_| Malformed::new("is not a duration", how))?;
             let (_, size) = units.find(|(name, _)| *name == unit).ok_or_else(|| {
                 if UNITS.iter().any(|(name, _)| *name == unit) {
                     Malformed::new(
@@ -114,12 +103,7 @@ impl FromStr for Duration {
     }
 }
 
-string_value!(
-    Duration,
-    Format::Duration,
-    "Duration",
-    "A time span with units: d, h, m, s, ms."
-);
+string_value!(Duration, Format::Duration, "Duration", "A time span with units: d, h, m, s, ms.");
 
 #[cfg(test)]
 mod tests {

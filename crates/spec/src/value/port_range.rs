@@ -13,20 +13,13 @@ impl PortRange {
     /// The range of `first` to `last`, both included; `None` when it would be empty.
     #[must_use]
     pub const fn new(first: u16, last: u16) -> Option<Self> {
-        if first <= last {
-            Some(Self { first, last })
-        } else {
-            None
-        }
+        if first <= last { Some(Self { first, last }) } else { None }
     }
 
     /// The range of the Kubernetes default for NodePort services, 30000-32767.
     #[must_use]
     pub const fn node_ports() -> Self {
-        Self {
-            first: 30000,
-            last: 32767,
-        }
+        Self { first: 30000, last: 32767 }
     }
 
     /// The lowest port.
@@ -65,12 +58,7 @@ impl FromStr for PortRange {
     }
 }
 
-string_value!(
-    PortRange,
-    Format::PortRange,
-    "PortRange",
-    "A range of ports, both ends included."
-);
+string_value!(PortRange, Format::PortRange, "PortRange", "A range of ports, both ends included.");
 
 #[cfg(test)]
 mod tests {
@@ -78,10 +66,7 @@ mod tests {
 
     #[test]
     fn reads_ranges_and_single_ports() {
-        assert_eq!(
-            "30000-32767".parse::<PortRange>().unwrap(),
-            PortRange::node_ports()
-        );
+        assert_eq!("30000-32767".parse::<PortRange>().unwrap(), PortRange::node_ports());
         assert_eq!("443".parse::<PortRange>().unwrap().to_string(), "443-443");
         assert_eq!("9-5".parse::<PortRange>().unwrap_err().hint, "did you mean 5-9?");
         assert!("0-5".parse::<PortRange>().is_err());

@@ -41,9 +41,8 @@ impl Quantity {
 }
 
 fn measure(text: &str) -> Option<f64> {
-    let (number, scale) = SUFFIXES
-        .iter()
-        .find_map(|(suffix, scale)| Some((text.strip_suffix(suffix)?, *scale)))?;
+    let (number, scale) =
+        SUFFIXES.iter().find_map(|(suffix, scale)| Some((text.strip_suffix(suffix)?, *scale)))?;
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !plain || number.is_empty() {
         return None;
@@ -74,12 +73,7 @@ impl FromStr for Quantity {
     }
 }
 
-string_value!(
-    Quantity,
-    Format::Quantity,
-    "Quantity",
-    "A Kubernetes resource quantity."
-);
+string_value!(Quantity, Format::Quantity, "Quantity", "A Kubernetes resource quantity.");
 
 #[cfg(test)]
 mod tests {
@@ -87,16 +81,8 @@ mod tests {
 
     #[test]
     fn reads_what_kubernetes_reads() {
-        for (text, value) in [
-            ("500m", 0.5),
-            ("2", 2.0),
-            ("1.5Gi", 1_610_612_736.0),
-            ("1k", 1000.0),
-        ] {
-            assert!(
-                (text.parse::<Quantity>().unwrap().to_f64() - value).abs() < f64::EPSILON,
-                "{text}"
-            );
+        for (text, value) in [("500m", 0.5), ("2", 2.0), ("1.5Gi", 1_610_612_736.0), ("1k", 1000.0)] {
+            assert!((text.parse::<Quantity>().unwrap().to_f64() - value).abs() < f64::EPSILON, "{text}");
         }
     }
 

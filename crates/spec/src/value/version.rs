@@ -65,21 +65,12 @@ mod tests {
 
     #[test]
     fn reads_with_and_without_the_letter() {
-        assert_eq!(
-            "v1.35.2".parse::<KubernetesVersion>().unwrap(),
-            KubernetesVersion::new(1, 35, 2)
-        );
+        assert_eq!("v1.35.2".parse::<KubernetesVersion>().unwrap(), KubernetesVersion::new(1, 35, 2));
     }
 
     #[test]
     fn asks_for_the_patch() {
-        assert!(
-            "1.35"
-                .parse::<KubernetesVersion>()
-                .unwrap_err()
-                .hint
-                .contains("\"1.35.0\"")
-        );
+        assert!("1.35".parse::<KubernetesVersion>().unwrap_err().hint.contains("\"1.35.0\""));
         assert!("latest".parse::<KubernetesVersion>().is_err());
     }
 }

@@ -126,10 +126,7 @@ impl Node {
             Value::Text(text) => text.as_str().into(),
             Value::Sequence(items) => items.iter().map(Self::to_json).collect(),
             Value::Mapping(entries) => serde_json::Value::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.text.clone(), entry.value.to_json()))
-                    .collect(),
+                entries.iter().map(|entry| (entry.key.text.clone(), entry.value.to_json())).collect(),
             ),
         }
     }

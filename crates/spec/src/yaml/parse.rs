@@ -31,24 +31,17 @@ pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut documents = Vec::new();
     if file.text().len() > MAX_BYTES {
-        let diagnostic = Diagnostic::error(
-            code::OVER_BUDGET,
-            format!("the file is larger than {} MiB", MAX_BYTES >> 20),
-        )
-        .at(file, Span::START)
-        .hint("split it into several files of one folder");
+        let diagnostic =
+            Diagnostic::error(code::OVER_BUDGET, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
+                .at(file, Span::START)
+                .hint("split it into several files of one folder");
         return (documents, vec![diagnostic]);
     }
     let mut text = file.text().to_owned();
     let mut lines_before = 0;
     let mut repaired = false;
     loop {
-        let mut segment = Segment {
-            file,
-            lines_before,
-            documents: Vec::new(),
-            diagnostics: Vec::new(),
-        };
+        let mut segment = Segment { file, lines_before, documents: Vec::new(), diagnostics: Vec::new() };
         let failure = segment.read(&text);
         if let Some(failure) = &failure
             && !repaired
@@ -120,29 +113,18 @@ impl Segment<'_> {
                     self.diagnostics.append(&mut builder.diagnostics);
                     self.diagnostics.push(diagnostic);
                     if let Some(root) = builder.unwind() {
-                        self.documents.push(ParsedDocument {
-                            root,
-                            truncated: true,
-                        });
+                        self.documents.push(ParsedDocument { root, truncated: true });
                     }
                     return Some(Failure { line });
                 }
             };
-            let span = Span {
-                start: self.position(&span.start),
-                end: self.position(&span.end),
-            };
+            let span = Span { start: self.position(&span.start), end: self.position(&span.end) };
             match builder.take(event, span) {
                 Ok(None) => {}
-                Ok(Some(root)) => self.documents.push(ParsedDocument {
-                    root,
-                    truncated: false,
-                }),
+                Ok(Some(root)) => self.documents.push(ParsedDocument { root, truncated: false }),
                 Err(Stop) => {
                     self.diagnostics.append(&mut builder.diagnostics);
-                    return Some(Failure {
-                        line: span.start.line,
-                    });
+                    return Some(Failure { line: span.start.line });
                 }
             }
         }
@@ -150,10 +132,7 @@ impl Segment<'_> {
 
     fn position(&self, marker: &saphyr_parser::Marker) -> Position {
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-        Position {
-            line: number(marker.line()) + self.lines_before,
-            column: number(marker.col()) + 1,
-        }
+        Position { line: number(marker.line()) + self.lines_before, column: number(marker.col()) + 1 }
     }
 }
 

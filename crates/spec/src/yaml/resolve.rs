@@ -25,9 +25,7 @@ pub(super) fn number(text: &str) -> Option<Number> {
     let zeros = digits.len() > 1 && first == b'0' && digits.as_bytes()[1].is_ascii_digit();
     let float = (first.is_ascii_digit() || first == b'.')
         && digits.bytes().any(|byte| byte.is_ascii_digit())
-        && digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+        && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
     if !float || zeros {
         return None;
     }
@@ -60,19 +58,7 @@ mod tests {
 
     #[test]
     fn keeps_to_the_core_schema() {
-        for text in [
-            "yes",
-            "No",
-            "on",
-            "0123",
-            "1.2.3",
-            "1_000",
-            "0x",
-            "-",
-            "e5",
-            "10.0.0.0/8",
-            ".",
-        ] {
+        for text in ["yes", "No", "on", "0123", "1.2.3", "1_000", "0x", "-", "e5", "10.0.0.0/8", "."] {
             assert_eq!(plain(text), Value::Text(text.to_owned()), "{text}");
         }
         assert_eq!(plain("~"), Value::Null);

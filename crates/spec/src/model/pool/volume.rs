@@ -37,10 +37,7 @@ impl Volume {
     /// An encrypted disk of this size in GiB, with everything else at its default.
     #[must_use]
     pub fn of_size(size_gib: u32) -> Self {
-        Self {
-            size_gib,
-            ..Self::default()
-        }
+        Self { size_gib, ..Self::default() }
     }
 }
 

@@ -35,11 +35,7 @@ struct Frame {
 
 enum Content {
     Sequence(Vec<Node>),
-    Mapping {
-        entries: Vec<Entry>,
-        merges: Vec<Node>,
-        key: Option<PendingKey>,
-    },
+    Mapping { entries: Vec<Entry>, merges: Vec<Node>, key: Option<PendingKey> },
 }
 
 enum PendingKey {
@@ -100,11 +96,7 @@ impl<'a> Builder<'a> {
                 self.begin(anchor, tag.as_deref(), span, Content::Sequence(Vec::new()))?;
             }
             Event::MappingStart(anchor, tag) => {
-                let content = Content::Mapping {
-                    entries: Vec::new(),
-                    merges: Vec::new(),
-                    key: None,
-                };
+                let content = Content::Mapping { entries: Vec::new(), merges: Vec::new(), key: None };
                 self.begin(anchor, tag.as_deref(), span, content)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -128,12 +120,7 @@ impl<'a> Builder<'a> {
         if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
             self.refuse_tag(tag, span);
         }
-        self.stack.push(Frame {
-            anchor,
-            span,
-            nodes_before: self.nodes - 1,
-            content,
-        });
+        self.stack.push(Frame { anchor, span, nodes_before: self.nodes - 1, content });
         Ok(())
     }
 
@@ -202,10 +189,7 @@ impl<'a> Builder<'a> {
             Content::Mapping { entries, merges, key } => (entries, merges, key),
         };
         match key.take() {
-            Some(PendingKey::Key(name)) => entries.push(Entry {
-                key: name,
-                value: node,
-            }),
+            Some(PendingKey::Key(name)) => entries.push(Entry { key: name, value: node }),
             Some(PendingKey::Merge) => merges.push(node),
             Some(PendingKey::Refused) => {}
             None => {
@@ -220,10 +204,7 @@ impl<'a> Builder<'a> {
     fn close(&mut self, frame: Frame, end: Option<Span>) -> Node {
         let first = self.file.excerpt(Span {
             start: frame.span.start,
-            end: Position {
-                column: frame.span.start.column + 1,
-                ..frame.span.start
-            },
+            end: Position { column: frame.span.start.column + 1, ..frame.span.start },
         });
         let flow = first == "{" || first == "[";
         let (value, last) = match frame.content {
@@ -231,23 +212,12 @@ impl<'a> Builder<'a> {
                 let last = items.last().map(|item| item.span.end);
                 (Value::Sequence(items), last)
             }
-            Content::Mapping {
-                mut entries,
-                merges,
-                key,
-            } => {
+            Content::Mapping { mut entries, merges, key } => {
                 if let Some(PendingKey::Key(key)) = key {
-                    let value = Node {
-                        value: Value::Null,
-                        span: key.span,
-                        style: Style::Plain,
-                    };
+                    let value = Node { value: Value::Null, span: key.span, style: Style::Plain };
                     entries.push(Entry { key, value });
                 }
-                let last = entries
-                    .iter()
-                    .map(|entry| entry.value.span.end.max(entry.key.span.end))
-                    .max();
+                let last = entries.iter().map(|entry| entry.value.span.end.max(entry.key.span.end)).max();
                 for merge in merges {
                     self.merge(&mut entries, merge);
                 }
@@ -260,10 +230,7 @@ impl<'a> Builder<'a> {
         };
         Node {
             value,
-            span: Span {
-                start: frame.span.start,
-                end: end.max(frame.span.start),
-            },
+            span: Span { start: frame.span.start, end: end.max(frame.span.start) },
             style: Style::Plain,
         }
     }
@@ -311,18 +278,9 @@ fn take_key(file: &SourceFile, entries: &[Entry], node: Node) -> (PendingKey, Op
     if let Some(first) = entries.iter().find(|entry| entry.key.text == text) {
         let problem = Diagnostic::error(code::DUPLICATE_KEY, format!("the key `{text}` is given twice"))
             .at(file, node.span)
-            .hint(format!(
-                "keep one of them; the first `{text}` is on line {}",
-                first.key.span.start.line
-            ))
+            .hint(format!("keep one of them; the first `{text}` is on line {}", first.key.span.start.line))
             .related("first given here", Some(&file.location(first.key.span)));
         return (PendingKey::Refused, Some(problem));
     }
-    (
-        PendingKey::Key(Key {
-            text,
-            span: node.span,
-        }),
-        None,
-    )
+    (PendingKey::Key(Key { text, span: node.span }), None)
 }

@@ -26,13 +26,7 @@ pub(super) fn replace_tabs(
         let column = indentation.chars().take_while(|letter| *letter == ' ').count() + 1;
         let column = u32::try_from(column).unwrap_or(u32::MAX);
         let start = Position { line: number, column };
-        let span = Span {
-            start,
-            end: Position {
-                line: number,
-                column: column + 1,
-            },
-        };
+        let span = Span { start, end: Position { line: number, column: column + 1 } };
         found.push(
             Diagnostic::error(code::SYNTAX, "a tab stands in the indentation")
                 .at(file, span)
@@ -41,11 +35,7 @@ pub(super) fn replace_tabs(
         replaced.push_str(&indentation.replace('\t', "  "));
         replaced.push_str(rest);
     }
-    if found.is_empty() {
-        None
-    } else {
-        Some((replaced, found))
-    }
+    if found.is_empty() { None } else { Some((replaced, found)) }
 }
 
 /// What a parser's complaint means, at the line where the mistake is; returns the line where reading stopped too.
@@ -80,13 +70,7 @@ pub(super) fn explain(
         let diagnostic = Diagnostic::error(code::SYNTAX, format!("a `{bracket}` is never closed"))
             .at(
                 file,
-                Span {
-                    start: open.start,
-                    end: Position {
-                        column: open.start.column + 1,
-                        ..open.start
-                    },
-                },
+                Span { start: open.start, end: Position { column: open.start.column + 1, ..open.start } },
             )
             .hint(format!("close it with `{closing}`"));
         return (diagnostic, stopped);
@@ -97,23 +81,14 @@ pub(super) fn explain(
             .hint("write a space between the colon and the value, as in `name: value`");
         return (diagnostic, stopped);
     }
-    let line = if at_end {
-        last_content_line(file, position.line)
-    } else {
-        position.line
-    };
+    let line = if at_end { last_content_line(file, position.line) } else { position.line };
     let text = file.line(line);
     let start = Position {
         line,
         column: first_column(text).max(if line == position.line { position.column } else { 1 }),
     };
     let (message, hint) = describe(info, text);
-    (
-        Diagnostic::error(code::SYNTAX, message)
-            .at(file, to_line_end(file, start))
-            .hint(hint),
-        stopped,
-    )
+    (Diagnostic::error(code::SYNTAX, message).at(file, to_line_end(file, start)).hint(hint), stopped)
 }
 
 fn describe(info: &str, line: &str) -> (String, &'static str) {
@@ -201,29 +176,18 @@ fn open_quote(line: &str) -> Option<(u32, char)> {
 
 /// A line such as `name:value`, at or right above the line where reading stopped.
 fn missing_space_after_colon(file: &SourceFile, stopped: u32) -> Option<Position> {
-    (stopped.saturating_sub(1).max(1)..=stopped)
-        .rev()
-        .find_map(|number| {
-            let line = file.line(number);
-            let content = line.trim_start().trim_start_matches("- ");
-            let (key, rest) = content.split_once(':')?;
-            let name = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric());
-            let glued = rest
-                .chars()
-                .next()
-                .is_some_and(|letter| !letter.is_whitespace() && letter != '/');
-            (name && glued).then(|| Position {
-                line: number,
-                column: first_column(line),
-            })
-        })
+    (stopped.saturating_sub(1).max(1)..=stopped).rev().find_map(|number| {
+        let line = file.line(number);
+        let content = line.trim_start().trim_start_matches("- ");
+        let (key, rest) = content.split_once(':')?;
+        let name = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric());
+        let glued = rest.chars().next().is_some_and(|letter| !letter.is_whitespace() && letter != '/');
+        (name && glued).then(|| Position { line: number, column: first_column(line) })
+    })
 }
 
 fn last_content_line(file: &SourceFile, from: u32) -> u32 {
-    (1..=from)
-        .rev()
-        .find(|number| !file.line(*number).trim().is_empty())
-        .unwrap_or(1)
+    (1..=from).rev().find(|number| !file.line(*number).trim().is_empty()).unwrap_or(1)
 }
 
 fn first_column(line: &str) -> u32 {
@@ -237,9 +201,6 @@ fn column_index(position: Position) -> usize {
 
 fn to_line_end(file: &SourceFile, start: Position) -> Span {
     let length = u32::try_from(file.line(start.line).trim_end().chars().count()).unwrap_or(u32::MAX);
-    let end = Position {
-        line: start.line,
-        column: (length + 1).max(start.column + 1),
-    };
+    let end = Position { line: start.line, column: (length + 1).max(start.column + 1) };
     Span { start, end }
 }

@@ -6,12 +6,7 @@ fn read(text: &str) -> (Vec<serde_json::Value>, Vec<(u32, String)>) {
     let documents = documents.iter().map(|document| document.root.to_json()).collect();
     let problems = diagnostics
         .into_iter()
-        .map(|diagnostic| {
-            (
-                diagnostic.location.map_or(0, |place| place.line),
-                diagnostic.message,
-            )
-        })
+        .map(|diagnostic| (diagnostic.location.map_or(0, |place| place.line), diagnostic.message))
         .collect();
     (documents, problems)
 }
@@ -73,10 +68,7 @@ fn keeps_what_came_before_a_mistake() {
     let file = SourceFile::new("a.yaml", "a: 1\nb:\n  c: 2\n d: 3\n");
     let (documents, _) = parse(&file);
     assert!(documents[0].truncated);
-    assert_eq!(
-        documents[0].root.to_json(),
-        serde_json::json!({"a": 1, "b": {"c": 2}})
-    );
+    assert_eq!(documents[0].root.to_json(), serde_json::json!({"a": 1, "b": {"c": 2}}));
 }
 
 #[test]

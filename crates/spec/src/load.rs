@@ -1,0 +1,197 @@
+//! From paths to clusters: files are found, parsed, read by the reader of their kind, and checked.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use crate::{
+    diagnostic::{self, Diagnostic, closest, code},
+    model::Cluster,
+    reader::{Document, Reader, Reading},
+    source::{SourceFile, SourceMap},
+    v1alpha1::V1Alpha1,
+    validate,
+    yaml::{self, Node},
+};
+
+mod files;
+
+/// What was found at some paths.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The clusters, in the order of their names. Where there are errors they are what could be made out, with
+    /// stand-ins for what was refused: look at [`Loaded::is_valid`] before using them.
+    pub clusters: Vec<Cluster>,
+    /// Where each field comes from.
+    pub sources: SourceMap,
+    /// Everything that is wrong or worth knowing, in the order of files and lines.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Loaded {
+    /// Whether there are no errors. Warnings and notes are allowed.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        !diagnostic::has_errors(&self.diagnostics)
+    }
+
+    /// The cluster with this name.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<&Cluster> {
+        self.clusters.iter().find(|cluster| cluster.name == name)
+    }
+}
+
+/// Loads the documents of this crate's own kinds from files and folders. See [`load_with`].
+#[must_use]
+pub fn load(paths: &[PathBuf]) -> Loaded {
+    load_with(paths, &[])
+}
+
+/// Loads files and folders: of a folder every `.yaml`, `.yml` and `.json` file in it and below, hidden ones and JSON
+/// schemas (`.schema.json`) left out, in the order of their paths.
+///
+/// Documents go to the first of `readers` that handles their kind, else to the reader of this crate's own kinds.
+#[must_use]
+pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
+    let (files, mut diagnostics) = files::read(paths);
+    let nothing = files.is_empty() && diagnostics.is_empty();
+    let mut loaded = load_files(files, readers);
+    if nothing {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        loaded.diagnostics.push(
+            Diagnostic::error(code::NOTHING_FOUND, format!("no spec files in {}", paths.join(", ")))
+                .hint("spec files end in .yaml, .yml or .json; `slipway spec init` writes one"),
+        );
+    }
+    loaded.diagnostics.append(&mut diagnostics);
+    diagnostic::sort(&mut loaded.diagnostics);
+    loaded
+}
+
+/// Loads files that have been read already, for editors and tests. See [`load_with`].
+#[must_use]
+pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
+    let own = V1Alpha1::default();
+    let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&own as &dyn Reader]).collect();
+    let mut loaded = Loaded::default();
+    let mut by_reader: BTreeMap<usize, Vec<Document>> = BTreeMap::new();
+    let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
+    let mut found = false;
+    for file in &files {
+        let (documents, diagnostics) = yaml::parse(file);
+        found |= !documents.is_empty() || !diagnostics.is_empty();
+        loaded.diagnostics.extend(diagnostics);
+        for parsed in documents {
+            match identify(file, parsed, &readers) {
+                Ok((reader, document)) => by_reader.entry(reader).or_default().push(document),
+                Err(diagnostic) => loaded.diagnostics.extend(diagnostic),
+            }
+        }
+    }
+    if !found && let Some(file) = files.first() {
+        loaded.diagnostics.push(
+            Diagnostic::error(code::NOTHING_FOUND, format!("{} holds no documents", file.path()))
+                .hint("`slipway spec init` writes one to begin with"),
+        );
+    }
+    for (reader, documents) in by_reader {
+        take(&mut loaded, readers[reader].read(&documents));
+    }
+    loaded.clusters.sort_by(|a, b| a.name.cmp(&b.name));
+    for diagnostic in &mut loaded.diagnostics {
+        if diagnostic.source_line.is_none() {
+            files.iter().for_each(|file| diagnostic.show_line(file));
+        }
+    }
+    diagnostic::sort(&mut loaded.diagnostics);
+    loaded
+}
+
+fn take(loaded: &mut Loaded, reading: Reading) {
+    loaded.diagnostics.extend(reading.diagnostics);
+    for read in reading.clusters {
+        loaded.diagnostics.extend(validate::cluster(&read.cluster, &read.sources, &read.refused));
+        let name = read.cluster.name.clone();
+        if let Some(first) = loaded.sources.cluster(&name) {
+            let diagnostic =
+                Diagnostic::error(code::DUPLICATE_NAME, format!("there are two clusters named `{name}`"))
+                    .at_location(read.sources.nearest("name"))
+                    .hint("give one of them another name, or load only one")
+                    .related("the first one", first.nearest("name"));
+            loaded.diagnostics.push(diagnostic);
+            continue;
+        }
+        loaded.sources.insert(name, read.sources);
+        loaded.clusters.push(read.cluster);
+    }
+}
+
+/// The reader of a document; otherwise what is wrong with its `apiVersion` and `kind`.
+fn identify(
+    file: &Arc<SourceFile>,
+    parsed: yaml::ParsedDocument,
+    readers: &[&dyn Reader],
+) -> Result<(usize, Document), Option<Diagnostic>> {
+    let root = parsed.root;
+    let text = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if let Some(index) = readers.iter().position(|reader| reader.handles(&api_version, &kind)) {
+        let document =
+            Document { file: Arc::clone(file), api_version, kind, root, truncated: parsed.truncated };
+        return Ok((index, document));
+    }
+    if parsed.truncated && (api_version.is_empty() || kind.is_empty()) {
+        // What names the kind lies behind the mistake that was reported.
+        return Err(None);
+    }
+    Err(Some(unknown(file, &root, &api_version, &kind, readers)))
+}
+
+fn unknown(
+    file: &SourceFile,
+    root: &Node,
+    api_version: &str,
+    kind: &str,
+    readers: &[&dyn Reader],
+) -> Diagnostic {
+    let known: Vec<(String, String)> = readers.iter().flat_map(|reader| reader.kinds()).collect();
+    let kinds: Vec<&str> =
+        known.iter().filter(|(version, _)| version == api_version).map(|(_, kind)| kind.as_str()).collect();
+    let span = |name: &str| root.get(name).map_or_else(|| first_key(root), |node| node.span);
+    let (message, span, hint) = if root.entries().is_empty() {
+        let message = format!("a document is a mapping with `apiVersion` and `kind`, not {}", root.noun());
+        (message, root.span, "begin it with `apiVersion: slipway.dev/v1alpha1`".to_owned())
+    } else if api_version.is_empty() {
+        let meant = closest("apiVersion", root.entries().iter().map(|entry| entry.key.text.as_str()));
+        let span =
+            meant.and_then(|name| root.entry(name)).map_or_else(|| first_key(root), |entry| entry.key.span);
+        (
+            "the document has no `apiVersion`".to_owned(),
+            span,
+            "add `apiVersion: slipway.dev/v1alpha1`".to_owned(),
+        )
+    } else if kinds.is_empty() {
+        let versions = known.iter().map(|(version, _)| version.as_str());
+        let hint = match closest(api_version, versions) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => {
+                "Slipway reads documents of `slipway.dev/v1alpha1`; keep other manifests in another folder"
+                    .to_owned()
+            }
+        };
+        (format!("unknown apiVersion `{api_version}`"), span("apiVersion"), hint)
+    } else if kind.is_empty() {
+        let hint = format!("add `kind: Cluster`, or another of {}", kinds.join(", "));
+        ("the document has no `kind`".to_owned(), first_key(root), hint)
+    } else {
+        let hint = match closest(kind, kinds.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the kinds of {api_version} are {}", kinds.join(", ")),
+        };
+        (format!("unknown kind `{kind}`"), span("kind"), hint)
+    };
+    Diagnostic::error(code::UNKNOWN_KIND, message).at(file, span).hint(hint)
+}
+
+fn first_key(root: &Node) -> crate::source::Span {
+    root.entries().first().map_or(root.span, |entry| entry.key.span)
+}

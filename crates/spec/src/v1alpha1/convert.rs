@@ -1,0 +1,132 @@
+//! From documents to the model.
+
+use super::{ClusterDocument, ClusterSpec, ControlPlaneSpec, NodePoolDocument, defaults};
+use crate::model::{
+    Addon, Cluster, ControlPlane, EtcdBackups, EtcdCluster, EtcdMember, NodePool, Profile, ServiceAccounts,
+};
+
+mod network;
+mod pool;
+
+/// The cluster that a document and its pools describe, with every default filled in. Never fails: what does not fit
+/// together is found by the checks of the model.
+#[must_use]
+pub(super) fn cluster(document: ClusterDocument, pools: Vec<NodePoolDocument>) -> Cluster {
+    let ClusterDocument { metadata, spec, .. } = document;
+    let zones = zones(&spec);
+    let network = network::network(&spec.network, spec.profile, &zones);
+    let mut pools: Vec<NodePool> =
+        pools.into_iter().map(|pool| pool::pool(pool, &spec, &network, &zones)).collect();
+    pools.sort_by(|a, b| a.name.cmp(&b.name));
+    let etcd = etcd(&spec, &pools, &zones);
+    let issuer = spec
+        .service_accounts
+        .issuer
+        .unwrap_or_else(|| format!("https://kubernetes.default.svc.{}", network.cluster_domain));
+    Cluster {
+        name: metadata.name,
+        labels: metadata.labels,
+        profile: spec.profile,
+        provider: spec.provider,
+        kubernetes_version: spec.kubernetes_version,
+        region: spec.region,
+        control_plane: control_plane(spec.control_plane, &zones),
+        zones,
+        network,
+        etcd,
+        components: spec.components,
+        kubelet: spec.kubelet,
+        container_runtime: spec.container_runtime,
+        addons: addons(spec.addons, spec.profile),
+        authentication: spec.authentication,
+        service_accounts: ServiceAccounts {
+            issuer,
+            discovery_store: spec.service_accounts.discovery_store,
+            additional_audiences: spec.service_accounts.additional_audiences,
+        },
+        encryption: spec.encryption.unwrap_or_else(|| defaults::encryption(spec.profile)),
+        audit: spec.audit.unwrap_or_else(|| defaults::audit(spec.profile)),
+        ssh: spec.ssh,
+        node_files: spec.node_files,
+        sysctls: spec.sysctls,
+        assets: spec.assets,
+        egress_proxy: spec.egress_proxy,
+        cloud_labels: spec.cloud_labels,
+        deletion_protection: spec.deletion_protection,
+        ignore_changes: spec.ignore_changes,
+        moved: spec.moved,
+        pools,
+    }
+}
+
+/// The zones that are given, or those of the subnets in order.
+fn zones(spec: &ClusterSpec) -> Vec<String> {
+    spec.zones.clone().unwrap_or_else(|| {
+        let mut zones: Vec<String> = Vec::new();
+        for subnet in spec.network.subnets.iter().flatten() {
+            if !zones.contains(&subnet.zone) {
+                zones.push(subnet.zone.clone());
+            }
+        }
+        zones
+    })
+}
+
+fn control_plane(spec: ControlPlaneSpec, zones: &[String]) -> ControlPlane {
+    let usual = ControlPlane::default();
+    ControlPlane {
+        endpoint: spec.endpoint.unwrap_or_else(|| defaults::endpoint(zones)),
+        dns: spec.dns,
+        additional_sans: spec.additional_sans,
+        access: spec.access.unwrap_or(usual.access),
+        schedulable: spec.schedulable,
+    }
+}
+
+fn etcd(spec: &ClusterSpec, pools: &[NodePool], zones: &[String]) -> Vec<EtcdCluster> {
+    let clusters = spec.etcd.clone().unwrap_or_else(|| defaults::etcd_clusters(spec.profile));
+    clusters
+        .into_iter()
+        .map(|cluster| EtcdCluster {
+            members: match cluster.members {
+                None => defaults::etcd_members(pools, zones),
+                Some(members) => members
+                    .into_iter()
+                    .enumerate()
+                    .map(|(index, member)| EtcdMember {
+                        subnet: member.subnet.or_else(|| turn(pools, &member.pool, index)),
+                        volume: member.volume.or_else(|| defaults::etcd_volume(zones)),
+                        name: member.name,
+                        pool: member.pool,
+                    })
+                    .collect(),
+            },
+            backups: cluster.backups.unwrap_or_else(|| EtcdBackups {
+                enabled: spec.profile == Profile::Slipway,
+                ..EtcdBackups::default()
+            }),
+            name: cluster.name,
+            version: cluster.version,
+            cpu_request: cluster.cpu_request,
+            memory_request: cluster.memory_request,
+        })
+        .collect()
+}
+
+/// The subnet of a pool whose turn it is.
+fn turn(pools: &[NodePool], pool: &str, index: usize) -> Option<String> {
+    let subnets = &pools.iter().find(|candidate| candidate.name == pool)?.subnets;
+    subnets.get(index.checked_rem(subnets.len())?).cloned()
+}
+
+/// What is listed, and what the profile brings beside it, in the order of names.
+fn addons(listed: Vec<Addon>, profile: Profile) -> Vec<Addon> {
+    let mut addons = listed;
+    for addon in defaults::addons(profile) {
+        if !addons.iter().any(|listed| listed.name == addon.name) {
+            addons.push(addon);
+        }
+    }
+    addons.sort_by(|a, b| a.name.cmp(&b.name));
+    addons
+}

@@ -1,0 +1,40 @@
+use serde_json::{Map, Value as Json};
+
+use super::API_VERSION;
+use crate::model::Cluster;
+
+/// The documents that say everything a cluster is, with every default explicit: the `Cluster`, then its `NodePool`s.
+/// Loading them gives the same cluster again.
+///
+/// # Errors
+/// A value that JSON cannot express, which the model has not.
+pub fn full_documents(cluster: &Cluster) -> Result<Vec<Json>, serde_json::Error> {
+    let mut spec = object(serde_json::to_value(cluster)?);
+    spec.remove("pools");
+    let metadata = take_metadata(&mut spec);
+    let mut documents = vec![document("Cluster", metadata, spec)];
+    for pool in &cluster.pools {
+        let mut spec = object(serde_json::to_value(pool)?);
+        let metadata = take_metadata(&mut spec);
+        spec.insert("cluster".to_owned(), cluster.name.as_str().into());
+        documents.push(document("NodePool", metadata, spec));
+    }
+    Ok(documents)
+}
+
+fn object(value: Json) -> Map<String, Json> {
+    match value {
+        Json::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn take_metadata(spec: &mut Map<String, Json>) -> Json {
+    let fields =
+        ["name", "labels"].into_iter().filter_map(|name| Some((name.to_owned(), spec.remove(name)?)));
+    Json::Object(fields.collect())
+}
+
+fn document(kind: &str, metadata: Json, spec: Map<String, Json>) -> Json {
+    serde_json::json!({ "apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec })
+}

@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use super::{API_VERSION, ClusterDocument, NodePoolDocument, convert};
+use crate::{
+    diagnostic::{Diagnostic, closest, code},
+    reader::{Document, ReadCluster, Reader, Reading},
+    shape::Shape,
+    source::{FieldSources, Span},
+    structure::{self, Vocabulary},
+};
+
+/// Reads the documents of `slipway.dev/v1alpha1`.
+#[derive(Debug)]
+pub struct V1Alpha1 {
+    cluster: Shape,
+    pool: Shape,
+    vocabulary: Vocabulary,
+}
+
+impl Default for V1Alpha1 {
+    fn default() -> Self {
+        let cluster = Shape::of::<ClusterDocument>();
+        let pool = Shape::of::<NodePoolDocument>();
+        let vocabulary = Vocabulary::new(&[("Cluster", &cluster), ("NodePool", &pool)]);
+        Self { cluster, pool, vocabulary }
+    }
+}
+
+/// A document of one kind, with its mistakes replaced by stand-ins.
+struct Read<'a, T> {
+    document: &'a Document,
+    content: T,
+    refused: Vec<String>,
+}
+
+impl Reader for V1Alpha1 {
+    fn kinds(&self) -> Vec<(String, String)> {
+        ["Cluster", "NodePool"].map(|kind| (API_VERSION.to_owned(), kind.to_owned())).to_vec()
+    }
+
+    fn read(&self, documents: &[Document]) -> Reading {
+        let mut diagnostics = Vec::new();
+        let mut clusters: Vec<Read<'_, ClusterDocument>> = Vec::new();
+        let mut pools: Vec<Read<'_, NodePoolDocument>> = Vec::new();
+        for document in documents {
+            if document.kind == "Cluster" {
+                clusters.extend(self.one(document, &self.cluster, &mut diagnostics));
+            } else {
+                pools.extend(self.one(document, &self.pool, &mut diagnostics));
+            }
+        }
+        drop_repeated(&mut clusters, &mut diagnostics);
+        let mut members = assign(&clusters, pools, &mut diagnostics);
+        let clusters = clusters
+            .into_iter()
+            .enumerate()
+            .map(|(index, cluster)| {
+                build(cluster, members.remove(&index).unwrap_or_default(), &mut diagnostics)
+            })
+            .collect();
+        Reading { clusters, diagnostics }
+    }
+}
+
+impl V1Alpha1 {
+    fn one<'a, T: DeserializeOwned>(
+        &self,
+        document: &'a Document,
+        shape: &Shape,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Read<'a, T>> {
+        let checked = structure::check(document, shape, &self.vocabulary);
+        diagnostics.extend(checked.diagnostics);
+        let mut refused = checked.refused;
+        if document.truncated {
+            refused.push(String::new());
+        }
+        match serde_json::from_value(checked.json) {
+            Ok(content) => Some(Read { document, content, refused }),
+            Err(error) => {
+                // The structural check knows the same types, so this is a mistake of ours rather than the user's.
+                let message = format!("the document cannot be converted: {error}");
+                diagnostics.push(
+                    Diagnostic::error(code::WRONG_TYPE, message)
+                        .at(&document.file, document.root.span)
+                        .hint("compare the document with `slipway explain`, and report this: it should have been found field by field"),
+                );
+                None
+            }
+        }
+    }
+}
+
+/// The stretch of the text at `metadata.name`.
+fn name_span(document: &Document) -> Span {
+    document
+        .root
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .map_or(document.root.span, |name| name.span)
+}
+
+fn drop_repeated(clusters: &mut Vec<Read<'_, ClusterDocument>>, diagnostics: &mut Vec<Diagnostic>) {
+    let mut kept: Vec<Read<'_, ClusterDocument>> = Vec::new();
+    for cluster in clusters.drain(..) {
+        let name = &cluster.content.metadata.name;
+        let first = kept.iter().find(|other| other.content.metadata.name == *name);
+        match first.filter(|_| cluster.document.name().is_some()) {
+            Some(first) => {
+                diagnostics.push(repeated("cluster", name, cluster.document, first.document));
+            }
+            None => kept.push(cluster),
+        }
+    }
+    *clusters = kept;
+}
+
+fn repeated(what: &str, name: &str, document: &Document, first: &Document) -> Diagnostic {
+    Diagnostic::error(code::DUPLICATE_NAME, format!("there are two {what}s named `{name}`"))
+        .at(&document.file, name_span(document))
+        .hint(format!(
+            "give one of them another name, or remove it; the first is in {}",
+            first.location(name_span(first))
+        ))
+        .related("the first one", Some(&first.location(name_span(first))))
+}
+
+/// The pools of each cluster, by the cluster's index.
+fn assign<'a>(
+    clusters: &[Read<'_, ClusterDocument>],
+    pools: Vec<Read<'a, NodePoolDocument>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeMap<usize, Vec<Read<'a, NodePoolDocument>>> {
+    let names: Vec<&str> = clusters.iter().map(|cluster| cluster.content.metadata.name.as_str()).collect();
+    let mut members: BTreeMap<usize, Vec<Read<'a, NodePoolDocument>>> = BTreeMap::new();
+    for pool in pools {
+        let name = &pool.content.metadata.name;
+        let index = match (&pool.content.spec.cluster, names.as_slice()) {
+            (Some(cluster), _) => names.iter().position(|name| name == cluster),
+            (None, [_]) => Some(0),
+            (None, _) => None,
+        };
+        if let Some(index) = index {
+            members.entry(index).or_default().push(pool);
+            continue;
+        }
+        let diagnostic = match &pool.content.spec.cluster {
+            Some(cluster) => {
+                let span = pool
+                    .document
+                    .root
+                    .get("spec")
+                    .and_then(|spec| spec.get("cluster"))
+                    .map_or(pool.document.root.span, |node| node.span);
+                let hint = match closest(cluster, names.iter().copied()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None if names.is_empty() => "load the Cluster document together with the pool".to_owned(),
+                    None => format!("the clusters here are {}", names.join(", ")),
+                };
+                Diagnostic::error(
+                    code::UNKNOWN_REFERENCE,
+                    format!("the pool `{name}` belongs to the cluster `{cluster}`, which is not loaded"),
+                )
+                .at(&pool.document.file, span)
+                .hint(hint)
+            }
+            None => {
+                let hint = match names.first() {
+                    Some(first) => {
+                        format!("say which one it belongs to, as in `spec: {{ cluster: {first} }}`")
+                    }
+                    None => "load the Cluster document together with the pool".to_owned(),
+                };
+                let what = if names.is_empty() { "no cluster is" } else { "several clusters are" };
+                Diagnostic::error(
+                    code::NO_CLUSTER,
+                    format!("the pool `{name}` names no cluster, and {what} loaded"),
+                )
+                .at(&pool.document.file, name_span(pool.document))
+                .hint(hint)
+            }
+        };
+        // Where a cluster's own document could not be read, its pools are not to blame.
+        if !(names.is_empty() && clusters.is_empty() && !diagnostics.is_empty()) {
+            diagnostics.push(diagnostic);
+        }
+    }
+    members
+}
+
+fn build(
+    cluster: Read<'_, ClusterDocument>,
+    pools: Vec<Read<'_, NodePoolDocument>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ReadCluster {
+    let mut sources = FieldSources::default();
+    let root = &cluster.document.root;
+    sources.insert("", None, cluster.document.location(name_span(cluster.document)));
+    for entry in root.get("metadata").map(crate::yaml::Node::entries).unwrap_or_default() {
+        cluster.document.record(&mut sources, &entry.key.text, entry);
+    }
+    for entry in root.get("spec").map(crate::yaml::Node::entries).unwrap_or_default() {
+        cluster.document.record(&mut sources, &entry.key.text, entry);
+    }
+    let mut refused: Vec<String> = cluster.refused.iter().map(|path| model_path(path, "")).collect();
+    let mut documents: Vec<NodePoolDocument> = Vec::new();
+    let mut seen: BTreeMap<String, &Document> = BTreeMap::new();
+    for pool in pools {
+        let name = pool.content.metadata.name.clone();
+        if let Some(first) = seen.get(&name) {
+            if pool.document.name().is_some() {
+                diagnostics.push(repeated("pool", &name, pool.document, first));
+            }
+            continue;
+        }
+        let path = format!("pools[{name}]");
+        sources.insert(path.as_str(), None, pool.document.location(name_span(pool.document)));
+        for part in ["metadata", "spec"] {
+            for entry in pool.document.root.get(part).map(crate::yaml::Node::entries).unwrap_or_default() {
+                pool.document.record(&mut sources, &crate::reader::join(&path, &entry.key.text), entry);
+            }
+        }
+        refused.extend(pool.refused.iter().map(|inner| model_path(inner, &path)));
+        seen.insert(name, pool.document);
+        documents.push(pool.content);
+    }
+    ReadCluster { cluster: convert::cluster(cluster.content, documents), sources, refused }
+}
+
+/// The path in the model of a path in a document: the model has no `metadata` and `spec`.
+fn model_path(path: &str, prefix: &str) -> String {
+    let inner = match path {
+        "metadata" | "spec" => "",
+        _ => path.strip_prefix("metadata.").or_else(|| path.strip_prefix("spec.")).unwrap_or(path),
+    };
+    match (prefix, inner) {
+        ("", inner) => inner.to_owned(),
+        (prefix, "") => prefix.to_owned(),
+        (prefix, inner) => format!("{prefix}.{inner}"),
+    }
+}
