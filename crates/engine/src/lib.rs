@@ -1,1 +1,33 @@
 //! Observes, executes and resumes plans: the only place that runs steps.
+//!
+//! [`observe`] reads what exists, [`run::Run`] carries a plan out under a hold on the cluster's state, and
+//! [`recover`] finds out what became of the steps that an earlier run left open.
+
+mod error;
+pub mod event;
+mod execute;
+pub mod journal;
+mod observe;
+mod outputs;
+mod pace;
+mod preconditions;
+mod recover;
+mod replay;
+mod report;
+mod retry;
+pub mod run;
+mod secrets;
+pub mod state;
+mod step;
+mod stop;
+
+pub use error::Error;
+pub use event::{Event, EventHandler};
+pub use observe::{Observed, observe};
+pub use recover::{Recovery, recover};
+pub use report::{Blocked, Report, StepFailure};
+pub use retry::Backoff;
+pub use run::Run;
+pub use secrets::{NoSecrets, SecretError, SecretSource, fingerprint};
+pub use state::State;
+pub use stop::{Stop, StopSignal};

@@ -87,9 +87,15 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         (!action.is_replace()).then_some(&object.attributes),
         &planned.unknown_after,
     );
-    let mut managed: Vec<&Value> = vec![&planned.normalised];
-    managed.extend(last_applied);
-    let precondition = Precondition::unchanged(subject.kind, &object.attributes, &managed);
+    let idle =
+        action == ChangeAction::NoOp && planned.rollout.is_none() && subject.previous_address.is_none();
+    let precondition = if idle {
+        Precondition::None
+    } else {
+        let mut managed: Vec<&Value> = vec![&planned.normalised];
+        managed.extend(last_applied);
+        Precondition::unchanged(subject.kind, &object.attributes, &managed)
+    };
     let change = ResourceChange {
         action,
         identity: Some(object.identity.clone()),

@@ -18,6 +18,7 @@ mod providers;
 pub mod queue;
 pub mod reason;
 mod renames;
+pub mod render;
 mod resolve;
 mod rollout;
 pub mod state;

@@ -1,5 +1,7 @@
 //! What must hold of a live object for a step on it to run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Digest, Mode, ResourceType, Value};
 
@@ -12,12 +14,10 @@ pub enum Precondition {
     None,
     /// There is no object of that address, or only one that this run made.
     AbsentOrOurs,
-    /// The managed fields have this digest.
+    /// Each managed field has the digest that it had when it was read.
     Unchanged {
-        /// The fields, sorted.
-        fields: Vec<String>,
-        /// Digest of their values as they were read.
-        digest: Digest,
+        /// The fields, with the digests of their values.
+        fields: BTreeMap<String, Digest>,
     },
 }
 
@@ -25,27 +25,19 @@ impl Precondition {
     /// The precondition that an object's managed fields stay as they are: those that the spec sets or has set.
     #[must_use]
     pub fn unchanged(kind: &ResourceType, observed: &Value, applied: &[&Value]) -> Self {
-        let fields: Vec<String> = kind
-            .attributes
-            .iter()
-            .filter(|(name, attribute)| {
-                attribute.mode != Mode::Computed
-                    && !attribute.write_only
-                    && applied.iter().any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
-            })
-            .map(|(name, _)| name.clone())
-            .collect();
-        let digest = fields_digest(&fields, observed);
-        Self::Unchanged { fields, digest }
+        let managed = kind.attributes.iter().filter(|(name, attribute)| {
+            attribute.mode != Mode::Computed
+                && !attribute.write_only
+                && applied.iter().any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
+        });
+        Self::Unchanged { fields: digests(managed.map(|(name, _)| name), observed) }
     }
 
     /// The same precondition for the object as it is after a step of the run's own.
     #[must_use]
     pub fn carried_forward(&self, observed: &Value) -> Self {
         match self {
-            Self::Unchanged { fields, .. } => {
-                Self::Unchanged { fields: fields.clone(), digest: fields_digest(fields, observed) }
-            }
+            Self::Unchanged { fields } => Self::Unchanged { fields: digests(fields.keys(), observed) },
             other => other.clone(),
         }
     }
@@ -56,14 +48,30 @@ impl Precondition {
         match self {
             Self::None => true,
             Self::AbsentOrOurs => false,
-            Self::Unchanged { fields, digest } => fields_digest(fields, observed) == *digest,
+            Self::Unchanged { .. } => self.changed_fields(observed).is_empty(),
         }
+    }
+
+    /// The managed fields that are not as they were, sorted.
+    #[must_use]
+    pub fn changed_fields(&self, observed: &Value) -> Vec<String> {
+        let Self::Unchanged { fields } = self else { return Vec::new() };
+        let now = digests(fields.keys(), observed);
+        fields
+            .iter()
+            .filter(|(name, digest)| now.get(*name) != Some(digest))
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 }
 
-/// Digest of some fields of an object. A value always serialises, so there is no failure to report.
-fn fields_digest(fields: &[String], observed: &Value) -> Digest {
-    let values: Vec<(&str, &Value)> =
-        fields.iter().map(|field| (field.as_str(), observed.get(field).unwrap_or(&Value::Null))).collect();
-    Digest::of(&values).unwrap_or_else(|_| Digest::of_bytes(b""))
+/// The digest of each field's value. Values always serialise, so there is no failure to report; sets are
+/// compared as they were read, a provider returns them in a fixed order.
+fn digests<'a>(fields: impl Iterator<Item = &'a String>, observed: &Value) -> BTreeMap<String, Digest> {
+    fields
+        .map(|field| {
+            let value = observed.get(field).unwrap_or(&Value::Null);
+            (field.clone(), Digest::of(value).unwrap_or_else(|_| Digest::of_bytes(b"")))
+        })
+        .collect()
 }

@@ -120,10 +120,17 @@ impl ReadyQueue {
         self.unlock(id);
     }
 
-    /// Puts a running step back, to be tried again.
-    pub fn put_back(&mut self, id: StepId) {
-        self.release(id);
-        self.push_ready(id);
+    /// Whether a step could run if its class had room.
+    #[must_use]
+    pub fn has_ready(&self) -> bool {
+        self.classes.iter().any(|class| !class.ready.is_empty())
+    }
+
+    /// Gives nothing out any more.
+    pub fn close(&mut self) {
+        for class in &mut self.classes {
+            class.limit = 0;
+        }
     }
 
     /// Counts a running step as done; what waited for it alone becomes ready.

@@ -55,35 +55,38 @@ impl<'a> Screen<'a> {
         self.rests.iter().any(|rest| rest.is_empty())
     }
 
-    /// The screen one key further.
-    pub(super) fn key(&self, key: &str) -> Self {
+    /// The screen for one entry of a map. A key that the map does not have may stand for each of its nested
+    /// values: paths by a schema leave the keys of maps out.
+    pub(super) fn entry(&self, entries: &BTreeMap<String, Value>, key: &str) -> Self {
+        let is_nested = || matches!(entries.get(key), Some(Value::Map(_) | Value::List(_)));
         self.further(|segment| match segment {
-            Segment::Key(other) => other == key,
-            Segment::Index(_) => true,
+            Segment::Key(other) if other == key => Step::Down,
+            Segment::Key(other) if !entries.contains_key(other) && is_nested() => Step::Stay,
+            Segment::Key(_) => Step::Away,
+            Segment::Index(_) => Step::Down,
         })
     }
 
-    /// The screen one list position further.
+    /// The screen one list position further; a path without positions means every one.
     pub(super) fn index(&self, index: usize) -> Self {
-        let rests = self
-            .rests
-            .iter()
-            .filter_map(|rest| match rest.split_first() {
-                None => Some(*rest),
-                Some((Segment::Index(other), below)) => (*other == index).then_some(below),
-                Some((Segment::Key(_), _)) => Some(*rest),
-            })
-            .collect();
-        Self { rests }
+        self.further(|segment| match segment {
+            Segment::Index(other) if *other == index => Step::Down,
+            Segment::Index(_) => Step::Away,
+            Segment::Key(_) => Step::Stay,
+        })
     }
 
-    fn further(&self, leads: impl Fn(&Segment) -> bool) -> Self {
+    fn further(&self, step: impl Fn(&Segment) -> Step) -> Self {
         let rests = self
             .rests
             .iter()
             .filter_map(|rest| match rest.split_first() {
                 None => Some(*rest),
-                Some((segment, below)) => leads(segment).then_some(below),
+                Some((segment, below)) => match step(segment) {
+                    Step::Down => Some(below),
+                    Step::Stay => Some(*rest),
+                    Step::Away => None,
+                },
             })
             .collect();
         Self { rests }
@@ -101,7 +104,7 @@ impl<'a> Screen<'a> {
             Value::Map(entries) => Cow::Owned(Value::Map(
                 entries
                     .iter()
-                    .map(|(key, value)| (key.clone(), self.key(key).veil(value).into_owned()))
+                    .map(|(key, value)| (key.clone(), self.entry(entries, key).veil(value).into_owned()))
                     .collect::<BTreeMap<_, _>>(),
             )),
             Value::List(items) => Cow::Owned(Value::List(
@@ -114,6 +117,13 @@ impl<'a> Screen<'a> {
             other => Cow::Borrowed(other),
         }
     }
+}
+
+/// What becomes of a path when it is followed one step into a value.
+enum Step {
+    Down,
+    Stay,
+    Away,
 }
 
 /// Every path of a change that is never shown: those of the resource and those that the diff found.
@@ -168,6 +178,10 @@ mod tests {
             hidden.at(&"users[0].password".parse().unwrap()),
             Some(Value::Secret(_))
         ));
+        let by_name = Value::map([("users", Value::map([("a", Value::map([("password", "p"), ("name", "n")]))]))]);
+        let hidden = veiled(&["users.password"], &by_name);
+        assert_eq!(hidden.at(&"users.a.name".parse().unwrap()), Some(&"n".into()));
+        assert!(matches!(hidden.at(&"users.a.password".parse().unwrap()), Some(Value::Secret(_))));
         let flat = Value::map([("config", "password = p")]);
         let hidden = veiled(&["config.password"], &flat);
         assert!(matches!(hidden.get("config"), Some(Value::Secret(_))));

@@ -1,0 +1,167 @@
+//! Why a run cannot begin or go on.
+
+use slipway_plan::Error as PlanError;
+use slipway_resource::ProviderError;
+use slipway_state_store::Error as StoreError;
+
+/// Why a run cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The state store refused.
+    #[error("the state of {cluster} cannot be used")]
+    Store {
+        /// The cluster.
+        cluster: String,
+        /// Why.
+        #[source]
+        source: Box<StoreError>,
+    },
+    /// What the state store has is not a state of ours.
+    #[error("the state of {cluster} cannot be read: {what}")]
+    Corrupt {
+        /// The cluster.
+        cluster: String,
+        /// Which part.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The state was written by a newer Slipway.
+    #[error("the state of {cluster} has format {found}, this Slipway reads up to {supported}")]
+    NewerFormat {
+        /// The cluster.
+        cluster: String,
+        /// Its format.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// A provider could not be asked.
+    #[error("provider {provider} could not {what}")]
+    Provider {
+        /// Its name.
+        provider: String,
+        /// What was asked.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<ProviderError>,
+    },
+    /// No plan can be made.
+    #[error(transparent)]
+    Plan(Box<PlanError>),
+    /// The plan was made for another state.
+    #[error("the plan was made for generation {planned} of the state, which is at {current}")]
+    Stale {
+        /// The plan's generation.
+        planned: String,
+        /// The state's generation.
+        current: String,
+    },
+    /// An interrupted run of another plan is open.
+    #[error("an interrupted run of another plan ({open}) is open")]
+    OtherRunOpen {
+        /// That plan's digest, shortened.
+        open: String,
+    },
+    /// The plan's provider is another one.
+    #[error("the plan was made with provider {provider} {planned}, here is {current}")]
+    OtherProvider {
+        /// Its name.
+        provider: String,
+        /// The plan's.
+        planned: String,
+        /// Ours.
+        current: String,
+    },
+    /// The state belongs to another account or region.
+    #[error("the state belongs to {recorded} of provider {provider}, the session speaks with {current}")]
+    OtherAccount {
+        /// Its name.
+        provider: String,
+        /// The state's.
+        recorded: String,
+        /// The session's.
+        current: String,
+    },
+    /// Steps that need a named confirmation have none.
+    #[error("{} need a confirmation by name: {}", .0.len(), .0.join(", "))]
+    Unconfirmed(Vec<String>),
+    /// A secret cannot be read.
+    #[error("{0}")]
+    Secret(#[source] crate::SecretError),
+    /// The hold on the cluster was lost while the run was under way.
+    #[error("the run lost its hold on {cluster}: somebody took over")]
+    Lost {
+        /// The cluster.
+        cluster: String,
+        /// How that was noticed.
+        #[source]
+        source: Box<StoreError>,
+    },
+}
+
+impl Error {
+    /// A failure of the state store; a lost hold is told apart.
+    pub(crate) fn store(cluster: &str, source: StoreError) -> Self {
+        let (cluster, source) = (cluster.to_owned(), Box::new(source));
+        if source.is_lost() { Self::Lost { cluster, source } } else { Self::Store { cluster, source } }
+    }
+
+    /// A failure of a provider.
+    pub(crate) fn provider(provider: &str, what: &'static str, source: ProviderError) -> Self {
+        Self::Provider { provider: provider.to_owned(), what, source: Box::new(source) }
+    }
+
+    /// The stable code, with a page in `docs/errors/`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Store { source, .. } => source.code(),
+            Self::Corrupt { .. } => "RUN0001",
+            Self::NewerFormat { .. } => "RUN0002",
+            Self::Provider { .. } => "RUN0003",
+            Self::Plan(error) => error.code(),
+            Self::Stale { .. } => "RUN0004",
+            Self::OtherRunOpen { .. } => "RUN0005",
+            Self::OtherProvider { .. } => "RUN0006",
+            Self::OtherAccount { .. } => "RUN0007",
+            Self::Unconfirmed(_) => "RUN0008",
+            Self::Secret(_) => "RUN0009",
+            Self::Lost { .. } => "RUN0010",
+        }
+    }
+
+    /// The way out, when there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Stale { .. } => Some("make the plan anew: something was applied since".to_owned()),
+            Self::OtherRunOpen { .. } => {
+                Some("`slipway apply -f …` takes the interrupted run up; then make the plan anew".to_owned())
+            }
+            Self::OtherProvider { .. } => Some("make the plan anew with this provider".to_owned()),
+            Self::OtherAccount { .. } => {
+                Some("check the provider's configuration and credentials".to_owned())
+            }
+            Self::Unconfirmed(addresses) => Some(
+                addresses.iter().map(|address| format!("--confirm {address}")).collect::<Vec<_>>().join(" "),
+            ),
+            Self::NewerFormat { .. } => Some("use the Slipway that wrote it, or a newer one".to_owned()),
+            Self::Lost { .. } => Some(
+                "nothing was begun after the takeover; run `slipway plan` to see where things stand"
+                    .to_owned(),
+            ),
+            Self::Provider { source, .. } => source.hint.clone(),
+            Self::Plan(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(Box::new(error))
+    }
+}

@@ -1,0 +1,234 @@
+//! The dispatcher: the one owner of a run's state. It takes steps from the ready-queue, starts them, and takes
+//! their results; the steps themselves only run.
+
+mod prepare;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use slipway_plan::queue::ReadyQueue;
+use slipway_plan::{Plan, Providers, Snapshot, StepAction, StepId};
+use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::event::Event;
+use crate::journal::{EndResult, RunBegin};
+use crate::outputs::Outputs;
+use crate::preconditions::{Expectation, Expectations, Reader};
+use crate::replay::take_effect;
+use crate::report::{Report, StepFailure};
+use crate::secrets::SecretSource;
+use crate::step::{self, Failure, Finished, Shared};
+use crate::stop::Stop;
+
+/// What a run works on.
+pub(crate) struct Work<'a> {
+    pub plan: &'a Plan,
+    pub providers: &'a Providers,
+    pub secrets: &'a dyn SecretSource,
+    pub uid: ClusterUid,
+    pub run: RunBegin,
+    /// The state, changed as the steps end.
+    pub snapshot: Snapshot,
+    /// Steps that an earlier run of the same plan has done.
+    pub done: BTreeMap<StepId, Option<Identity>>,
+    /// What those have made.
+    pub outputs: Outputs,
+    /// Addresses that must be free and are not, with what stands there.
+    pub occupied: BTreeMap<Address, Identity>,
+    /// When the plan's observations were made, when it was made just now.
+    pub observed_at: Option<Instant>,
+}
+
+/// Carries the steps out. Returns how it went and the state as it is then.
+///
+/// # Errors
+/// When the journal cannot be written; the state in the store is then what counts.
+pub(crate) async fn execute(work: Work<'_>, shared: Arc<Shared>) -> Result<(Report, Snapshot), Error> {
+    let mut dispatcher = Dispatcher::new(work, shared);
+    let result = dispatcher.dispatch().await;
+    dispatcher.end().await;
+    let Dispatcher { work, mut report, begun, .. } = dispatcher;
+    report.elapsed = begun.elapsed();
+    result.map(|()| (report, work.snapshot))
+}
+
+struct Dispatcher<'a> {
+    work: Work<'a>,
+    shared: Arc<Shared>,
+    queue: ReadyQueue,
+    running: JoinSet<Finished>,
+    readers: BTreeMap<String, Reader>,
+    reading: JoinSet<()>,
+    expectations: Expectations,
+    changes: BTreeMap<&'a Address, usize>,
+    report: Report,
+    begun: Instant,
+}
+
+impl<'a> Dispatcher<'a> {
+    fn new(work: Work<'a>, shared: Arc<Shared>) -> Self {
+        let plan: &'a Plan = work.plan;
+        let mut expectations = Expectations::default();
+        for change in &plan.changes {
+            let precondition = change.precondition.clone();
+            expectations.insert(&change.address, Expectation { precondition, seen: work.observed_at });
+        }
+        let mut readers = BTreeMap::new();
+        let mut reading = JoinSet::new();
+        for (name, handle) in work.providers.iter() {
+            let (reader, task) = Reader::start(handle.session.clone(), handle.info.batch as usize);
+            readers.insert(name.to_owned(), reader);
+            reading.spawn(async move {
+                // The reader's task ends when the readers are dropped; a panic in it is a panic of the run.
+                let _ = task.await;
+            });
+        }
+        Self {
+            queue: ReadyQueue::new(&plan.steps, &plan.rate_classes),
+            changes: plan
+                .changes
+                .iter()
+                .enumerate()
+                .map(|(index, change)| (&change.address, index))
+                .collect(),
+            work,
+            shared,
+            running: JoinSet::new(),
+            readers,
+            reading,
+            expectations,
+            report: Report::default(),
+            begun: Instant::now(),
+        }
+    }
+
+    async fn dispatch(&mut self) -> Result<(), Error> {
+        self.skip_done();
+        let mut stop = self.shared.stop.clone();
+        loop {
+            let level = *stop.borrow_and_update();
+            if level == Stop::AtOnce {
+                self.report.stopped = true;
+                return Ok(());
+            }
+            let opening = if level == Stop::No { self.start_ready() } else { None };
+            if self.running.is_empty() && opening.is_none() {
+                break;
+            }
+            let open = async {
+                match opening {
+                    Some(when) => tokio::time::sleep_until(when).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Some(finished) = self.running.join_next(), if !self.running.is_empty() => match finished {
+                    Ok(finished) => self.finish(finished)?,
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
+                Ok(()) = stop.changed() => self.shared.events.send(Event::Stopping),
+                () = open => {}
+            }
+        }
+        let begun = self.report.done + self.report.done_before + self.report.failures.len();
+        self.report.not_begun = self.work.plan.steps.len().saturating_sub(begun);
+        self.report.stopped = *stop.borrow() != Stop::No && self.report.not_begun > 0;
+        Ok(())
+    }
+
+    /// Leaves nothing running behind.
+    async fn end(&mut self) {
+        self.running.shutdown().await;
+        self.readers.clear();
+        self.reading.shutdown().await;
+    }
+
+    fn skip_done(&mut self) {
+        let done: Vec<StepId> = self.work.done.keys().copied().collect();
+        for id in done {
+            self.queue.skip(id);
+            self.report.done_before += 1;
+            self.shared.events.send(Event::DoneBefore(id));
+        }
+    }
+
+    /// Starts what may start; returns when a class opens that holds ready steps back.
+    fn start_ready(&mut self) -> Option<Instant> {
+        loop {
+            let now = Instant::now();
+            let next = {
+                let pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
+                self.queue.pop(&mut |class| pace.is_open(class, now))
+            };
+            let Some(id) = next else {
+                let pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
+                return pace.next_opening(now).filter(|_| self.queue.has_ready());
+            };
+            let plan = self.work.plan;
+            let Some(step) = plan.steps.get(id.index()) else { continue };
+            match self.prepare(step) {
+                Ok(unit) => {
+                    if step.action.is_call() {
+                        let mut pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
+                        pace.begin(&unit.rate_class, now);
+                    }
+                    self.running.spawn(step::run(unit, self.shared.clone()));
+                }
+                Err(error) => self.fail(id, *error),
+            }
+        }
+    }
+
+    fn finish(&mut self, finished: Finished) -> Result<(), Error> {
+        let Finished { id, effect, elapsed, result } = finished;
+        let plan = self.work.plan;
+        let Some(step) = plan.steps.get(id.index()) else { return Ok(()) };
+        match result {
+            Ok(applied) => {
+                let done = EndResult::Done { identity: applied.identity.clone() };
+                take_effect(&mut self.work.snapshot, effect, &done);
+                if matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Tag) {
+                    self.expectations.carry_forward(&step.address, &applied.attributes);
+                    self.work.outputs.insert(&step.address, applied);
+                }
+                self.report.done += 1;
+                self.queue.finish(id);
+                self.shared.events.send(Event::Done(id, elapsed));
+            }
+            Err(Failure::Provider(error)) => {
+                let failed = EndResult::Failed {
+                    class: error.class.clone(),
+                    message: String::new(),
+                    identity: error.identity.clone(),
+                };
+                take_effect(&mut self.work.snapshot, effect, &failed);
+                self.fail(id, *error);
+            }
+            Err(Failure::Store(error)) => return Err(Error::store(&plan.cluster, *error)),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, id: StepId, error: ProviderError) {
+        self.shared.events.send(Event::Failed(id, error.clone()));
+        if error.class == ErrorClass::Unauthenticated {
+            // Nothing else will get through either: no new step begins, the rest is resumed later.
+            self.queue.close();
+        }
+        let blocked = self.queue.dependents_of(id);
+        self.report.failures.push(StepFailure { step: id, error, blocked });
+        self.queue.fail(id);
+    }
+
+    /// The idempotency token of a step: the same for every attempt, also of a run that is taken up.
+    fn token(&self, id: StepId) -> slipway_resource::Token {
+        let RunBegin { plan, epoch, .. } = &self.work.run;
+        let text = format!("{}\n{plan}\n{epoch}\n{id}", self.work.uid);
+        slipway_resource::Token::new(
+            Digest::of_bytes(text.as_bytes()).as_str().get(7..47).unwrap_or_default(),
+        )
+    }
+}

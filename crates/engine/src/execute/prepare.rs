@@ -1,0 +1,151 @@
+//! From a step of the plan to a call: identities and references filled in, secrets given their text.
+
+use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
+use slipway_resource::provider::{Action, ApplyRequest};
+use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{ErrorClass, Identity, Ownership, ProviderError, Value};
+
+use super::Dispatcher;
+use crate::journal::Effect;
+use crate::outputs::without_unknown;
+use crate::secrets;
+use crate::state::{identity_of, record_of};
+use crate::step::{Call, Unit};
+
+type Prepared<T> = Result<T, Box<ProviderError>>;
+
+impl<'a> Dispatcher<'a> {
+    /// Makes a step ready to run.
+    pub(super) fn prepare(&self, step: &'a Step) -> Prepared<Unit> {
+        let change = self.changes.get(&step.address).and_then(|index| self.work.plan.changes.get(*index));
+        let (provider, handle, kind) = self.work.providers.of_type(step.address.kind()).ok_or_else(|| {
+            let text = format!("no provider has the resource type of {}", step.address);
+            Box::new(ProviderError::new(ErrorClass::Invalid, text))
+        })?;
+        let effect = self.effect(step, change)?;
+        let mut unit = Unit {
+            id: step.id,
+            address: step.address.clone(),
+            rate_class: step.rate_class.clone(),
+            provider: provider.to_owned(),
+            effect,
+            call: None,
+        };
+        let Some(action) = self.action(step, change)? else { return Ok(unit) };
+        let ownership = Ownership {
+            uid: self.work.uid.clone(),
+            cluster: self.work.plan.cluster.clone(),
+            address: step.address.clone(),
+        };
+        let surplus = matches!(step.action, StepAction::Delete { surplus: true });
+        let expectation = match (&action, self.expectations.get(&step.address), self.readers.get(provider)) {
+            (Action::Create { .. }, _, _) => None,
+            (
+                Action::Update { identity, .. }
+                | Action::Delete { identity }
+                | Action::Tag { identity }
+                | Action::Operation { identity, .. },
+                Some(expectation),
+                Some(reader),
+            ) if !surplus => Some((reader.clone(), identity.clone(), expectation)),
+            _ => None,
+        };
+        unit.call = Some(Call {
+            session: handle.session.clone(),
+            request: ApplyRequest {
+                token: self.token(step.id),
+                ownership,
+                action,
+                timeout_ms: step.timeout_ms,
+            },
+            expectation,
+            keep_identity: !kind.idempotent_create || kind.ownership == OwnershipKind::Listed,
+        });
+        Ok(unit)
+    }
+
+    /// What the provider is asked to do; `None` for a step that touches the state only.
+    fn action(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Option<Action>> {
+        Ok(Some(match &step.action {
+            StepAction::Record | StepAction::Forget => return Ok(None),
+            StepAction::Create => {
+                if let Some(identity) = self.work.occupied.get(&step.address) {
+                    let text = format!("there is an object of {} already: {identity}", step.address);
+                    return Err(Box::new(
+                        ProviderError::new(ErrorClass::PreconditionFailed, text)
+                            .with_address(&step.address)
+                            .with_hint("make the plan anew: it was made when there was none"),
+                    ));
+                }
+                Action::Create { desired: self.desired(change)? }
+            }
+            StepAction::Update => Action::Update {
+                identity: self.identity(step)?,
+                prior: change.map(|change| change.before.clone()).unwrap_or_default(),
+                desired: self.desired(change)?,
+            },
+            StepAction::Delete { .. } => Action::Delete { identity: self.identity(step)? },
+            StepAction::Tag => Action::Tag { identity: self.identity(step)? },
+            StepAction::Operation { name, arguments } => Action::Operation {
+                identity: self.identity(step)?,
+                name: name.clone(),
+                arguments: arguments.clone(),
+            },
+        }))
+    }
+
+    fn identity(&self, step: &Step) -> Prepared<Identity> {
+        step.identity
+            .clone()
+            .or_else(|| self.work.outputs.identity(&step.address).cloned())
+            .or_else(|| identity_of(&self.work.snapshot, &step.address))
+            .ok_or_else(|| {
+                let text = format!("nothing is known of an object of {}", step.address);
+                Box::new(ProviderError::new(ErrorClass::NotFound, text).with_address(&step.address))
+            })
+    }
+
+    /// The wanted attributes, all known.
+    fn desired(&self, change: Option<&ResourceChange>) -> Prepared<Value> {
+        let after = change.map_or(&Value::Null, |change| &change.after);
+        self.known(after).map(without_unknown)
+    }
+
+    fn known(&self, value: &Value) -> Prepared<Value> {
+        let (mut value, missing) = self.work.outputs.resolve(value);
+        if let Some(reference) = missing.first() {
+            let text = format!("{reference} has no value: its resource does not give one");
+            return Err(Box::new(ProviderError::new(ErrorClass::Invalid, text)));
+        }
+        secrets::fill(&mut value, self.work.secrets, Some(&self.work.uid))
+            .map_err(|error| Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string())))?;
+        Ok(value)
+    }
+
+    /// What the state learns when the step is done.
+    fn effect(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Effect> {
+        let address = step.address.clone();
+        Ok(match (&step.action, change) {
+            (
+                StepAction::Create | StepAction::Update | StepAction::Tag | StepAction::Record,
+                Some(change),
+            ) => {
+                // A renamed object that changes too is recorded as it was until the change is through.
+                let renamed_only =
+                    matches!(step.action, StepAction::Tag) && change.action != ChangeAction::NoOp;
+                let identity = step.identity.clone();
+                let mut record = record_of(change, identity.as_ref());
+                let mut applied = self.known(&change.record.applied)?;
+                secrets::strip(&mut applied);
+                record.applied = (!renamed_only).then_some(applied);
+                Effect::Put { address, record: Box::new(record), previous: change.previous_address.clone() }
+            }
+            (StepAction::Delete { surplus: true }, _) => match &step.identity {
+                Some(identity) => Effect::RemoveSurplus { address, identity: identity.clone() },
+                None => Effect::None,
+            },
+            (StepAction::Delete { .. } | StepAction::Forget, _) => Effect::Remove { address },
+            _ => Effect::None,
+        })
+    }
+}

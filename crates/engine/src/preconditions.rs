@@ -1,0 +1,151 @@
+//! Checks right before a step that its object is still as the plan read it: batched reads, none older than ten
+//! seconds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_plan::precondition::Precondition;
+use slipway_resource::provider::ReadRequest;
+use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError, Session};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// How old a read may be.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
+
+/// How long the reader waits for more to ask in the same call.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// Reads objects of one provider in batches.
+#[derive(Clone)]
+pub(crate) struct Reader(mpsc::UnboundedSender<Question>);
+
+struct Question {
+    request: ReadRequest,
+    answer: oneshot::Sender<Observation>,
+}
+
+impl Reader {
+    /// Starts the reader of a session; its task ends when the last clone is dropped.
+    pub fn start(session: Arc<dyn Session>, batch: usize) -> (Self, JoinHandle<()>) {
+        let (sender, mut receiver) = mpsc::unbounded_channel::<Question>();
+        let task = tokio::spawn(async move {
+            while let Some(first) = receiver.recv().await {
+                let mut questions = vec![first];
+                tokio::time::sleep(GATHER).await;
+                while questions.len() < batch.max(1)
+                    && let Ok(next) = receiver.try_recv()
+                {
+                    questions.push(next);
+                }
+                answer(&*session, questions).await;
+            }
+        });
+        (Self(sender), task)
+    }
+
+    async fn read(&self, address: &Address, identity: &Identity) -> Observation {
+        let (answer, receive) = oneshot::channel();
+        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+        let gone = || {
+            Observation::Unreadable(ProviderError::new(
+                ErrorClass::Cancelled,
+                "the run was stopped before it was read",
+            ))
+        };
+        if self.0.send(Question { request, answer }).is_err() {
+            return gone();
+        }
+        receive.await.unwrap_or_else(|_| gone())
+    }
+}
+
+async fn answer(session: &dyn Session, questions: Vec<Question>) {
+    let requests: Vec<ReadRequest> = questions.iter().map(|question| question.request.clone()).collect();
+    match session.read(requests).await {
+        Ok(answers) => {
+            for (question, observed) in questions.into_iter().zip(answers) {
+                // Who asked may have gone: the run was stopped.
+                let _ = question.answer.send(observed.observation);
+            }
+        }
+        Err(error) => {
+            for question in questions {
+                let _ = question.answer.send(Observation::Unreadable(error.clone()));
+            }
+        }
+    }
+}
+
+/// What is expected of an object when the next step on it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Expectation {
+    /// What must hold.
+    pub precondition: Precondition,
+    /// When it was last seen to hold.
+    pub seen: Option<Instant>,
+}
+
+/// The verdict on an object.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// It is as expected.
+    Holds,
+    /// It is gone.
+    Gone,
+}
+
+/// Checks an expectation, reading where the last look is too old.
+///
+/// # Errors
+/// `precondition-failed` with what differs, or why it could not be read.
+pub(crate) async fn check(
+    reader: &Reader,
+    address: &Address,
+    identity: &Identity,
+    expectation: &Expectation,
+) -> Result<Verdict, ProviderError> {
+    let Precondition::Unchanged { .. } = expectation.precondition else { return Ok(Verdict::Holds) };
+    if expectation.seen.is_some_and(|seen| seen.elapsed() < MAX_AGE) {
+        return Ok(Verdict::Holds);
+    }
+    match reader.read(address, identity).await {
+        Observation::Absent => Ok(Verdict::Gone),
+        Observation::Unreadable(error) => Err(error.with_address(address)),
+        Observation::Present(attributes) if expectation.precondition.holds(&attributes) => Ok(Verdict::Holds),
+        Observation::Present(attributes) => {
+            let changed = expectation.precondition.changed_fields(&attributes);
+            let text = format!(
+                "{address} ({identity}) was changed since the plan was made: {}",
+                if changed.is_empty() { "its managed fields differ".to_owned() } else { changed.join(", ") }
+            );
+            Err(ProviderError::new(ErrorClass::PreconditionFailed, text)
+                .with_address(address)
+                .with_hint("make the plan anew and review what changed"))
+        }
+    }
+}
+
+/// The expectations of a run by address.
+#[derive(Debug, Default)]
+pub(crate) struct Expectations(BTreeMap<Address, Expectation>);
+
+impl Expectations {
+    pub fn insert(&mut self, address: &Address, expectation: Expectation) {
+        self.0.insert(address.clone(), expectation);
+    }
+
+    pub fn get(&self, address: &Address) -> Option<Expectation> {
+        self.0.get(address).cloned()
+    }
+
+    /// After a step of the run's own the object is expected to be as that step left it.
+    pub fn carry_forward(&mut self, address: &Address, attributes: &slipway_resource::Value) {
+        if let Some(expectation) = self.0.get_mut(address) {
+            expectation.precondition = expectation.precondition.carried_forward(attributes);
+            expectation.seen = Some(Instant::now());
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! How a run ended.
+
+use std::time::Duration;
+
+use slipway_plan::StepId;
+use slipway_resource::ProviderError;
+use slipway_state_store::Generation;
+
+/// How a run ended.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How many steps are done.
+    pub done: usize,
+    /// How many steps were done already by an earlier run of the same plan.
+    pub done_before: usize,
+    /// The steps that failed, in the order in which they did.
+    pub failures: Vec<StepFailure>,
+    /// Whether it was told to stop before its end.
+    pub stopped: bool,
+    /// Steps that never began.
+    pub not_begun: usize,
+    /// The state's generation that it committed, if it did.
+    pub generation: Option<Generation>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// A step that failed.
+#[derive(Clone, Debug)]
+pub struct StepFailure {
+    /// The step.
+    pub step: StepId,
+    /// Why.
+    pub error: ProviderError,
+    /// Steps that wait for it, directly or not, and so never began.
+    pub blocked: Vec<StepId>,
+}
+
+/// What stands in the way of a run, step by step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// The step.
+    pub step: StepId,
+    /// What it waits for.
+    pub waits_for: Vec<StepId>,
+}
+
+impl Report {
+    /// Whether every step is done.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.failures.is_empty() && !self.stopped && self.not_begun == 0
+    }
+}

@@ -1,0 +1,296 @@
+//! One execution of one plan, under a hold on the cluster's state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use slipway_plan::file::Mode;
+use slipway_plan::{Plan, Providers, StepAction};
+use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
+use slipway_resource::{Address, ClusterUid, Identity, Observation};
+use slipway_state_store::{Clock, CommitMeta, Holder};
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::event::EventHandler;
+use crate::execute::{Work, execute};
+use crate::journal::{Entry, RunBegin};
+use crate::outputs::Outputs;
+use crate::pace::Pace;
+use crate::report::Report;
+use crate::retry::Backoff;
+use crate::secrets::SecretSource;
+use crate::state::State;
+use crate::step::Shared;
+use crate::stop::StopSignal;
+
+/// A plan about to be carried out.
+pub struct Run<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Who does it.
+    pub providers: &'a Providers,
+    /// The state as the hold found it, interrupted steps resolved.
+    pub state: State,
+    /// Where secret texts come from.
+    pub secrets: &'a dyn SecretSource,
+    /// Addresses whose loss was confirmed by name.
+    pub confirmed: BTreeSet<String>,
+    /// When the plan's observations were made; `None` for a plan from a file.
+    pub observed_at: Option<Instant>,
+    /// How calls are tried again.
+    pub backoff: Backoff,
+    /// Who wants to know what happens.
+    pub events: EventHandler,
+    /// How it is told to stop.
+    pub stop: StopSignal,
+    /// Who does it, as the history shows it.
+    pub who: String,
+    /// When it begins, as the history shows it.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Run<'_> {
+    /// Carries the plan out and gives the hold back.
+    ///
+    /// A run that is complete commits the new state. One that is not leaves its journal open: the same plan can
+    /// be applied again and goes on where this one ended, and a new plan starts from what was done.
+    ///
+    /// # Errors
+    /// When the plan does not fit the state, lacks a confirmation, or the state cannot be written. A step that
+    /// fails is in the report.
+    pub async fn execute(self, holder: Holder) -> Result<Report, Error> {
+        let prepared = match self.check() {
+            Ok(()) => self.prepare().await,
+            Err(error) => Err(error),
+        };
+        let (run, work) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                // Nothing was begun; that the hold is given back matters more than why that may fail.
+                let _ = holder.release(None).await;
+                return Err(error);
+            }
+        };
+        let cluster = self.plan.cluster.clone();
+        let store = |source| Error::store(&cluster, source);
+        holder.append(vec![self.bytes(&Entry::RunBegin(run))?]).await.map_err(store)?;
+        let shared = Arc::new(Shared {
+            journal: holder.journal().clone(),
+            events: self.events.clone(),
+            backoff: self.backoff,
+            pace: Mutex::new(Pace::new(&self.plan.rate_classes)),
+            stop: self.stop.watch(),
+        });
+        let (mut report, snapshot) = match execute(work, shared).await {
+            Ok(finished) => finished,
+            Err(error) => {
+                holder.close().await;
+                return Err(error);
+            }
+        };
+        if !report.is_complete() {
+            holder.release(None).await.map_err(store)?;
+            return Ok(report);
+        }
+        holder.append(vec![self.bytes(&Entry::RunEnd)?]).await.map_err(store)?;
+        let meta = CommitMeta {
+            operation: operation(self.plan.mode).to_owned(),
+            plan_digest: Some(self.plan.digest()?.to_string()),
+            who: self.who.clone(),
+            when: self.clock.timestamp(),
+        };
+        report.generation = Some(if self.plan.mode == Mode::Delete && snapshot.resources.is_empty() {
+            holder.tombstone(meta).await.map_err(store)?
+        } else {
+            let bytes = self.snapshot_bytes(snapshot)?;
+            holder.release(Some((bytes, meta))).await.map_err(store)?.generation
+        });
+        Ok(report)
+    }
+
+    fn bytes(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+        entry.to_bytes().map_err(|source| self.unwritable("journal", source))
+    }
+
+    fn unwritable(&self, what: &'static str, source: serde_json::Error) -> Error {
+        Error::Corrupt { cluster: self.plan.cluster.clone(), what, source }
+    }
+
+    fn snapshot_bytes(&self, mut snapshot: slipway_plan::Snapshot) -> Result<Vec<u8>, Error> {
+        snapshot.spec = self.plan.spec.clone();
+        snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
+        snapshot.catalogs = self.plan.binding.catalogs.clone();
+        snapshot.scopes = scopes(self.plan);
+        serde_json::to_vec(&snapshot).map_err(|source| self.unwritable("snapshot", source))
+    }
+
+    /// Whether the plan may be applied to this state, with these providers.
+    fn check(&self) -> Result<(), Error> {
+        let digest = self.plan.digest()?;
+        let current = self.state.head.generation.0;
+        let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
+        // A plan made without any state fits a cluster that nothing was ever committed for.
+        let planned = self.plan.binding.generation.unwrap_or(0);
+        let fits_uid = self.plan.binding.uid.as_ref().is_none_or(|uid| *uid == self.state.snapshot.uid);
+        if planned != current || !fits_uid {
+            return Err(Error::Stale { planned: planned.to_string(), current: current.to_string() });
+        }
+        if let Some(open) =
+            self.state.replayed.run.as_ref().filter(|_| !same_run && self.observed_at.is_none())
+        {
+            return Err(Error::OtherRunOpen { open: open.plan.short().to_owned() });
+        }
+        for (name, pin) in &self.plan.binding.providers {
+            let here = self.providers.get(name).map(|handle| &handle.pin);
+            if here.is_none_or(|here| here.version != pin.version || here.schema_digest != pin.schema_digest)
+            {
+                return Err(Error::OtherProvider {
+                    provider: name.clone(),
+                    planned: pin.version.clone(),
+                    current: here.map_or("none".to_owned(), |here| here.version.clone()),
+                });
+            }
+        }
+        self.check_account()?;
+        let unconfirmed: Vec<String> = self
+            .plan
+            .changes
+            .iter()
+            .filter(|change| change.confirmation.is_some())
+            .map(|change| change.address.to_string())
+            .filter(|address| !self.confirmed.contains(address))
+            .collect();
+        if unconfirmed.is_empty() { Ok(()) } else { Err(Error::Unconfirmed(unconfirmed)) }
+    }
+
+    fn check_account(&self) -> Result<(), Error> {
+        for (name, recorded) in &self.state.snapshot.scopes {
+            if let Some(handle) = self.providers.get(name)
+                && handle.session.scope() != recorded
+            {
+                return Err(Error::OtherAccount {
+                    provider: name.clone(),
+                    recorded: display_scope(recorded),
+                    current: display_scope(handle.session.scope()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn prepare(&self) -> Result<(RunBegin, Work<'_>), Error> {
+        let digest = self.plan.digest()?;
+        let resumed = self.state.replayed.run.as_ref().filter(|run| run.plan == digest);
+        let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
+        let run = RunBegin { plan: digest, epoch, spec: self.plan.spec.clone() };
+        let done = resumed.map(|run| run.done.clone()).unwrap_or_default();
+        let outputs = self.outputs_of(&done).await?;
+        let occupied = if self.observed_at.is_none() { self.occupied(&done).await? } else { BTreeMap::new() };
+        let mut snapshot = self.state.snapshot.clone();
+        snapshot.spec = self.plan.spec.clone();
+        let uid: ClusterUid = snapshot.uid.clone();
+        let work = Work {
+            plan: self.plan,
+            providers: self.providers,
+            secrets: self.secrets,
+            uid,
+            run: run.clone(),
+            snapshot,
+            done,
+            outputs,
+            occupied,
+            observed_at: self.observed_at,
+        };
+        Ok((run, work))
+    }
+
+    /// What the done steps of an earlier run have made, read again for those that refer to it.
+    async fn outputs_of(
+        &self,
+        done: &BTreeMap<slipway_plan::StepId, Option<Identity>>,
+    ) -> Result<Outputs, Error> {
+        let mut outputs = Outputs::default();
+        let mut requests: BTreeMap<&str, Vec<ReadRequest>> = BTreeMap::new();
+        for (id, identity) in done {
+            if let (Some(step), Some(identity)) = (self.plan.steps.get(id.index()), identity)
+                && let Some((name, _, _)) = self.providers.of_type(step.address.kind())
+            {
+                let request = ReadRequest { address: step.address.clone(), identity: identity.clone() };
+                requests.entry(name).or_default().push(request);
+            }
+        }
+        for (name, requests) in requests {
+            let Some(handle) = self.providers.get(name) else { continue };
+            for batch in requests.chunks(handle.info.batch.max(1) as usize) {
+                let answers = handle.session.read(batch.to_vec()).await;
+                let answers = answers.map_err(|error| Error::provider(name, "read what it made", error))?;
+                for (request, answer) in batch.iter().zip(answers) {
+                    if let Observation::Present(attributes) = answer.observation {
+                        let identity = Some(request.identity.clone());
+                        outputs.insert(&request.address, Applied { identity, attributes });
+                    }
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Addresses that the plan takes for free, and where something stands that this run did not make.
+    async fn occupied(
+        &self,
+        done: &BTreeMap<slipway_plan::StepId, Option<Identity>>,
+    ) -> Result<BTreeMap<Address, Identity>, Error> {
+        let replaced: BTreeSet<&Address> = self
+            .plan
+            .changes
+            .iter()
+            .filter(|change| change.action.is_replace())
+            .map(|change| &change.address)
+            .collect();
+        let wanted: BTreeSet<&Address> = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| step.action == StepAction::Create && !done.contains_key(&step.id))
+            .map(|step| &step.address)
+            .filter(|address| !replaced.contains(address))
+            .collect();
+        let mut occupied = BTreeMap::new();
+        if wanted.is_empty() || self.plan.binding.uid.is_none() {
+            return Ok(occupied);
+        }
+        for (name, handle) in self.providers.iter() {
+            let uid = Some(self.state.snapshot.uid.clone());
+            let request = DiscoverRequest { uid, cluster: self.plan.cluster.clone() };
+            let discovery = handle.session.discover(request).await;
+            let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
+            for observed in discovery.observed {
+                if wanted.contains(&observed.address)
+                    && matches!(observed.observation, Observation::Present(_))
+                {
+                    occupied.insert(observed.address, observed.identity);
+                }
+            }
+        }
+        Ok(occupied)
+    }
+}
+
+fn operation(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Apply => "apply",
+        Mode::Delete => "delete",
+        Mode::Drift => "drift",
+    }
+}
+
+fn scopes(plan: &Plan) -> BTreeMap<String, slipway_resource::provider::Scope> {
+    plan.binding.providers.iter().map(|(name, pin)| (name.clone(), pin.scope.clone())).collect()
+}
+
+fn display_scope(scope: &slipway_resource::provider::Scope) -> String {
+    match &scope.region {
+        Some(region) => format!("account {} in {region}", scope.account),
+        None => format!("account {}", scope.account),
+    }
+}

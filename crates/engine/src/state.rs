@@ -1,0 +1,99 @@
+//! A cluster's state as it is stored: the last snapshot, and what the journal has since.
+
+use slipway_plan::state::FORMAT;
+use slipway_plan::{Record, Snapshot};
+use slipway_resource::{Address, ClusterUid, Identity};
+use slipway_state_store::{Backend, ClusterName, Head, View};
+
+use crate::error::Error;
+use crate::journal::Entry;
+use crate::replay::Replayed;
+
+pub use crate::replay::{OpenRun, OpenStep};
+
+/// What Slipway knows of a cluster.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The head.
+    pub head: Head,
+    /// The resources, with what the journal has since the last commit.
+    pub snapshot: Snapshot,
+    /// What an interrupted run left.
+    pub replayed: Replayed,
+}
+
+impl State {
+    /// Reads the state of a cluster; `None` for one that never was or that was deleted. Writes nothing.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged, or was written by a newer Slipway.
+    pub async fn read(backend: &dyn Backend, cluster: &str) -> Result<Option<Self>, Error> {
+        let store = |source| Error::store(cluster, source);
+        let name = ClusterName::new(cluster).map_err(store)?;
+        match slipway_state_store::read(backend, &name).await.map_err(store)? {
+            Some(view) if !view.head.deleted => Self::of_view(cluster, view).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The state that a view of the store holds.
+    ///
+    /// # Errors
+    /// When it is damaged or was written by a newer Slipway.
+    pub fn of_view(cluster: &str, view: View) -> Result<Self, Error> {
+        let corrupt = |what| {
+            let cluster = cluster.to_owned();
+            move |source| Error::Corrupt { cluster, what, source }
+        };
+        let mut snapshot = match &view.snapshot {
+            None => Snapshot::empty(cluster, ClusterUid::new(view.head.uid.as_str())),
+            Some(bytes) => {
+                let format: Format = serde_json::from_slice(bytes).map_err(corrupt("snapshot"))?;
+                if format.format > FORMAT {
+                    let (found, supported) = (format.format, FORMAT);
+                    return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported });
+                }
+                serde_json::from_slice(bytes).map_err(corrupt("snapshot"))?
+            }
+        };
+        let mut replayed = Replayed::default();
+        for record in &view.records {
+            let entry: Entry = serde_json::from_slice(&record.value).map_err(corrupt("journal"))?;
+            replayed.apply(&mut snapshot, entry);
+        }
+        Ok(Self { head: view.head, snapshot, replayed })
+    }
+
+    /// Whether an earlier run was interrupted.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.replayed.run.is_some() || !self.replayed.open.is_empty()
+    }
+}
+
+/// The part of a snapshot that every version has.
+#[derive(serde::Deserialize)]
+struct Format {
+    format: u32,
+}
+
+/// A record as it will be once its object is known.
+pub(crate) fn record_of(change: &slipway_plan::ResourceChange, identity: Option<&Identity>) -> Record {
+    let template = &change.record;
+    Record {
+        provider: change.provider.clone(),
+        schema_version: change.schema_version,
+        identity: identity.cloned().unwrap_or_else(|| Identity::new("")),
+        applied: Some(template.applied.clone()),
+        depends_on: template.depends_on.clone(),
+        retain: template.retain,
+        protected: template.protected,
+        existing: template.existing,
+        deposed: Vec::new(),
+    }
+}
+
+/// The object of an address, as the state has it.
+pub(crate) fn identity_of(snapshot: &Snapshot, address: &Address) -> Option<Identity> {
+    snapshot.resources.get(address).map(|record| record.identity.clone())
+}

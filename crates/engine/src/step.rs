@@ -1,0 +1,231 @@
+//! Runs one step: check, write down, call, retry, write down. Knows nothing of the other steps.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use slipway_plan::StepId;
+use slipway_resource::provider::{
+    Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest,
+};
+use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Session};
+use slipway_state_store::{Error as StoreError, Journal};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::event::{Event, EventHandler};
+use crate::journal::{Begin, Effect, End, EndResult, Entry};
+use crate::pace::Pace;
+use crate::preconditions::{self, Expectation, Reader, Verdict};
+use crate::retry::Backoff;
+use crate::stop::Stop;
+
+/// What all steps of a run share.
+pub(crate) struct Shared {
+    pub journal: Journal,
+    pub events: EventHandler,
+    pub backoff: Backoff,
+    pub pace: Mutex<Pace>,
+    pub stop: watch::Receiver<Stop>,
+}
+
+/// One step, ready to run.
+pub(crate) struct Unit {
+    pub id: StepId,
+    pub address: Address,
+    pub rate_class: String,
+    pub provider: String,
+    pub effect: Effect,
+    /// The call; none for a step that touches the state only.
+    pub call: Option<Call>,
+}
+
+/// The call of a step.
+pub(crate) struct Call {
+    pub session: Arc<dyn Session>,
+    pub request: ApplyRequest,
+    /// What to check beforehand.
+    pub expectation: Option<(Reader, Identity, Expectation)>,
+    /// Whether the object's name is written down as soon as it is known: where neither token nor tags would
+    /// find it again.
+    pub keep_identity: bool,
+}
+
+/// How a step ended.
+pub(crate) struct Finished {
+    pub id: StepId,
+    pub effect: Effect,
+    pub elapsed: Duration,
+    pub result: Result<Applied, Failure>,
+}
+
+/// Why a step failed.
+pub(crate) enum Failure {
+    /// Its provider says so; independent steps go on.
+    Provider(Box<ProviderError>),
+    /// It could not be written down; the run ends.
+    Store(Box<StoreError>),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
+}
+
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(Box::new(error))
+    }
+}
+
+/// Runs a step to its end.
+pub(crate) async fn run(unit: Unit, shared: Arc<Shared>) -> Finished {
+    let begun = Instant::now();
+    let (id, effect) = (unit.id, unit.effect.clone());
+    let result = attempt(unit, &shared).await;
+    Finished { id, effect, elapsed: begun.elapsed(), result }
+}
+
+async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
+    let Unit { id, address, rate_class, provider, effect, call } = unit;
+    let mut gone = false;
+    if let Some(Call { expectation: Some((reader, identity, expectation)), request, .. }) = &call {
+        let deletes = matches!(request.action, Action::Delete { .. });
+        match preconditions::check(reader, &address, identity, expectation).await? {
+            Verdict::Holds => {}
+            Verdict::Gone if deletes => gone = true,
+            Verdict::Gone => {
+                let text = format!("{address} ({identity}) is gone since the plan was made");
+                return Err(ProviderError::new(ErrorClass::PreconditionFailed, text)
+                    .with_address(&address)
+                    .with_hint("make the plan anew and review what changed")
+                    .into());
+            }
+        }
+    }
+    let request = call.as_ref().filter(|_| !gone).map(|call| call.request.clone());
+    let begin = Begin { step: id, provider, request, effect };
+    append(shared, &Entry::Begin(Box::new(begin))).await?;
+    let result = match call {
+        Some(call) if !gone => deliver(id, &rate_class, &call, shared).await,
+        _ => Ok(Applied::default()),
+    };
+    let end = match &result {
+        Ok(applied) => EndResult::Done { identity: applied.identity.clone() },
+        Err(Failure::Provider(error)) => EndResult::Failed {
+            class: error.class.clone(),
+            message: error.message.clone(),
+            identity: error.identity.clone(),
+        },
+        Err(Failure::Store(_)) => return result,
+    };
+    append(shared, &Entry::End(End { step: id, result: end })).await?;
+    result
+}
+
+async fn append(shared: &Shared, entry: &Entry) -> Result<(), Failure> {
+    let bytes = entry.to_bytes().map_err(|error| {
+        ProviderError::new(ErrorClass::Permanent, format!("the journal entry cannot be written: {error}"))
+    })?;
+    Ok(shared.journal.append(vec![bytes]).await?)
+}
+
+/// Sends the call until it has an answer that lasts.
+async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> Result<Applied, Failure> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        // No call leaves when somebody may have taken over.
+        shared.journal.valid()?;
+        shared.events.send(Event::Started(id));
+        let mut seen = Seen::default();
+        let error = match send(id, call, shared, &mut seen).await? {
+            Ok(applied) => return Ok(applied),
+            Err(error) => error,
+        };
+        let error = match (&error.class, &call.request.action) {
+            (ErrorClass::NotFound, Action::Delete { .. }) => return Ok(Applied::default()),
+            (ErrorClass::OutcomeUnknown, _) => match resolve(call, seen, shared).await? {
+                Resolution::Done(applied) => return Ok(applied),
+                Resolution::NotDone if attempt < shared.backoff.attempts => continue,
+                Resolution::NotDone => ProviderError { class: ErrorClass::Transient, ..error },
+                Resolution::Unknown => error,
+            },
+            _ => error,
+        };
+        let stopping = *shared.stop.borrow() != Stop::No;
+        let salt = u64::from(id.0).wrapping_mul(0x0100_0000_01b3);
+        let Some(delay) = shared.backoff.delay(attempt, &error, salt).filter(|_| !stopping) else {
+            return Err(error.into());
+        };
+        if let ErrorClass::Throttled { rate_class: named, .. } = &error.class {
+            let class = if named.is_empty() { rate_class } else { named.as_str() };
+            shared.pace.lock().unwrap_or_else(PoisonError::into_inner).hold(class, Instant::now() + delay);
+        }
+        shared.events.send(Event::Retrying { step: id, error, delay });
+        tokio::time::sleep(delay).await;
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    identity: Option<Identity>,
+    handle: Option<String>,
+}
+
+/// Sends the call once, writing down on the way what would be needed to find it again.
+async fn send(
+    id: StepId,
+    call: &Call,
+    shared: &Shared,
+    seen: &mut Seen,
+) -> Result<Result<Applied, ProviderError>, Failure> {
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let sink = EventSink::new(move |event| {
+        // The receiver lives as long as the call.
+        let _ = sender.send(event);
+    });
+    let answer = call.session.apply(call.request.clone(), sink);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            biased;
+            Some(event) = receiver.recv() => match event {
+                ApplyEvent::Started => {}
+                ApplyEvent::Progress(text) => shared.events.send(Event::Progress(id, text)),
+                ApplyEvent::Identity(identity) => {
+                    if call.keep_identity {
+                        append(shared, &Entry::Identity { step: id, identity: identity.clone() }).await?;
+                    }
+                    seen.identity = Some(identity);
+                }
+                ApplyEvent::Handle(handle) => {
+                    append(shared, &Entry::Handle { step: id, handle: handle.clone() }).await?;
+                    seen.handle = Some(handle);
+                }
+            },
+            result = &mut answer => return Ok(result),
+        }
+    }
+}
+
+/// Finds out what became of a call whose answer was lost.
+async fn resolve(call: &Call, seen: Seen, shared: &Shared) -> Result<Resolution, Failure> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        shared.journal.valid()?;
+        let request = ResumeRequest {
+            request: call.request.clone(),
+            identity: seen.identity.clone(),
+            handle: seen.handle.clone(),
+        };
+        match call.session.resume(request, EventSink::discard()).await {
+            Ok(resolution) => return Ok(resolution),
+            Err(error) => match shared.backoff.delay(attempt, &error, u64::from(attempt)) {
+                Some(delay) => tokio::time::sleep(delay).await,
+                None => return Ok(Resolution::Unknown),
+            },
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The attribute lines of a change: `path: before → after`, and diffs of long texts.
+
+mod compare;
+
+use slipway_resource::diff::Change;
+use slipway_resource::{Path, Value};
+
+use super::clean::{clean, columns, plural, shorten};
+use super::line::{Line, Mark, Style};
+use super::screen::Screen;
+use super::text::TextOptions;
+use super::value::{is_long_text, lines, value};
+use compare::{Compared, compare};
+
+/// The longest path that other lines are aligned with.
+const ALIGNED: usize = 32;
+
+/// How many lines of one diff are shown unless everything is asked for.
+const DIFF_LINES: usize = 60;
+
+/// One attribute as it is shown; two that look the same are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Attribute {
+    path: String,
+    body: Body,
+    forces: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Body {
+    /// A value that is set.
+    Value(String),
+    /// Both values on one line.
+    Change(String, String),
+    /// A diff, and how many of its lines are left out.
+    Lines(Vec<Compared>, usize),
+}
+
+impl Attribute {
+    /// Where it stands.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Leaves out what the change would force: it is only reported.
+    pub(super) fn report(&mut self) {
+        self.forces = false;
+    }
+
+    /// The attribute of several resources at once: the value where all have the same, else how many there are.
+    pub(super) fn common(same: &[&Self]) -> Option<Self> {
+        let first = *same.first()?;
+        if same.iter().all(|other| *other == first) {
+            return Some(first.clone());
+        }
+        let mut different: Vec<&Body> = same.iter().map(|attribute| &attribute.body).collect();
+        different.sort_by_key(|body| format!("{body:?}"));
+        different.dedup();
+        Some(Self {
+            path: first.path.clone(),
+            body: Body::Value(format!("({} different values)", different.len())),
+            forces: first.forces,
+        })
+    }
+}
+
+/// What changes, in the order given.
+pub(super) fn changed(changes: &[Change], sensitive: &[Path], options: &TextOptions) -> Vec<Attribute> {
+    changes
+        .iter()
+        .map(|change| {
+            let own = [change.path.clone()];
+            let screen = Screen::new(if change.sensitive { &own } else { sensitive }, &change.path);
+            let before = screen.veil(&change.before);
+            let after = screen.veil(&change.after);
+            let path = clean(&change.path.to_string()).into_owned();
+            let room = options.width.saturating_sub(columns(&path).max(12) + 10);
+            Attribute {
+                body: difference(&before, &after, room, options.verbose),
+                forces: change.replaces,
+                path,
+            }
+        })
+        .collect()
+}
+
+fn difference(before: &Value, after: &Value, room: usize, verbose: bool) -> Body {
+    let long = is_long_text(before) || is_long_text(after);
+    let comparable = |value: &Value| {
+        !matches!(value, Value::Unknown | Value::Reference(_) | Value::Secret(_) | Value::Bool(_))
+    };
+    if !long || !comparable(before) || !comparable(after) {
+        let (before, after) = (summary(before, long), summary(after, long));
+        if long || columns(&before) + columns(&after) + 3 <= room {
+            return Body::Change(before, after);
+        }
+    }
+    let escape = matches!(before, Value::Template(_)) || matches!(after, Value::Template(_));
+    let whole = |value: &Value| match lines(value, escape) {
+        // What stands on one line all the same is shown with its quotes.
+        short if short.len() == 1 => vec![self::value(value)],
+        long => long,
+    };
+    limited(compare(&whole(before), &whole(after)), verbose)
+}
+
+fn summary(value: &Value, long: bool) -> String {
+    if long && is_long_text(value) {
+        text_summary(value)
+    } else {
+        self::value(value)
+    }
+}
+
+fn text_summary(value: &Value) -> String {
+    format!("(text of {})", plural(lines(value, false).len(), "line", "lines"))
+}
+
+fn limited(mut compared: Vec<Compared>, verbose: bool) -> Body {
+    let limit = if verbose { usize::MAX } else { DIFF_LINES };
+    let left_out = compared.len().saturating_sub(limit);
+    compared.truncate(limit);
+    Body::Lines(compared, left_out)
+}
+
+/// What a new or a going object has, leaf by leaf; nulls left out.
+pub(super) fn leaves(object: &Value, sensitive: &[Path], options: &TextOptions) -> Vec<Attribute> {
+    let screen = Screen::new(sensitive, &Path::root());
+    let mut attributes = Vec::new();
+    if !object.is_null() {
+        leaf(&mut attributes, &Path::root(), &screen.veil(object), options);
+    }
+    attributes
+}
+
+fn leaf(out: &mut Vec<Attribute>, path: &Path, value: &Value, options: &TextOptions) {
+    match value {
+        Value::Map(entries) if !entries.is_empty() => {
+            for (key, value) in entries.iter().filter(|(_, value)| !value.is_null()) {
+                leaf(out, &path.child(key.as_str()), value, options);
+            }
+        }
+        Value::List(items) if items.iter().any(|item| matches!(item, Value::Map(_) | Value::List(_))) => {
+            for (index, item) in items.iter().enumerate() {
+                leaf(out, &path.index(index), item, options);
+            }
+        }
+        _ => {
+            let path = clean(&path.to_string()).into_owned();
+            let body = if !is_long_text(value) {
+                let text = self::value(value);
+                let room = options.width.saturating_sub(columns(&path).max(12) + 8).max(24);
+                if options.verbose {
+                    Body::Value(text)
+                } else {
+                    Body::Value(shorten(&text, room).into_owned())
+                }
+            } else if options.verbose {
+                limited(compare(&[], &lines(value, false)), true)
+            } else {
+                Body::Value(text_summary(value))
+            };
+            out.push(Attribute {
+                path,
+                body,
+                forces: false,
+            });
+        }
+    }
+}
+
+/// The attributes as lines, their values aligned.
+pub(super) fn layout(attributes: &[Attribute], indent: usize) -> Vec<Line> {
+    let width = attributes
+        .iter()
+        .filter(|attribute| !matches!(attribute.body, Body::Lines(..)))
+        .map(|attribute| columns(&attribute.path) + 1)
+        .filter(|width| *width <= ALIGNED)
+        .max()
+        .unwrap_or(0);
+    let mut out = Vec::new();
+    for attribute in attributes {
+        let label = format!("{}:", attribute.path);
+        let line = Line::at(indent);
+        let mut line = match &attribute.body {
+            Body::Value(value) => line.text(format!("{label:width$} ")).text(value.as_str()),
+            Body::Change(before, after) => line
+                .text(format!("{label:width$} "))
+                .with(Style::Removed, before.as_str())
+                .with(Style::Faint, " → ")
+                .with(Style::Added, after.as_str()),
+            Body::Lines(..) => line.text(label),
+        };
+        if attribute.forces {
+            line = line
+                .with(Style::Replaced, "  forces replacement")
+                .marked(Mark::Attention);
+        }
+        out.push(line);
+        if let Body::Lines(compared, left_out) = &attribute.body {
+            out.extend(compared.iter().map(|line| line.line(indent + 2)));
+            if *left_out > 0 {
+                let text = format!("… {} of this diff", plural(*left_out, "more line", "more lines"));
+                out.push(Line::at(indent + 2).with(Style::Faint, text));
+            }
+        }
+    }
+    out
+}
+
+/// The attribute lines of some changes, as the text of a plan has them; for messages that show a difference.
+///
+/// `sensitive` are the paths whose values are never shown, beside those that the changes name themselves.
+#[must_use]
+pub fn change_lines(changes: &[Change], sensitive: &[Path], options: &TextOptions) -> String {
+    let mut out = String::new();
+    for line in layout(&changed(changes, sensitive, options), 0) {
+        line.write(&mut out, options.color);
+    }
+    out
+}

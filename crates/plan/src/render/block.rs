@@ -1,0 +1,193 @@
+//! One change in lines: its address, its attributes, and what else there is to know about it.
+
+use slipway_resource::Identity;
+use slipway_resource::provider::Disruption;
+
+use super::attribute::{Attribute, changed, layout, leaves};
+use super::clean::{clean, plural};
+use super::group::{Group, View};
+use super::line::{Line, Mark, Style};
+use super::reason::because;
+use super::roll::{self, wrapped};
+use super::screen::sensitive_paths;
+use super::text::TextOptions;
+use crate::change::{ChangeAction, ResourceChange};
+use crate::reason::{Reason, ReasonCode};
+
+/// Columns before what stands below an address.
+pub(super) const INDENT: usize = 4;
+
+/// How many reasons of one change are shown unless everything is asked for.
+const REASONS: usize = 6;
+
+/// One change as it is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Block<'p> {
+    /// The change.
+    pub(super) change: &'p ResourceChange,
+    /// What becomes of the resource.
+    pub(super) group: Group,
+    /// How, beside the address.
+    pub(super) how: Option<&'static str>,
+    /// What differs, or what the new object has.
+    pub(super) attributes: Vec<Attribute>,
+    /// Whether it loses data or interrupts the cluster.
+    pub(super) dangerous: bool,
+    /// What else there is to know, in lines.
+    pub(super) notes: Vec<Line>,
+}
+
+impl<'p> Block<'p> {
+    /// The block of a planned change.
+    pub(super) fn of(change: &'p ResourceChange, view: &View<'p>, options: &TextOptions) -> Self {
+        let mut notes = notes(change, options);
+        notes.extend(roll::lines(change, view, options, INDENT));
+        for step in view.surplus(change) {
+            let identity = step.identity.as_ref().map_or("", Identity::as_str);
+            let text = format!("also deletes {}, an older or doubled object of this address", clean(identity));
+            notes.push(Line::at(INDENT).with(Style::Removed, text).marked(Mark::Removed));
+        }
+        Self { notes, dangerous: view.is_dangerous(change), ..Self::bare(change, view.group(change), options) }
+    }
+
+    /// The block of something that is only reported: a drift, or a resource that is kept.
+    pub(super) fn reported(change: &'p ResourceChange, options: &TextOptions) -> Self {
+        let mut block = Self::bare(change, Group::of(change), options);
+        block.attributes.iter_mut().for_each(Attribute::report);
+        if change.changes.is_empty() {
+            block.notes = reasons(change, options);
+            block.attributes.clear();
+        }
+        block
+    }
+
+    fn bare(change: &'p ResourceChange, group: Group, options: &TextOptions) -> Self {
+        Self {
+            change,
+            group,
+            how: how(change),
+            attributes: attributes(change, options),
+            dangerous: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The lines of the block.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let mut head = self.head(clean(&self.change.address.to_string()).into_owned());
+        if let Some(identity) = &self.change.identity {
+            head = head.with(Style::Faint, format!("  ({})", clean(identity.as_str())));
+        }
+        let mut out = vec![self.with_how(head)];
+        out.extend(self.body());
+        out
+    }
+
+    /// The symbol and what is done to.
+    pub(super) fn head(&self, subject: String) -> Line {
+        Line::at(0)
+            .marked(self.group.mark())
+            .with(self.group.style(), format!("{} ", self.group.symbol()))
+            .with(Style::Strong, subject)
+    }
+
+    /// The head with how it is done.
+    pub(super) fn with_how(&self, head: Line) -> Line {
+        match self.how {
+            Some(how) => head.with(self.group.style(), format!("  {how}")),
+            None => head,
+        }
+    }
+
+    /// All lines below the head.
+    pub(super) fn body(&self) -> Vec<Line> {
+        let mut out = layout(&self.attributes, INDENT);
+        out.extend(self.notes.iter().cloned());
+        out
+    }
+}
+
+fn how(change: &ResourceChange) -> Option<&'static str> {
+    match change.action {
+        ChangeAction::ReplaceDeleteFirst => Some("delete first, then create"),
+        ChangeAction::ReplaceCreateFirst => Some("create first, then delete"),
+        ChangeAction::Adopt => Some("exists, is recorded"),
+        ChangeAction::Forget => Some("stays in the cloud, is forgotten"),
+        _ => None,
+    }
+}
+
+fn attributes(change: &ResourceChange, options: &TextOptions) -> Vec<Attribute> {
+    let sensitive = sensitive_paths(change);
+    match change.action {
+        ChangeAction::Create => leaves(&change.after, &sensitive, options),
+        ChangeAction::Delete if options.verbose => leaves(&change.before, &sensitive, options),
+        _ => changed(&change.changes, &sensitive, options),
+    }
+}
+
+fn notes(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
+    let mut out = Vec::new();
+    if let Some(previous) = &change.previous_address {
+        out.push(Line::at(INDENT).text(format!("was {} before", clean(&previous.to_string()))));
+    }
+    out.extend(reasons(change, options));
+    let warn = |text: String| {
+        wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
+    };
+    if let Some(text) = disruption(change.disruption) {
+        out.extend(warn(format!("! {text}")));
+    }
+    if let Some(reason) = &change.confirmation {
+        let reason = clean(reason.trim_end_matches('.'));
+        out.extend(warn(format!("! needs a confirmation that names it: {reason}")));
+    } else if change.record.protected && change.action == ChangeAction::Update {
+        out.push(Line::at(INDENT).with(Style::Faint, "protected: never deleted or replaced unasked"));
+    }
+    if !change.ignored.is_empty() {
+        let paths: Vec<String> = change.ignored.iter().map(ToString::to_string).collect();
+        let text = format!("left alone as the spec says: {}", clean(&paths.join(", ")));
+        out.extend(wrapped(&text, INDENT, options, Style::Faint));
+    }
+    out
+}
+
+/// What users of the cluster will notice, as a sentence without a full stop.
+pub(super) fn disruption(disruption: Disruption) -> Option<&'static str> {
+    match disruption {
+        Disruption::None => None,
+        Disruption::Rolling => Some("nodes are replaced one after the other, within their budgets"),
+        Disruption::Brief => Some("a short interruption"),
+        Disruption::Outage => Some("an outage until the change is through"),
+    }
+}
+
+fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
+    // What everybody expects is not said: that a new resource is wanted, and what the head says already.
+    let silent = |reason: &&Reason| {
+        options.verbose
+            || !matches!(reason.code, ReasonCode::Wanted | ReasonCode::Unrecorded)
+                && (reason.code != ReasonCode::Renamed || change.previous_address.is_none())
+    };
+    let mut sentences: Vec<String> = Vec::new();
+    for reason in change.reasons.iter().filter(silent) {
+        let sentence = because(reason);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+        if sentences.len() > REASONS && !options.verbose {
+            break;
+        }
+    }
+    let limit = if options.verbose { usize::MAX } else { REASONS };
+    let mut out: Vec<Line> = sentences
+        .iter()
+        .take(limit)
+        .flat_map(|sentence| wrapped(&format!("because {sentence}"), INDENT, options, Style::Faint))
+        .collect();
+    if sentences.len() > limit {
+        let more = plural(change.reasons.len().saturating_sub(limit), "more reason", "more reasons");
+        out.push(Line::at(INDENT).with(Style::Faint, format!("… and {more}")));
+    }
+    out
+}

@@ -1,0 +1,220 @@
+//! The plan as a comment on a pull request.
+//!
+//! First the verdict, then what it disrupts, then the dangerous changes, always in the open; the rest folds
+//! away in `<details>`. What does not fit is counted, never cut.
+
+mod escape;
+mod part;
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::Disruption;
+
+use super::block::{Block, disruption};
+use super::clean::{clean, plural};
+use super::duration::duration;
+use super::fold::fold;
+use super::group::{Group, View};
+use super::section;
+use super::text::{TextOptions, estimate, nothing_to_do};
+use crate::change::ResourceChange;
+use crate::file::{Mode, Plan};
+use escape::{code, fence, html};
+use part::{Part, assemble};
+
+/// What a comment may have on every platform that is known to cap it at 64 kB, with room for a frame, in bytes.
+pub const COMMENT_LIMIT: usize = 60_000;
+
+/// Rows of the disruption table.
+const ROWS: usize = 20;
+
+/// Types named in a summary.
+const TYPES: usize = 8;
+
+const OPTIONS: TextOptions = TextOptions { color: false, width: 110, verbose: false };
+
+/// The plan as GitHub-flavoured markdown of at most `limit` bytes, 60,000 for a comment ([`COMMENT_LIMIT`]).
+///
+/// Values of the plan stand in code only, so they are neither markdown nor HTML nor do they call anybody.
+#[must_use]
+pub fn markdown(plan: &Plan, limit: usize) -> String {
+    let view = View::of(plan);
+    let mut dangerous = Vec::new();
+    let mut harmless: Vec<(Group, Vec<Block<'_>>)> = Vec::new();
+    for (group, changes) in view.shown() {
+        let blocks = changes.iter().map(|change| Block::of(change, &view, &OPTIONS));
+        let (dangers, rest): (Vec<_>, Vec<_>) = blocks.partition(|block| block.dangerous);
+        dangerous.extend(dangers);
+        if !rest.is_empty() {
+            harmless.push((group, rest));
+        }
+    }
+    let head = head(&view, dangerous.len());
+    let foot = foot(plan);
+    let mut parts = vec![
+        open("Would stop it", section::findings(&view, &OPTIONS)),
+        table(&view),
+        dangers(dangerous),
+    ];
+    harmless.sort_by_key(|(group, _)| std::cmp::Reverse(*group));
+    parts.extend(harmless.into_iter().map(|(group, blocks)| details(group, blocks)));
+    for section in [
+        section::drift(&view, &OPTIONS),
+        section::gates(&view),
+        section::kept(&view, &OPTIONS),
+        section::notes(&view, &OPTIONS),
+        section::outlook(&view, &OPTIONS),
+    ] {
+        let title = plural_title(section.title, section.count);
+        parts.push(folded(&title, section.count, &section.lines));
+    }
+    assemble(&head, parts, &foot, limit)
+}
+
+fn head(view: &View<'_>, dangerous: usize) -> String {
+    let plan = view.plan;
+    let kind = match plan.mode {
+        Mode::Apply => "Plan",
+        Mode::Delete => "Deletion plan",
+        Mode::Drift => "Drift",
+    };
+    let title = format!("### {kind} for {}\n\n", code(&plan.cluster));
+    if let Some(sentence) = nothing_to_do(view, &code(&plan.cluster)) {
+        return format!("{title}{sentence}\n");
+    }
+    let verdict = if view.counts.deferred > 0 {
+        let count = usize::try_from(view.counts.deferred).unwrap_or(usize::MAX);
+        format!("**Incomplete: {} could not be decided.** ", plural(count, "resource", "resources"))
+    } else if !plan.findings.is_empty() {
+        format!("**Would fail: {}.** ", plural(plan.findings.len(), "finding", "findings"))
+    } else {
+        String::new()
+    };
+    let severity = if dangerous > 0 {
+        format!("**{}.** ", plural(dangerous, "dangerous change", "dangerous changes"))
+    } else {
+        "**No dangerous changes.** ".to_owned()
+    };
+    let time = estimate(plan).map(|time| format!(" {time}")).unwrap_or_default();
+    format!("{title}{verdict}{severity}Plan: {}.{time}\n", view.counts)
+}
+
+fn foot(plan: &Plan) -> String {
+    let mut out = String::new();
+    if let Ok(digest) = plan.digest() {
+        out.push_str(&format!("Digest `{digest}`"));
+        match plan.binding.generation {
+            Some(generation) => out.push_str(&format!(", made from state generation {generation}.\n")),
+            None => out.push_str(", made without state.\n"),
+        }
+    }
+    if !plan.steps.is_empty() {
+        out.push_str("Apply exactly this plan with `slipway apply <plan file>`.\n");
+    }
+    out
+}
+
+/// What users of the cluster will notice, a row for each change.
+fn table(view: &View<'_>) -> Part {
+    let shown = view.shown().flat_map(|(_, changes)| changes.iter().copied());
+    let changes: Vec<&ResourceChange> = shown
+        .filter(|change| change.disruption != Disruption::None || !change.machines.is_empty())
+        .collect();
+    if changes.is_empty() {
+        return Part::default();
+    }
+    let mut out = String::from("| Disrupts | How | Machines | Held up by | Work |\n| --- | --- | ---: | --- | ---: |\n");
+    for change in changes.iter().take(ROWS) {
+        let time: u64 = view.steps(&change.address).iter().map(|step| step.estimate_ms).sum();
+        let mut blockers: Vec<&String> =
+            change.machines.iter().flat_map(|machine| &machine.blockers).collect();
+        blockers.sort();
+        blockers.dedup();
+        let blockers: Vec<String> = blockers.iter().take(3).map(|blocker| code(blocker)).collect();
+        out.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            code(&change.address.to_string()),
+            disruption(change.disruption).unwrap_or("machines are rolled"),
+            change.machines.len(),
+            blockers.join("<br>"),
+            duration(time),
+        ));
+    }
+    if changes.len() > ROWS {
+        out.push_str(&format!("| … and {} more | | | | |\n", changes.len() - ROWS));
+    }
+    let short = format!("{} noticed by users of the cluster.\n", plural(changes.len(), "change is", "changes are"));
+    Part { full: out, short }
+}
+
+/// The dangerous changes in full, or as a table of how many there are of each type.
+fn dangers(blocks: Vec<Block<'_>>) -> Part {
+    if blocks.is_empty() {
+        return Part::default();
+    }
+    let title = format!("#### Dangerous: {}\n\n", plural(blocks.len(), "change", "changes"));
+    let mut counts: BTreeMap<(Group, String), usize> = BTreeMap::new();
+    for block in &blocks {
+        *counts.entry((block.group, block.change.address.kind().to_owned())).or_default() += 1;
+    }
+    let mut counts: Vec<((Group, String), usize)> = counts.into_iter().collect();
+    counts.sort_by(|left, right| right.0.0.cmp(&left.0.0).then(right.1.cmp(&left.1)));
+    let mut short = format!("{title}Too many to list here; the plan itself has all of them.\n\n");
+    short.push_str("| | Type | How many |\n| --- | --- | ---: |\n");
+    let rows = 4 * ROWS;
+    for ((group, kind), count) in counts.iter().take(rows) {
+        short.push_str(&format!("| {} | {} | {count} |\n", group.title(), code(kind)));
+    }
+    if let Some(rest) = counts.get(rows..).filter(|rest| !rest.is_empty()) {
+        let sum: usize = rest.iter().map(|(_, count)| count).sum();
+        short.push_str(&format!("| | {} more types | {sum} |\n", rest.len()));
+    }
+    let lines: Vec<_> = fold(blocks, &OPTIONS).iter().flat_map(|fold| fold.lines(&OPTIONS)).collect();
+    Part { full: format!("{title}{}", fence(&lines)), short }
+}
+
+/// A group's harmless changes, folded away under their counts by type.
+fn details(group: Group, blocks: Vec<Block<'_>>) -> Part {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for block in &blocks {
+        *counts.entry(block.change.address.kind()).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
+    let mut types: Vec<String> =
+        counts.iter().take(TYPES).map(|(kind, count)| format!("{count} {}", html(&clean(kind)))).collect();
+    if counts.len() > TYPES {
+        types.push(format!("{} more types", counts.len() - TYPES));
+    }
+    let title = format!("{} ({}): {}", group.title(), blocks.len(), types.join(", "));
+    let lines: Vec<_> = fold(blocks, &OPTIONS).iter().flat_map(|fold| fold.lines(&OPTIONS)).collect();
+    let mut part = folded(&title, counts.len(), &lines);
+    if group == Group::Deferred {
+        part.full = format!("#### Deferred\n\n{}", fence(&lines));
+    }
+    part
+}
+
+fn open(title: &str, section: section::Section) -> Part {
+    if section.lines.is_empty() {
+        return Part::default();
+    }
+    Part {
+        full: format!("#### {title}\n\n{}", fence(&section.lines)),
+        short: format!("{} would stop this plan.\n", plural(section.count, "finding", "findings")),
+    }
+}
+
+fn folded(title: &str, count: usize, lines: &[super::line::Line]) -> Part {
+    if count == 0 || lines.is_empty() {
+        return Part::default();
+    }
+    Part {
+        full: format!("<details>\n<summary>{title}</summary>\n\n{}\n</details>\n", fence(lines)),
+        short: format!("{title}. Left out here for its length.\n"),
+    }
+}
+
+fn plural_title(title: &str, count: usize) -> String {
+    if count > 1 { format!("{title} ({count})") } else { title.to_owned() }
+}

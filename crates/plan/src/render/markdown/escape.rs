@@ -1,0 +1,51 @@
+//! Foreign text made harmless in markdown and HTML.
+
+use super::super::clean::clean;
+use super::super::line::Line;
+
+/// The text as inline code, also inside a table.
+pub(super) fn code(text: &str) -> String {
+    let text = clean(text);
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    format!("{ticks}{pad}{}{pad}{ticks}", text.replace('|', "\\|"))
+}
+
+/// The text inside HTML.
+pub(super) fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Lines as a fenced diff, the fence longer than any that they hold.
+pub(super) fn fence(lines: &[Line]) -> String {
+    let mut body = String::new();
+    for line in lines {
+        line.write_diff(&mut body);
+    }
+    let ticks = "`".repeat(longest_run(&body).max(2) + 1);
+    format!("{ticks}diff\n{body}{ticks}\n")
+}
+
+fn longest_run(text: &str) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_its_code() {
+        assert_eq!(code("a|b"), "`a\\|b`");
+        assert_eq!(code("`x`` y"), "``` `x`` y ```");
+        let lines = [Line::at(0).text("```"), Line::at(0).text("</details>")];
+        assert_eq!(fence(&lines), "````diff\n ```\n </details>\n````\n");
+        assert_eq!(html("</summary>"), "&lt;/summary&gt;");
+    }
+}

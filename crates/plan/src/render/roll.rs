@@ -1,0 +1,144 @@
+//! The machines that a change rolls, and the gates they go through.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::clean::{clean, plural, wrap};
+use super::duration::duration;
+use super::group::View;
+use super::line::{Line, Mark, Style};
+use super::text::TextOptions;
+use crate::change::{MachineChange, ResourceChange};
+use crate::step::{Step, StepAction};
+
+/// How many machines have their gates listed one by one unless everything is asked for.
+const LISTED: usize = 8;
+
+/// Lines about the machines of a change: which, why, who blocks them, and the order of the gates.
+pub(super) fn lines(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent: usize) -> Vec<Line> {
+    if change.machines.is_empty() {
+        return Vec::new();
+    }
+    let mut out = vec![Line::at(indent).text(headline(change, view))];
+    let mut fates: Vec<(bool, &str, Vec<&str>)> = Vec::new();
+    let mut place: HashMap<(bool, &str), usize> = HashMap::new();
+    for machine in &change.machines {
+        let key = (machine.replaced, machine.reason.as_str());
+        let position = *place.entry(key).or_insert_with(|| {
+            fates.push((key.0, key.1, Vec::new()));
+            fates.len() - 1
+        });
+        if let Some(fate) = fates.get_mut(position) {
+            fate.2.push(&machine.name);
+        }
+    }
+    for (replaced, reason, names) in fates {
+        let what = if replaced { "replaced" } else { "retired, not replaced" };
+        let head = format!("{what} because {}: ", clean(reason.trim_end_matches('.')));
+        out.extend(wrapped(&format!("{head}{}", clean(&names.join(", "))), indent + 2, options, Style::Plain));
+    }
+    out.extend(blockers(&change.machines, options, indent + 2));
+    out.extend(gates(change, view, options, indent));
+    out
+}
+
+fn headline(change: &ResourceChange, view: &View<'_>) -> String {
+    let time: u64 = operations(change, view).map(|step| step.estimate_ms).sum();
+    let machines = plural(change.machines.len(), "machine", "machines");
+    if time == 0 {
+        format!("{machines}, in this order")
+    } else {
+        format!("{machines}, in this order, {} of work", duration(time))
+    }
+}
+
+/// Who would block which machines, as warnings.
+fn blockers(machines: &[MachineChange], options: &TextOptions, indent: usize) -> Vec<Line> {
+    let mut by_blocker: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for machine in machines {
+        for blocker in &machine.blockers {
+            by_blocker.entry(blocker).or_default().push(&machine.name);
+        }
+    }
+    by_blocker
+        .into_iter()
+        .flat_map(|(blocker, names)| {
+            let text = format!("! {} (blocks {})", clean(blocker), clean(&names.join(", ")));
+            wrapped(&text, indent, options, Style::Warning)
+        })
+        .map(|line| line.marked(Mark::Attention))
+        .collect()
+}
+
+/// The gates by machine, in the order in which each has its first one.
+fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent: usize) -> Vec<Line> {
+    let mut subjects: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut place: HashMap<String, usize> = HashMap::new();
+    let mut before: Vec<&Step> = Vec::new();
+    for step in operations(change, view) {
+        let subject = subject(step);
+        let position = *place.entry(subject.clone()).or_insert_with(|| {
+            subjects.push((subject, Vec::new()));
+            subjects.len() - 1
+        });
+        if let Some((_, gates)) = subjects.get_mut(position) {
+            gates.push(step.action.verb());
+        }
+        before.extend(step.depends_on.iter().filter_map(|id| {
+            let other = view.plan.steps.get(id.index())?;
+            let is_gate = matches!(other.action, StepAction::Operation { .. });
+            (is_gate && other.address != change.address).then_some(other)
+        }));
+    }
+    before.sort_by_key(|step| step.id);
+    before.dedup_by_key(|step| step.id);
+    let mut out: Vec<Line> = before
+        .iter()
+        .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&step.title()))))
+        .collect();
+    let shown = if options.verbose || subjects.len() <= LISTED {
+        subjects.len()
+    } else {
+        LISTED / 2
+    };
+    let width = subjects.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
+    let width = width.unwrap_or(0);
+    for (position, (subject, gates)) in subjects.iter().take(shown).enumerate() {
+        let text = format!("{:>3}. {subject:width$}  {}", position + 1, clean(&gates.join(", ")));
+        out.push(Line::at(indent + 2).text(text));
+    }
+    if subjects.len() > shown {
+        let text = format!("     … and {} more in the same way", subjects.len() - shown);
+        out.push(Line::at(indent + 2).with(Style::Faint, text));
+    }
+    out
+}
+
+fn operations<'v, 'p>(change: &ResourceChange, view: &'v View<'p>) -> impl Iterator<Item = &'p Step> + use<'v, 'p> {
+    view.steps(&change.address)
+        .iter()
+        .copied()
+        .filter(|step| matches!(step.action, StepAction::Operation { .. }))
+}
+
+fn subject(step: &Step) -> String {
+    let StepAction::Operation { arguments, .. } = &step.action else {
+        return String::new();
+    };
+    if let Some(member) = arguments.get("member") {
+        return clean(&member.to_plain_text()).into_owned();
+    }
+    match arguments.get("slot") {
+        Some(slot) => format!("new machine {}", clean(&slot.to_plain_text())),
+        None => "all".to_owned(),
+    }
+}
+
+/// A sentence over as many lines as it needs, the further ones indented.
+pub(super) fn wrapped(text: &str, indent: usize, options: &TextOptions, style: Style) -> Vec<Line> {
+    let room = options.width.saturating_sub(indent + 2).max(24);
+    wrap(text, room)
+        .into_iter()
+        .enumerate()
+        .map(|(position, line)| Line::at(indent + if position == 0 { 0 } else { 2 }).with(style, line))
+        .collect()
+}

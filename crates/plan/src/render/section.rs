@@ -1,0 +1,94 @@
+//! The parts of a plan beside its changes: findings, notes, what is kept, what comes later.
+
+use super::block::Block;
+use super::clean::clean;
+use super::fold::fold;
+use super::group::View;
+use super::line::{Line, Mark, Style};
+use super::roll::wrapped;
+use super::text::TextOptions;
+use crate::step::StepAction;
+
+/// A heading and the lines below it; without lines it is left out.
+pub(super) struct Section {
+    /// The heading.
+    pub(super) title: &'static str,
+    /// How many things it tells of.
+    pub(super) count: usize,
+    /// Its lines.
+    pub(super) lines: Vec<Line>,
+}
+
+/// What was changed outside Slipway.
+pub(super) fn drift(view: &View<'_>, options: &TextOptions) -> Section {
+    let changes = &view.plan.drift;
+    let blocks = changes.iter().map(|change| Block::reported(change, options)).collect();
+    let lines = fold(blocks, options).iter().flat_map(|fold| fold.lines(options)).collect();
+    Section { title: "Changed outside Slipway", count: changes.len(), lines }
+}
+
+/// What stays in the cloud.
+pub(super) fn kept(view: &View<'_>, options: &TextOptions) -> Section {
+    let changes = &view.plan.kept;
+    let blocks = changes.iter().map(|change| Block::reported(change, options)).collect();
+    let lines = fold(blocks, options).iter().flat_map(|fold| fold.lines(options)).collect();
+    Section { title: "Kept", count: changes.len(), lines }
+}
+
+/// Gates on resources that do not change themselves, as a snapshot before a roll.
+pub(super) fn gates(view: &View<'_>) -> Section {
+    let changed: std::collections::HashSet<_> =
+        view.plan.changes.iter().map(|change| &change.address).collect();
+    let lines: Vec<Line> = view
+        .plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step.action, StepAction::Operation { .. }))
+        .filter(|step| !changed.contains(&step.address))
+        .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&step.title())))
+        .collect();
+    Section { title: "Also runs", count: lines.len(), lines }
+}
+
+/// Remarks on fields of the spec.
+pub(super) fn notes(view: &View<'_>, options: &TextOptions) -> Section {
+    let notes = &view.plan.notes;
+    let lines = notes
+        .iter()
+        .flat_map(|note| {
+            let text = format!("{}: {}", clean(&note.field), clean(&note.message));
+            wrapped(&text, 0, options, Style::Plain)
+        })
+        .collect();
+    Section { title: "Notes", count: notes.len(), lines }
+}
+
+/// What would stop the plan.
+pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
+    let findings = &view.plan.findings;
+    let lines = findings
+        .iter()
+        .flat_map(|finding| {
+            let subject = finding.address.as_ref().map(|address| format!("{address}: ")).unwrap_or_default();
+            let text =
+                format!("! {}: {}{}", finding.class, clean(&subject), clean(&finding.message));
+            let mut lines: Vec<Line> = wrapped(&text, 0, options, Style::Warning)
+                .into_iter()
+                .map(|line| line.marked(Mark::Attention))
+                .collect();
+            if let Some(hint) = &finding.hint {
+                lines.extend(wrapped(&format!("hint: {}", clean(hint)), 2, options, Style::Plain));
+            }
+            lines
+        })
+        .collect();
+    Section { title: "Would stop it", count: findings.len(), lines }
+}
+
+/// The plans that will follow.
+pub(super) fn outlook(view: &View<'_>, options: &TextOptions) -> Section {
+    let outlook = &view.plan.outlook;
+    let lines =
+        outlook.iter().flat_map(|text| wrapped(&clean(text), 0, options, Style::Plain)).collect();
+    Section { title: "Afterwards", count: outlook.len(), lines }
+}

@@ -1,0 +1,23 @@
+//! The steps' graph as a picture: layers from left to right, boxes coloured by action.
+
+mod draw;
+mod layer;
+mod order;
+mod place;
+
+use super::graph::gathered;
+use crate::file::Plan;
+
+/// How many boxes a picture has at most before steps are gathered.
+const BOXES: usize = 400;
+
+/// The graph of the steps as an SVG document that stands alone. Large plans are gathered: first the gates of
+/// each resource, then the steps of each type.
+#[must_use]
+pub fn svg(plan: &Plan) -> String {
+    let drawing = gathered(&plan.steps, BOXES);
+    let mut layers = layer::layers(&drawing);
+    order::order(&mut layers);
+    let picture = place::place(&drawing, &layers);
+    draw::draw(plan, &drawing, &layers, &picture)
+}

@@ -1,0 +1,130 @@
+//! The picture written down.
+
+use std::fmt::Write;
+
+use super::super::clean::{clean, plural};
+use super::super::dot::colors;
+use super::super::graph::{Drawing, Node};
+use super::super::group::Counts;
+use super::super::text::estimate;
+use super::layer::Layers;
+use super::place::{HEIGHT, PADDING, Picture, texts};
+use crate::file::Plan;
+
+/// Boxes are light with dark text on any background; what stands on the background itself is grey, which can
+/// be read on white and on black.
+const STYLE: &str = "\
+text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:11px;fill:#24292f}\
+.heading{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:16px;font-weight:600;fill:#7d8590}\
+.counts{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;fill:#7d8590}\
+.verb{font-weight:700}.remark{fill:#57606a}\
+.edge{fill:none;stroke:#8b949e;stroke-width:1.2}";
+
+/// Writes the document.
+pub(super) fn draw(plan: &Plan, drawing: &Drawing, layers: &Layers, picture: &Picture) -> String {
+    let (width, height) = picture.size;
+    let mut out = String::new();
+    // Writing into a String cannot fail.
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>Plan for {cluster}</title>\n\
+         <style>{STYLE}</style>\n\
+         <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+         orient=\"auto\"><path d=\"M0 0.5 L8 4 L0 7.5 z\" fill=\"#8b949e\"/></marker></defs>\n\
+         <text class=\"heading\" x=\"20\" y=\"30\">Plan for {cluster}</text>\n\
+         <text class=\"counts\" x=\"20\" y=\"49\">{summary}</text>\n",
+        cluster = escape(&clean(&plan.cluster)),
+        summary = escape(&summary(plan, drawing)),
+    );
+    edges(&mut out, layers, picture);
+    for (index, layer) in layers.layers.iter().enumerate() {
+        let (Some(left), Some(width)) = (picture.left.get(index), picture.width.get(index)) else { continue };
+        for item in layer {
+            let node = layers.items.get(*item).and_then(|item| drawing.nodes.get(item.node?));
+            if let (Some(node), Some(middle)) = (node, picture.middle.get(*item)) {
+                boxed(&mut out, node, *left, *middle, *width);
+            }
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn summary(plan: &Plan, drawing: &Drawing) -> String {
+    let mut text = Counts::of(plan).to_string();
+    if let Some(time) = estimate(plan) {
+        text = format!("{text}. {time}");
+    }
+    if drawing.nodes.len() < plan.steps.len() {
+        let steps = plural(plan.steps.len(), "step", "steps");
+        text = format!("{text} {steps} gathered in {} boxes.", drawing.nodes.len());
+    }
+    text
+}
+
+fn boxed(out: &mut String, node: &Node, left: f64, middle: f64, width: f64) {
+    let (fill, line) = colors(node.style);
+    let [verb, remark, subject] = texts(node);
+    let top = middle - HEIGHT / 2.0;
+    let _ = write!(
+        out,
+        "<g><title>{title}</title><rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+         height=\"{HEIGHT}\" rx=\"6\" fill=\"{fill}\" stroke=\"{line}\"/>\
+         <text class=\"verb\" x=\"{x:.1}\" y=\"{first:.1}\" style=\"fill:{line}\">{verb}</text>",
+        title = escape(&format!("{} {} {}", node.verb, node.subject, node.remark)),
+        x = left + PADDING,
+        first = top + 16.0,
+        verb = escape(&verb),
+    );
+    if !remark.is_empty() {
+        let _ = write!(
+            out,
+            "<text class=\"remark\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            left + width - PADDING,
+            top + 16.0,
+            escape(&remark),
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+        left + PADDING,
+        top + 31.0,
+        escape(&subject),
+    );
+}
+
+/// Curves between the layers; where an edge passes a layer, it runs straight through.
+fn edges(out: &mut String, layers: &Layers, picture: &Picture) {
+    for (index, layer) in layers.layers.iter().enumerate() {
+        let (Some(left), Some(width)) = (picture.left.get(index), picture.width.get(index)) else { continue };
+        let next = picture.left.get(index + 1).copied().unwrap_or(left + width);
+        for item in layer {
+            let (Some(found), Some(from)) = (layers.items.get(*item), picture.middle.get(*item)) else {
+                continue;
+            };
+            let start = left + width;
+            if found.node.is_none() {
+                let _ = writeln!(out, "<path class=\"edge\" d=\"M{left:.1} {from:.1}H{start:.1}\"/>");
+            }
+            for later in &found.after {
+                let Some(to) = picture.middle.get(*later) else { continue };
+                let is_end = layers.items.get(*later).is_some_and(|later| later.node.is_some());
+                let end = if is_end { next - 1.0 } else { next };
+                let bend = (end - start) * 0.5;
+                let tip = if is_end { " marker-end=\"url(#tip)\"" } else { "" };
+                let _ = writeln!(
+                    out,
+                    "<path class=\"edge\"{tip} d=\"M{start:.1} {from:.1}C{:.1} {from:.1} {:.1} {to:.1} {end:.1} {to:.1}\"/>",
+                    start + bend,
+                    end - bend,
+                );
+            }
+        }
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,122 @@
+//! The plan for people at a terminal.
+
+use super::block::Block;
+use super::clean::{clean, plural};
+use super::duration::duration;
+use super::fold::fold;
+use super::group::{Group, View};
+use super::line::{Line, Style};
+use super::section::{self, Section};
+use crate::change::ResourceChange;
+use crate::file::{Mode, Plan};
+
+/// How a plan is written for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Whether escape sequences colour the text.
+    pub color: bool,
+    /// Columns of the terminal; texts are folded to it, a diff never is.
+    pub width: usize,
+    /// Whether everything is told: nothing folded or shortened, the attributes of what is deleted too.
+    pub verbose: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { color: false, width: 100, verbose: false }
+    }
+}
+
+/// The plan as text: what was changed outside, the changes with the dangerous ones last, what is kept, what
+/// would stop it, and the counts with the digest at the end.
+#[must_use]
+pub fn text(plan: &Plan, options: &TextOptions) -> String {
+    let view = View::of(plan);
+    let mut out = String::new();
+    let mut put = |section: &Section| {
+        if section.lines.is_empty() {
+            return;
+        }
+        let count = if section.count > 1 { format!(" ({})", section.count) } else { String::new() };
+        Line::at(0).with(Style::Strong, format!("{}{count}", section.title)).write(&mut out, options.color);
+        for line in &section.lines {
+            line.clone().indented(2).write(&mut out, options.color);
+        }
+        out.push('\n');
+    };
+    put(&section::drift(&view, options));
+    for (group, changes) in view.shown() {
+        put(&changes_of(group, changes, &view, options));
+    }
+    put(&section::gates(&view));
+    put(&section::kept(&view, options));
+    put(&section::notes(&view, options));
+    put(&section::findings(&view, options));
+    put(&section::outlook(&view, options));
+    out.push_str(&closing(&view));
+    out
+}
+
+/// The section of one group.
+pub(super) fn changes_of(
+    group: Group,
+    changes: &[&ResourceChange],
+    view: &View<'_>,
+    options: &TextOptions,
+) -> Section {
+    let blocks = changes.iter().map(|change| Block::of(change, view, options)).collect();
+    let lines = fold(blocks, options).iter().flat_map(|fold| fold.lines(options)).collect();
+    Section { title: group.title(), count: changes.len(), lines }
+}
+
+fn closing(view: &View<'_>) -> String {
+    if let Some(sentence) = nothing_to_do(view, &clean(&view.plan.cluster)) {
+        return format!("{sentence}\n");
+    }
+    let mut out = format!("Plan: {}.", view.counts);
+    if let Some(time) = estimate(view.plan) {
+        out.push(' ');
+        out.push_str(&time);
+    }
+    out.push('\n');
+    if let Ok(digest) = view.plan.digest() {
+        out.push_str(&format!("Digest: {digest}\n"));
+    }
+    out
+}
+
+/// The sentence for a plan that does nothing, and for one that only looks.
+pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
+    if view.plan.mode == Mode::Drift {
+        return Some(match view.plan.drift.len() {
+            0 if view.counts.deferred > 0 => format!("{cluster} could not be read completely."),
+            0 => format!("No drift. Nothing of {cluster} was changed outside Slipway."),
+            count => {
+                let resources = plural(count, "resource", "resources");
+                format!("Drift: {resources} of {cluster} changed outside Slipway.")
+            }
+        });
+    }
+    if !view.plan.is_empty() {
+        return None;
+    }
+    Some(match view.plan.mode {
+        _ if view.plan.left_out > 0 => {
+            format!("No changes to the targets; {} are left out.", view.plan.left_out)
+        }
+        Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
+        _ => format!("No changes. {cluster} is as its spec says."),
+    })
+}
+
+/// How long it takes, as sentences; `None` for a plan without steps.
+pub(super) fn estimate(plan: &Plan) -> Option<String> {
+    if plan.steps.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Estimated time {} (longest chain {}).",
+        duration(plan.estimate_ms),
+        duration(plan.critical_path_ms)
+    ))
+}
