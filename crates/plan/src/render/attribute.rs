@@ -105,11 +105,7 @@ fn difference(before: &Value, after: &Value, room: usize, verbose: bool) -> Body
 }
 
 fn summary(value: &Value, long: bool) -> String {
-    if long && is_long_text(value) {
-        text_summary(value)
-    } else {
-        self::value(value)
-    }
+    if long && is_long_text(value) { text_summary(value) } else { self::value(value) }
 }
 
 fn text_summary(value: &Value) -> String {
@@ -160,11 +156,7 @@ fn leaf(out: &mut Vec<Attribute>, path: &Path, value: &Value, options: &TextOpti
             } else {
                 Body::Value(text_summary(value))
             };
-            out.push(Attribute {
-                path,
-                body,
-                forces: false,
-            });
+            out.push(Attribute { path, body, forces: false });
         }
     }
 }
@@ -192,9 +184,7 @@ pub(super) fn layout(attributes: &[Attribute], indent: usize) -> Vec<Line> {
             Body::Lines(..) => line.text(label),
         };
         if attribute.forces {
-            line = line
-                .with(Style::Replaced, "  forces replacement")
-                .marked(Mark::Attention);
+            line = line.with(Style::Replaced, "  forces replacement").marked(Mark::Attention);
         }
         out.push(line);
         if let Body::Lines(compared, left_out) = &attribute.body {

@@ -44,10 +44,15 @@ impl<'p> Block<'p> {
         notes.extend(roll::lines(change, view, options, INDENT));
         for step in view.surplus(change) {
             let identity = step.identity.as_ref().map_or("", Identity::as_str);
-            let text = format!("also deletes {}, an older or doubled object of this address", clean(identity));
+            let text =
+                format!("also deletes {}, an older or doubled object of this address", clean(identity));
             notes.push(Line::at(INDENT).with(Style::Removed, text).marked(Mark::Removed));
         }
-        Self { notes, dangerous: view.is_dangerous(change), ..Self::bare(change, view.group(change), options) }
+        Self {
+            notes,
+            dangerous: view.is_dangerous(change),
+            ..Self::bare(change, view.group(change), options)
+        }
     }
 
     /// The block of something that is only reported: a drift, or a resource that is kept.

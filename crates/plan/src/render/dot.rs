@@ -16,7 +16,8 @@ pub fn dot(plan: &Plan) -> String {
     out.push_str("  edge [color=\"#8b949e\"];\n");
     for (position, node) in drawing.nodes.iter().enumerate() {
         let (fill, line) = colors(node.style);
-        let remark = if node.remark.is_empty() { String::new() } else { format!("\\n{}", inside(&node.remark)) };
+        let remark =
+            if node.remark.is_empty() { String::new() } else { format!("\\n{}", inside(&node.remark)) };
         out.push_str(&format!(
             "  s{position} [label=\"{}\\n{}{remark}\", fillcolor=\"{fill}\", color=\"{line}\"];\n",
             inside(&node.verb),

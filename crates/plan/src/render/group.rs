@@ -168,7 +168,8 @@ impl fmt::Display for Counts {
             self.create, self.update, self.replace
         )?;
         if self.roll > 0 {
-            let machines = plural(usize::try_from(self.machines).unwrap_or(usize::MAX), "machine", "machines");
+            let machines =
+                plural(usize::try_from(self.machines).unwrap_or(usize::MAX), "machine", "machines");
             write!(formatter, "{} to roll ({machines}), ", self.roll)?;
         }
         write!(formatter, "{} to delete", self.delete)?;
@@ -252,12 +253,9 @@ impl<'p> View<'p> {
     /// Deletions of older or doubled objects of a resource, beside its own replacement.
     pub(super) fn surplus(&self, change: &ResourceChange) -> impl Iterator<Item = &'p Step> {
         let own = change.action.is_replace().then(|| change.identity.clone()).flatten();
-        self.steps(&change.address)
-            .iter()
-            .copied()
-            .filter(move |step| {
-                step.action == StepAction::Delete { surplus: true } && (own.is_none() || step.identity != own)
-            })
+        self.steps(&change.address).iter().copied().filter(move |step| {
+            step.action == StepAction::Delete { surplus: true } && (own.is_none() || step.identity != own)
+        })
     }
 
     /// Whether a change may lose data or interrupt the cluster: such ones are never folded away.

@@ -53,10 +53,7 @@ pub(super) struct Line {
 impl Line {
     /// An empty line at an indentation in columns.
     pub(super) fn at(indent: usize) -> Self {
-        Self {
-            indent,
-            ..Self::default()
-        }
+        Self { indent, ..Self::default() }
     }
 
     /// The line with one more piece.

@@ -51,11 +51,8 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
     }
     let head = head(&view, dangerous.len());
     let foot = foot(plan);
-    let mut parts = vec![
-        open("Would stop it", section::findings(&view, &OPTIONS)),
-        table(&view),
-        dangers(dangerous),
-    ];
+    let mut parts =
+        vec![open("Would stop it", section::findings(&view, &OPTIONS)), table(&view), dangers(dangerous)];
     harmless.sort_by_key(|(group, _)| std::cmp::Reverse(*group));
     parts.extend(harmless.into_iter().map(|(group, blocks)| details(group, blocks)));
     for section in [
@@ -117,13 +114,14 @@ fn foot(plan: &Plan) -> String {
 /// What users of the cluster will notice, a row for each change.
 fn table(view: &View<'_>) -> Part {
     let shown = view.shown().flat_map(|(_, changes)| changes.iter().copied());
-    let changes: Vec<&ResourceChange> = shown
-        .filter(|change| change.disruption != Disruption::None || !change.machines.is_empty())
-        .collect();
+    let changes: Vec<&ResourceChange> =
+        shown.filter(|change| change.disruption != Disruption::None || !change.machines.is_empty()).collect();
     if changes.is_empty() {
         return Part::default();
     }
-    let mut out = String::from("| Disrupts | How | Machines | Held up by | Work |\n| --- | --- | ---: | --- | ---: |\n");
+    let mut out = String::from(
+        "| Disrupts | How | Machines | Held up by | Work |\n| --- | --- | ---: | --- | ---: |\n",
+    );
     for change in changes.iter().take(ROWS) {
         let time: u64 = view.steps(&change.address).iter().map(|step| step.estimate_ms).sum();
         let mut blockers: Vec<&String> =
@@ -143,7 +141,8 @@ fn table(view: &View<'_>) -> Part {
     if changes.len() > ROWS {
         out.push_str(&format!("| … and {} more | | | | |\n", changes.len() - ROWS));
     }
-    let short = format!("{} noticed by users of the cluster.\n", plural(changes.len(), "change is", "changes are"));
+    let short =
+        format!("{} noticed by users of the cluster.\n", plural(changes.len(), "change is", "changes are"));
     Part { full: out, short }
 }
 

@@ -14,7 +14,12 @@ use crate::step::{Step, StepAction};
 const LISTED: usize = 8;
 
 /// Lines about the machines of a change: which, why, who blocks them, and the order of the gates.
-pub(super) fn lines(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent: usize) -> Vec<Line> {
+pub(super) fn lines(
+    change: &ResourceChange,
+    view: &View<'_>,
+    options: &TextOptions,
+    indent: usize,
+) -> Vec<Line> {
     if change.machines.is_empty() {
         return Vec::new();
     }
@@ -34,7 +39,12 @@ pub(super) fn lines(change: &ResourceChange, view: &View<'_>, options: &TextOpti
     for (replaced, reason, names) in fates {
         let what = if replaced { "replaced" } else { "retired, not replaced" };
         let head = format!("{what} because {}: ", clean(reason.trim_end_matches('.')));
-        out.extend(wrapped(&format!("{head}{}", clean(&names.join(", "))), indent + 2, options, Style::Plain));
+        out.extend(wrapped(
+            &format!("{head}{}", clean(&names.join(", "))),
+            indent + 2,
+            options,
+            Style::Plain,
+        ));
     }
     out.extend(blockers(&change.machines, options, indent + 2));
     out.extend(gates(change, view, options, indent));
@@ -95,11 +105,7 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
         .iter()
         .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&step.title()))))
         .collect();
-    let shown = if options.verbose || subjects.len() <= LISTED {
-        subjects.len()
-    } else {
-        LISTED / 2
-    };
+    let shown = if options.verbose || subjects.len() <= LISTED { subjects.len() } else { LISTED / 2 };
     let width = subjects.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
     let width = width.unwrap_or(0);
     for (position, (subject, gates)) in subjects.iter().take(shown).enumerate() {
@@ -113,7 +119,10 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
     out
 }
 
-fn operations<'v, 'p>(change: &ResourceChange, view: &'v View<'p>) -> impl Iterator<Item = &'p Step> + use<'v, 'p> {
+fn operations<'v, 'p>(
+    change: &ResourceChange,
+    view: &'v View<'p>,
+) -> impl Iterator<Item = &'p Step> + use<'v, 'p> {
     view.steps(&change.address)
         .iter()
         .copied()

@@ -24,11 +24,7 @@ impl<'a> Screen<'a> {
             .iter()
             .map(Path::segments)
             .filter_map(|path| {
-                if base.starts_with(path) {
-                    Some(&path[path.len()..])
-                } else {
-                    path.strip_prefix(base)
-                }
+                if base.starts_with(path) { Some(&path[path.len()..]) } else { path.strip_prefix(base) }
             })
             .collect();
         Self { rests }
@@ -168,17 +164,12 @@ mod tests {
 
     #[test]
     fn a_path_that_does_not_fit_hides_more_rather_than_less() {
-        let value = Value::map([(
-            "users",
-            Value::list([Value::map([("password", "p"), ("name", "n")])]),
-        )]);
+        let value = Value::map([("users", Value::list([Value::map([("password", "p"), ("name", "n")])]))]);
         let hidden = veiled(&["users.password"], &value);
         assert_eq!(hidden.at(&"users[0].name".parse().unwrap()), Some(&"n".into()));
-        assert!(matches!(
-            hidden.at(&"users[0].password".parse().unwrap()),
-            Some(Value::Secret(_))
-        ));
-        let by_name = Value::map([("users", Value::map([("a", Value::map([("password", "p"), ("name", "n")]))]))]);
+        assert!(matches!(hidden.at(&"users[0].password".parse().unwrap()), Some(Value::Secret(_))));
+        let by_name =
+            Value::map([("users", Value::map([("a", Value::map([("password", "p"), ("name", "n")]))]))]);
         let hidden = veiled(&["users.password"], &by_name);
         assert_eq!(hidden.at(&"users.a.name".parse().unwrap()), Some(&"n".into()));
         assert!(matches!(hidden.at(&"users.a.password".parse().unwrap()), Some(Value::Secret(_))));

@@ -70,8 +70,7 @@ pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
         .iter()
         .flat_map(|finding| {
             let subject = finding.address.as_ref().map(|address| format!("{address}: ")).unwrap_or_default();
-            let text =
-                format!("! {}: {}{}", finding.class, clean(&subject), clean(&finding.message));
+            let text = format!("! {}: {}{}", finding.class, clean(&subject), clean(&finding.message));
             let mut lines: Vec<Line> = wrapped(&text, 0, options, Style::Warning)
                 .into_iter()
                 .map(|line| line.marked(Mark::Attention))
@@ -88,7 +87,6 @@ pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
 /// The plans that will follow.
 pub(super) fn outlook(view: &View<'_>, options: &TextOptions) -> Section {
     let outlook = &view.plan.outlook;
-    let lines =
-        outlook.iter().flat_map(|text| wrapped(&clean(text), 0, options, Style::Plain)).collect();
+    let lines = outlook.iter().flat_map(|text| wrapped(&clean(text), 0, options, Style::Plain)).collect();
     Section { title: "Afterwards", count: outlook.len(), lines }
 }

@@ -153,10 +153,7 @@ fn laid_out_json(text: &str) -> Option<Value> {
 
 fn text_lines(out: &mut Vec<String>, text: &str) {
     // Tabs are kept readable, everything else that moves the cursor is escaped.
-    out.extend(
-        text.lines()
-            .map(|line| clean(&line.replace('\t', "    ")).into_owned()),
-    );
+    out.extend(text.lines().map(|line| clean(&line.replace('\t', "    ")).into_owned()));
 }
 
 fn nested(out: &mut Vec<String>, value: &Value, depth: usize) {

@@ -31,9 +31,7 @@ impl Compared {
         match self {
             Self::Place(text) => line.with(Style::Faint, text.as_str()).marked(Mark::Remark),
             Self::Same(text) => line.text("  ").text(text.as_str()),
-            Self::Removed(text) => line
-                .with(Style::Removed, format!("- {text}"))
-                .marked(Mark::Removed),
+            Self::Removed(text) => line.with(Style::Removed, format!("- {text}")).marked(Mark::Removed),
             Self::Added(text) => line.with(Style::Added, format!("+ {text}")).marked(Mark::Added),
         }
     }
@@ -61,10 +59,7 @@ pub(super) fn compare(before: &[String], after: &[String]) -> Vec<Compared> {
     let groups = diff.grouped_ops(CONTEXT);
     let is_part = |covered: usize| covered < before.len().max(after.len());
     for group in &groups {
-        let covered: usize = group
-            .iter()
-            .map(|op| op.old_range().len().max(op.new_range().len()))
-            .sum();
+        let covered: usize = group.iter().map(|op| op.old_range().len().max(op.new_range().len())).sum();
         if groups.len() > 1 || is_part(covered) {
             out.push(Compared::Place(place(group)));
         }

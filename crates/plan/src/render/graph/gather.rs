@@ -127,5 +127,10 @@ fn node(steps: &[&Step]) -> Node {
     }
     let mut styles = steps.iter().map(|step| style(&step.action));
     let first = styles.next().unwrap_or_default();
-    Node { verb, subject, remark, style: if styles.all(|style| style == first) { first } else { Style::Plain } }
+    Node {
+        verb,
+        subject,
+        remark,
+        style: if styles.all(|style| style == first) { first } else { Style::Plain },
+    }
 }

@@ -68,8 +68,12 @@ fn body(change: &ResourceChange) -> Json {
         "before_sensitive": before.sensitive,
         "after_sensitive": after.sensitive,
     });
-    let replace_paths: Vec<Json> =
-        change.changes.iter().filter(|attribute| attribute.replaces).map(|attribute| path(&attribute.path)).collect();
+    let replace_paths: Vec<Json> = change
+        .changes
+        .iter()
+        .filter(|attribute| attribute.replaces)
+        .map(|attribute| path(&attribute.path))
+        .collect();
     if change.action.is_replace() && !replace_paths.is_empty() {
         body["replace_paths"] = replace_paths.into();
     }

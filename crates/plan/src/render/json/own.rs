@@ -40,7 +40,10 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
         "preconditions",
         &Sequence(|| changes().filter(|change| change.precondition != Precondition::None).map(precondition)),
     )?;
-    map.serialize_entry("disruption", &Sequence(|| changes().filter(|change| disrupts(change)).map(disruption)))?;
+    map.serialize_entry(
+        "disruption",
+        &Sequence(|| changes().filter(|change| disrupts(change)).map(disruption)),
+    )?;
     map.serialize_entry("kept", &Sequence(|| plan.kept.iter().map(resource_change)))?;
     map.serialize_entry(
         "deferred",
@@ -95,17 +98,20 @@ fn step(step: &Step) -> Json {
     entry
 }
 
-/// The precondition of a change. A digest over a secret is left out: a short secret could be guessed from it.
+/// The precondition of a change. The digest of a secret is left out: a short secret could be guessed from it.
 fn precondition(change: &ResourceChange) -> Json {
     match &change.precondition {
-        Precondition::Unchanged { fields, digest } => {
+        Precondition::Unchanged { fields } => {
             let sensitive = sensitive_paths(change);
-            let is_open = |field: &String| {
-                Screen::new(&sensitive, &Path::key(field.as_str())).is_clear()
+            let is_open = |field: &str| {
+                Screen::new(&sensitive, &Path::key(field)).is_clear()
                     && !change.before.get(field).is_some_and(has_secret)
             };
-            let digest = fields.iter().all(is_open).then_some(digest);
-            json!({ "address": change.address, "holds": "unchanged", "fields": fields, "digest": digest })
+            let fields: serde_json::Map<String, Json> = fields
+                .iter()
+                .map(|(field, digest)| (field.clone(), is_open(field).then(|| digest.as_str()).into()))
+                .collect();
+            json!({ "address": change.address, "holds": "unchanged", "fields": fields })
         }
         Precondition::AbsentOrOurs => json!({ "address": change.address, "holds": "absent-or-ours" }),
         Precondition::None => json!({ "address": change.address, "holds": "none" }),

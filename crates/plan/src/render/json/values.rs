@@ -55,11 +55,7 @@ fn node(value: &Value, screen: &Screen<'_>) -> Node {
                 insert(&mut unknowns, key, below.unknown);
                 insert(&mut secrets, key, below.sensitive);
             }
-            return Node {
-                value: Some(map.into()),
-                unknown: marked(unknowns),
-                sensitive: marked(secrets),
-            };
+            return Node { value: Some(map.into()), unknown: marked(unknowns), sensitive: marked(secrets) };
         }
         Value::List(items) => return list(items, screen),
         _ => {}
@@ -142,10 +138,7 @@ mod tests {
             json!({"name": "say $${hello}", "network": "${sim_network.a.b.id}", "token": null,
                 "items": [null, "x"], "login": {"password": null, "user": "u"}})
         );
-        assert_eq!(
-            side.unknown,
-            json!({"id": true, "network": true, "items": [true, false], "key": true})
-        );
+        assert_eq!(side.unknown, json!({"id": true, "network": true, "items": [true, false], "key": true}));
         assert_eq!(side.sensitive, json!({"token": true, "login": {"password": true}, "key": true}));
     }
 }

@@ -108,12 +108,15 @@ mod tests {
     #[test]
     fn a_long_edge_passes_through_every_layer() {
         let drawing = Drawing {
-            nodes: vec![super::super::super::graph::Node {
-                verb: String::new(),
-                subject: String::new(),
-                remark: String::new(),
-                style: Default::default(),
-            }; 4],
+            nodes: vec![
+                super::super::super::graph::Node {
+                    verb: String::new(),
+                    subject: String::new(),
+                    remark: String::new(),
+                    style: Default::default(),
+                };
+                4
+            ],
             before: vec![vec![], vec![0], vec![1], vec![0, 2]],
         };
         let layers = layers(&drawing);

@@ -78,7 +78,8 @@ fn crossings(layers: &Layers) -> usize {
                 .into_iter()
                 .flatten()
                 .flat_map(|item| {
-                    let before = layers.items.get(*item).map(|item| item.before.as_slice()).unwrap_or_default();
+                    let before =
+                        layers.items.get(*item).map(|item| item.before.as_slice()).unwrap_or_default();
                     let mut starts: Vec<usize> =
                         before.iter().filter_map(|earlier| places.get(*earlier).copied().flatten()).collect();
                     starts.sort_unstable();

@@ -56,7 +56,8 @@ pub(super) fn place(drawing: &Drawing, layers: &Layers) -> Picture {
         picture.left.push(left);
         picture.width.push(width);
         // Where many edges turn, they get more room.
-        let edges: usize = layer.iter().filter_map(|item| layers.items.get(*item)).map(|item| item.after.len()).sum();
+        let edges: usize =
+            layer.iter().filter_map(|item| layers.items.get(*item)).map(|item| item.after.len()).sum();
         left += width + CHANNEL + number(edges.min(60));
     }
     for layer in &layers.layers {
@@ -75,7 +76,8 @@ pub(super) fn place(drawing: &Drawing, layers: &Layers) -> Picture {
     let shift = if top.is_finite() { MARGIN + HEADING + HEIGHT / 2.0 - top } else { 0.0 };
     picture.middle.iter_mut().for_each(|middle| *middle += shift);
     let bottom = picture.middle.iter().copied().fold(MARGIN + HEADING, f64::max);
-    let right = picture.left.iter().zip(&picture.width).map(|(left, width)| left + width).fold(360.0, f64::max);
+    let right =
+        picture.left.iter().zip(&picture.width).map(|(left, width)| left + width).fold(360.0, f64::max);
     picture.size = (right + MARGIN, bottom + HEIGHT / 2.0 + MARGIN);
     picture
 }
@@ -110,9 +112,7 @@ fn stack(layers: &Layers, layer: &[usize], middle: &mut [f64], forwards: Option<
         let wish = match (forwards, around.len()) {
             (None, _) => offset,
             (_, 0) => own,
-            (_, count) => {
-                around.iter().filter_map(|near| middle.get(*near)).sum::<f64>() / number(count)
-            }
+            (_, count) => around.iter().filter_map(|near| middle.get(*near)).sum::<f64>() / number(count),
         };
         blocks.push((wish - offset, 1.0, position));
         while let [.., (earlier, many, start), (later, few, _)] = blocks.as_slice() {
