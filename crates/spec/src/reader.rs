@@ -55,8 +55,8 @@ pub fn record(file: &SourceFile, sources: &mut FieldSources, path: &str, key: Op
         let path = join(path, &entry.key.text);
         record(file, sources, &path, Some(entry.key.span), &entry.value);
     }
-    for (index, item) in node.items().iter().enumerate() {
-        record(file, sources, &item_path(path, index, item), None, item);
+    for (item_path, item) in item_paths(path, node.items()) {
+        record(file, sources, &item_path, None, item);
     }
 }
 
@@ -72,12 +72,21 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// The path of an item of the list at `path`: by its `name`, or by its index where it has none.
+/// The items of the list at `path` with their paths: by `name`, or by index where there is none or it was used before.
+pub fn item_paths<'a>(path: &str, items: &'a [Node]) -> Vec<(String, &'a Node)> {
+    let names: Vec<&str> =
+        items.iter().map(|item| item.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
+    items.iter().enumerate().map(|(index, item)| (item_path(path, &names, index), item)).collect()
+}
+
+/// The path of the item with this index, given the names of all items; those without a name have an empty one.
 #[must_use]
-pub fn item_path(path: &str, index: usize, item: &Node) -> String {
-    match item.get("name").and_then(Node::as_str) {
-        Some(name) => format!("{path}[{name}]"),
-        None => format!("{path}[{index}]"),
+pub fn item_path(path: &str, names: &[&str], index: usize) -> String {
+    match names.get(index) {
+        Some(name) if !name.is_empty() && !names.iter().take(index).any(|earlier| earlier == name) => {
+            format!("{path}[{name}]")
+        }
+        _ => format!("{path}[{index}]"),
     }
 }
 

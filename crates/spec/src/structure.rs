@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     diagnostic::{Diagnostic, code},
-    reader::{Document, item_path, join},
+    reader::{Document, item_paths, join},
     shape::{Field, Kind, Shape},
     source::Span,
     yaml::{Entry, Node, Value},
@@ -284,11 +284,9 @@ impl Checker<'_> {
 
     fn list(&mut self, items: &Shape, node: &Node, path: &str) -> Json {
         let mut json = Vec::new();
-        for (index, item) in node.items().iter().enumerate() {
-            let path = item_path(path, index, item);
-            if let Some(value) = self.value(items, item, &path, item.span, None) {
-                json.push(value);
-            }
+        for (path, item) in item_paths(path, node.items()) {
+            // A stand-in keeps the places of the items behind it.
+            json.push(self.value(items, item, &path, item.span, None).unwrap_or_else(|| items.stand_in()));
         }
         Json::Array(json)
     }

@@ -1,9 +1,54 @@
 //! What must fit together in a cluster, whatever documents it came from.
+//!
+//! Each file holds the rules of one subject. A rule names the path of the field it complains about; where that field,
+//! or one that the rule rests on, was refused before, nothing is said, so that one mistake gives one message.
+
+mod access;
+mod addresses;
+mod components;
+mod context;
+mod control_plane;
+mod etcd;
+mod labels;
+mod lifecycle;
+mod names;
+mod pools;
+mod rollout;
+mod secrets;
+mod subnets;
+mod versions;
+
+use context::Context;
 
 use crate::{diagnostic::Diagnostic, model::Cluster, source::FieldSources};
 
-/// Checks a cluster.
+pub use components::reserved_arguments;
+pub use versions::{NEWEST_MINOR, OLDEST_MINOR};
+
+/// Checks a cluster: everything that is wrong, and what is probably not meant. `refused` are the paths in the model
+/// whose values stand in for ones that were refused before.
 #[must_use]
-pub fn cluster(_: &Cluster, _: &FieldSources, _: &[String]) -> Vec<Diagnostic> {
-    Vec::new()
+pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) -> Vec<Diagnostic> {
+    let mut context = Context::new(cluster, sources, refused);
+    for rules in [
+        names::check,
+        versions::check,
+        addresses::check,
+        subnets::check,
+        control_plane::check,
+        etcd::check,
+        access::check,
+        pools::check,
+        rollout::check,
+        labels::check,
+        components::check,
+        secrets::check,
+        lifecycle::check,
+    ] {
+        rules(&mut context);
+    }
+    context.diagnostics
 }
+
+#[cfg(test)]
+mod tests;

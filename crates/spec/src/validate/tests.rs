@@ -1,0 +1,55 @@
+use crate::{load_files, source::SourceFile};
+
+const CLUSTER: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: demo }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a, b, c]
+";
+const POOL: &str = "\
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.large, size: { fixed: 3 } }
+";
+
+fn messages(text: &str) -> Vec<String> {
+    let loaded = load_files(vec![SourceFile::new("a.yaml", text)], &[]);
+    loaded.diagnostics.iter().map(crate::diagnostic::render).collect()
+}
+
+#[test]
+fn a_small_spec_is_fine() {
+    assert_eq!(messages(&format!("{CLUSTER}{POOL}")), Vec::<String>::new());
+}
+
+#[test]
+fn one_mistake_gives_one_message() {
+    // The subnet's range is refused, so nothing is said about overlaps, containment, or the pool that uses it.
+    let text = format!(
+        "{CLUSTER}  network:\n    subnets:\n    - {{ name: x, zone: a, kind: private, cidr: 10.0.0.0 }}\n    \
+         - {{ name: y, zone: a, kind: utility, cidr: 10.0.8.0/22 }}\n{POOL}"
+    );
+    let found = messages(&text);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("10.0.0.0/32"), "{found:?}");
+}
+
+#[test]
+fn a_missing_cluster_field_does_not_hide_the_rest() {
+    let text = format!("{}{POOL}", CLUSTER.replace("  kubernetesVersion: 1.35.2\n", "  sysctl: {}\n"));
+    let found = messages(&text);
+    assert_eq!(found.len(), 2, "{found:#?}");
+}
+
+#[test]
+fn says_which_ranges_overlap() {
+    let text = format!("{CLUSTER}  network: {{ cidr: 10.0.0.0/16, podCidrs: [10.0.128.0/17] }}\n{POOL}");
+    let found = messages(&text);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("the pod range 10.0.128.0/17 overlaps the network 10.0.0.0/16"), "{found:?}");
+}
