@@ -4,15 +4,24 @@
 //! further [`reader::Reader`]s for foreign documents.
 
 pub mod diagnostic;
+pub mod explain;
+pub mod leaves;
 pub mod load;
 pub mod model;
 pub mod reader;
+pub mod schema;
 pub mod shape;
+pub mod show;
 pub mod source;
 pub mod structure;
+pub mod template;
 pub mod v1alpha1;
 pub mod validate;
 pub mod value;
 pub mod yaml;
 
+pub use explain::explain;
+pub use leaves::leaves;
 pub use load::{Loaded, load, load_files, load_with};
+pub use schema::schemas;
+pub use show::full_yaml;

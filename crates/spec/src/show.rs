@@ -1,0 +1,165 @@
+//! Clusters as documents with every default explicit.
+
+use std::fmt::Write as _;
+
+use serde_json::Value as Json;
+
+use crate::{
+    Loaded,
+    reader::{item_path, join},
+    source::{FieldSources, Origin},
+    v1alpha1, yaml,
+};
+
+/// All loaded clusters as documents of the newest version, whatever they were written in, with every default explicit.
+///
+/// A value that nobody wrote ends in `# default`. Loading the text gives the same clusters again.
+///
+/// # Errors
+/// A value that YAML cannot express, which the model has not.
+pub fn full_yaml(loaded: &Loaded) -> Result<String, Error> {
+    let nothing = FieldSources::default();
+    let mut text = String::new();
+    for cluster in &loaded.clusters {
+        let sources = loaded.sources.cluster(&cluster.name).unwrap_or(&nothing);
+        for (index, document) in v1alpha1::full_documents(cluster)?.into_iter().enumerate() {
+            let pool = index.checked_sub(1).and_then(|index| cluster.pools.get(index));
+            let prefix = pool.map(|pool| format!("pools[{}]", pool.name)).unwrap_or_default();
+            if !text.is_empty() {
+                text.push_str("---\n");
+            }
+            let mut printer = Printer { sources, text: &mut text };
+            for name in ["apiVersion", "kind"] {
+                printer.line(0, name, &printer.scalar(&document[name], 0)?, None);
+            }
+            for part in ["metadata", "spec"] {
+                printer.line(0, part, "", None);
+                printer.fields(&document[part], &prefix, 1)?;
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// A cluster that cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The model cannot be expressed as JSON.
+    #[error("the cluster cannot be expressed as documents")]
+    Json(#[from] serde_json::Error),
+    /// A value cannot be expressed as YAML.
+    #[error("a value cannot be expressed as YAML")]
+    Yaml(#[from] serde_yaml::Error),
+}
+
+struct Printer<'a> {
+    sources: &'a FieldSources,
+    text: &'a mut String,
+}
+
+impl Printer<'_> {
+    /// The fields of a mapping, `name` first.
+    fn fields(&mut self, value: &Json, path: &str, depth: usize) -> Result<(), Error> {
+        for (name, value) in in_order(value) {
+            let path = join(path, name);
+            self.value(&key(name)?, value, &path, depth)?;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, name: &str, value: &Json, path: &str, depth: usize) -> Result<(), Error> {
+        match value {
+            Json::Object(fields) if !fields.is_empty() => {
+                self.line(depth, name, "", None);
+                self.fields(value, path, depth + 1)
+            }
+            Json::Array(items) if !items.is_empty() => {
+                self.line(depth, name, "", None);
+                self.items(items, path, depth)
+            }
+            _ => {
+                let text = self.scalar(value, depth)?;
+                self.line(depth, name, &text, Some(path));
+                Ok(())
+            }
+        }
+    }
+
+    fn items(&mut self, items: &[Json], path: &str, depth: usize) -> Result<(), Error> {
+        let names: Vec<&str> =
+            items.iter().map(|item| item.get("name").and_then(Json::as_str).unwrap_or_default()).collect();
+        for (index, item) in items.iter().enumerate() {
+            let path = item_path(path, &names, index);
+            match item {
+                Json::Object(fields) if !fields.is_empty() => {
+                    // The first field stands behind the hyphen, which takes the place of its indentation.
+                    let start = self.text.len();
+                    self.fields(item, &path, depth + 1)?;
+                    let hyphen = start + depth * 2;
+                    self.text.replace_range(hyphen..=hyphen, "-");
+                }
+                _ => {
+                    let text = self.scalar(item, depth)?;
+                    let mark = self.mark(Some(&path));
+                    let _ = writeln!(self.text, "{}- {text}{mark}", "  ".repeat(depth));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, depth: usize, name: &str, value: &str, path: Option<&str>) {
+        let space = if value.is_empty() { "" } else { " " };
+        let mark = self.mark(path);
+        let indent = "  ".repeat(depth);
+        match value.split_once('\n') {
+            // The mark of a block of text stands behind its indicator.
+            Some((first, rest)) => {
+                let _ = writeln!(self.text, "{indent}{name}: {first}{mark}\n{rest}");
+            }
+            None => {
+                let _ = writeln!(self.text, "{indent}{name}:{space}{value}{mark}");
+            }
+        }
+    }
+
+    fn mark(&self, path: Option<&str>) -> &'static str {
+        match path.map(|path| self.sources.origin(path)) {
+            Some(Origin::Default) => " # default",
+            _ => "",
+        }
+    }
+
+    /// A value on one line, or a block of text that is indented below `depth`.
+    fn scalar(&self, value: &Json, depth: usize) -> Result<String, Error> {
+        let text = yaml::to_string(value)?;
+        let text = text.trim_end_matches('\n');
+        let Some((first, rest)) = text.split_once('\n') else {
+            return Ok(text.to_owned());
+        };
+        if !first.starts_with(['|', '>']) || first.contains('+') || first.contains(char::is_numeric) {
+            return Ok(value.to_string());
+        }
+        let indent = "  ".repeat(depth);
+        let lines: Vec<String> = rest
+            .lines()
+            .map(|line| if line.is_empty() { String::new() } else { format!("{indent}{line}") })
+            .collect();
+        Ok(format!("{first}\n{}", lines.join("\n")))
+    }
+}
+
+fn key(name: &str) -> Result<String, Error> {
+    Ok(yaml::to_string(&name)?.trim_end().to_owned())
+}
+
+/// The fields of a mapping in order, `name` first, those without a value left out.
+fn in_order(value: &Json) -> Vec<(&String, &Json)> {
+    let mut fields: Vec<(&String, &Json)> =
+        value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).collect();
+    fields.sort_by_key(|(name, _)| (*name != "name", *name));
+    fields
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+use super::*;
+use crate::{load, load_files, source::SourceFile};
+
+fn reload(text: &str) -> Loaded {
+    load_files(vec![SourceFile::new("full.yaml", text)], &[])
+}
+
+#[test]
+fn marks_defaults_and_keeps_what_was_written() {
+    let text = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: demo }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+  nodeFiles:
+    files:
+    - { name: motd, path: /etc/motd, content: \"two\\n\\n  lines: here\\n\" }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.large, nodeLabels: { example.com/tier: \"1\" } }
+";
+    let loaded = reload(text);
+    assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+    let full = full_yaml(&loaded).unwrap();
+    assert!(full.contains("  kubernetesVersion: 1.35.2\n"), "{full}");
+    assert!(full.contains("    topology: private # default\n"), "{full}");
+    assert!(full.contains("    example.com/tier: '1'\n"), "{full}");
+    let again = reload(&full);
+    assert!(again.diagnostics.is_empty(), "{full}\n{:#?}", again.diagnostics);
+    assert_eq!(again.clusters, loaded.clusters);
+}
+
+#[test]
+fn every_example_survives_the_way_round() {
+    let specs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(specs).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.is_dir() || path.ends_with("schema") {
+            continue;
+        }
+        let loaded = load(std::slice::from_ref(&path));
+        assert!(loaded.diagnostics.is_empty(), "{}", crate::diagnostic::render_all(&loaded.diagnostics));
+        let full = full_yaml(&loaded).unwrap();
+        let again = reload(&full);
+        assert!(again.diagnostics.is_empty(), "{}", crate::diagnostic::render_all(&again.diagnostics));
+        assert_eq!(again.clusters, loaded.clusters, "{}", path.display());
+        let third = full_yaml(&again).unwrap();
+        assert!(!third.contains("# default"), "{third}");
+        seen += 1;
+    }
+    assert!(seen >= 5, "{seen} examples");
+}
