@@ -1,1 +1,22 @@
 //! A simulated cloud in a directory: networks, machines, load balancers, with faults and latency on request.
+//!
+//! [`Sim`] is the provider. Its cloud is hard enough that an engine's mistake shows: it keeps dependencies, ranges,
+//! names and quotas, boots machines, places pods and keeps their disruption budgets, and is shared by processes that
+//! may be killed at any moment. Tests look into it, and change it behind an engine's back, through [`inspect`].
+
+mod calls;
+mod clock;
+mod cloud;
+mod config;
+mod error;
+mod expand;
+pub mod fault;
+mod hash;
+pub mod inspect;
+mod kind;
+mod provider;
+mod session;
+
+pub use config::{Config, ConfigError, Load, Tail};
+pub use provider::Sim;
+pub use session::SimSession;

@@ -1,0 +1,231 @@
+//! The log in the file system: one line per change, shared by processes, safe against being killed at any byte.
+//!
+//! A writer holds the lock of the file `lock`, reads what others have appended, cuts off a last line without its
+//! end (somebody was killed), and appends one line in one write. Readers take no lock: a line without its end does
+//! not count. A log that has grown is replaced, by rename, with one that holds only what still is.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::tail::for_each_line;
+use super::world::World;
+use crate::clock::Millis;
+
+/// The name of the log.
+pub(crate) const EVENTS: &str = "events.jsonl";
+const NEXT: &str = "events.jsonl.next";
+const LOCK: &str = "lock";
+
+/// Logs below this size are left alone.
+const COMPACT_FROM: u64 = 16 << 20;
+/// A log is replaced when it is so many times the size that it had after the last time.
+const COMPACT_FACTOR: u64 = 4;
+
+/// What can go wrong with the cloud's files.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is no event.
+    #[error("line at byte {offset} of {} is not an event of the simulated cloud", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where the line begins.
+        offset: u64,
+        /// Why.
+        source: serde_json::Error,
+    },
+}
+
+/// The log of one directory, and how far it was read.
+#[derive(Debug)]
+pub(crate) struct Log {
+    directory: PathBuf,
+    path: PathBuf,
+    lock: Option<File>,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    inode: u64,
+    offset: u64,
+    base: u64,
+}
+
+/// Holds the lock until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Guard(File);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Closing the file would unlock it too; an error here has no one to go to.
+        let _unlocked = self.0.unlock();
+    }
+}
+
+impl Log {
+    pub(crate) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), path: directory.join(EVENTS), lock: None, open: None }
+    }
+
+    /// Waits until no other process writes.
+    pub(crate) fn lock(&mut self) -> Result<Guard, StorageError> {
+        let path = self.directory.join(LOCK);
+        let file = match &self.lock {
+            Some(file) => file,
+            None => {
+                std::fs::create_dir_all(&self.directory)
+                    .map_err(failed("create the directory", &self.directory))?;
+                let file = OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(&path)
+                    .map_err(failed("open", &path))?;
+                self.lock.insert(file)
+            }
+        };
+        let held = file.try_clone().map_err(failed("open", &path))?;
+        held.lock().map_err(failed("lock", &path))?;
+        Ok(Guard(held))
+    }
+
+    /// Takes over what others have appended.
+    pub(crate) fn catch_up(&mut self, world: &mut World) -> Result<(), StorageError> {
+        let metadata = match std::fs::metadata(&self.path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if self.open.is_some() {
+                    self.forget(world);
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(failed("read", &self.path)(error)),
+        };
+        // The old file stays open here, so that its number cannot be taken by the new one.
+        let same = self
+            .open
+            .as_ref()
+            .is_some_and(|open| open.inode == metadata.ino() && metadata.len() >= open.offset);
+        if !same {
+            self.forget(world);
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .open(&self.path)
+                .map_err(failed("open", &self.path))?;
+            let inode = file.metadata().map_err(failed("read", &self.path))?.ino();
+            self.open = Some(Open { file, inode, offset: 0, base: metadata.len() });
+        } else if self.open.as_ref().is_some_and(|open| metadata.len() == open.offset) {
+            return Ok(());
+        }
+        self.read_tail(world)
+    }
+
+    fn read_tail(&mut self, world: &mut World) -> Result<(), StorageError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let mut bytes = Vec::new();
+        open.file
+            .seek(SeekFrom::Start(open.offset))
+            .and_then(|_| open.file.read_to_end(&mut bytes))
+            .map_err(failed("read", &self.path))?;
+        let begin = open.offset;
+        let read = for_each_line(&bytes, |offset, text| {
+            let line = serde_json::from_slice(text).map_err(|source| StorageError::Damaged {
+                path: self.path.clone(),
+                offset: begin + offset,
+                source,
+            })?;
+            world.take_line(line);
+            Ok(())
+        })?;
+        open.offset += read;
+        Ok(())
+    }
+
+    /// Appends a line. Only under the lock, and after [`Self::catch_up`].
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), StorageError> {
+        let path = &self.path;
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let file = OpenOptions::new()
+                    .create(true)
+                    .read(true)
+                    .append(true)
+                    .open(path)
+                    .map_err(failed("create", path))?;
+                let inode = file.metadata().map_err(failed("read", path))?.ino();
+                self.open.insert(Open { file, inode, offset: 0, base: 0 })
+            }
+        };
+        let length = open.file.metadata().map_err(failed("read", path))?.len();
+        if length > open.offset {
+            open.file.set_len(open.offset).map_err(failed("cut off the torn end of", path))?;
+        }
+        open.file.write_all(line).map_err(failed("append to", path))?;
+        open.offset += line.len() as u64;
+        Ok(())
+    }
+
+    /// Forgets what was read, so that everything is read again.
+    pub(crate) fn forget(&mut self, world: &mut World) {
+        *world = World::default();
+        self.open = None;
+    }
+
+    /// Replaces the log when it has grown. Only under the lock.
+    pub(crate) fn compact_if_due(&mut self, world: &World) -> Result<(), StorageError> {
+        let due = self.open.as_ref().is_some_and(|open| {
+            open.offset > COMPACT_FROM && open.offset > open.base.saturating_mul(COMPACT_FACTOR)
+        });
+        if due { self.compact(world) } else { Ok(()) }
+    }
+
+    /// Replaces the log with one that holds only what still is. Only under the lock.
+    pub(crate) fn compact(&mut self, world: &World) -> Result<(), StorageError> {
+        let next = self.directory.join(NEXT);
+        let mut bytes = Vec::new();
+        for event in world.events() {
+            let mut text = Vec::new();
+            let _written = serde_json::to_writer(&mut text, &event);
+            bytes.extend_from_slice(&line(world.moment, world.serial, &text));
+        }
+        std::fs::write(&next, &bytes).map_err(failed("write", &next))?;
+        std::fs::rename(&next, &self.path).map_err(failed("replace", &self.path))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(failed("open", &self.path))?;
+        let inode = file.metadata().map_err(failed("read", &self.path))?.ino();
+        let length = bytes.len() as u64;
+        self.open = Some(Open { file, inode, offset: length, base: length });
+        Ok(())
+    }
+}
+
+/// The text of a line of which the events are written already.
+pub(super) fn line(at: Millis, serial: u64, events: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(events.len() + 48);
+    line.extend_from_slice(format!("{{\"at\":{at},\"serial\":{serial},\"events\":[").as_bytes());
+    line.extend_from_slice(events);
+    line.extend_from_slice(b"]}\n");
+    line
+}
+
+fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> StorageError + 'a {
+    move |source| StorageError::File { action, path: path.to_owned(), source }
+}

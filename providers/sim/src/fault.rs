@@ -1,0 +1,362 @@
+//! Faults on request: rules of the configuration and of `faults.json` in the cloud's directory.
+//!
+//! A rule names calls by method, type and address, says which of them it hits, and what goes wrong:
+//!
+//! ```json
+//! [{"method": "create", "type": "sim_subnet", "address": "*-a", "nth": 2, "kind": "fail-after"}]
+//! ```
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::{ErrorClass, ProviderError};
+
+use crate::hash;
+
+/// The name of the file in the cloud's directory whose rules take the place of the configuration's.
+pub const FILE: &str = "faults.json";
+
+/// One fault on request. An absent condition holds for every call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rule {
+    /// The call: `discover`, `read`, `create`, `update`, `delete`, `tag`, `resume`, `preflight`, `import`, or the name
+    /// of an operation; `*` and `?` stand for any text and any letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The resource type, with `*` and `?`.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// The name in the address, or the whole address, with `*` and `?`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Hits only the call that matches for this time, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nth: Option<u64>,
+    /// Hits that many calls from the `nth` (or the first) on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// Hits a call with this probability, decided by the seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// What goes wrong.
+    pub kind: Kind,
+    /// The error's class where `kind` leaves a choice: `transient` (the default), `outcome-unknown`, `permanent`,
+    /// `unauthenticated`, `conflict`, `precondition-failed`, `invalid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// For `throttle`: when to try again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// For `latency` and `stale`: how long, simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ms: Option<u64>,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The call fails and has no effect.
+    FailBefore,
+    /// The call has its effect and fails all the same.
+    FailAfter,
+    /// The call is refused for its pace.
+    Throttle,
+    /// The caller may not do this.
+    Permission,
+    /// The limit of the type counts as reached.
+    Quota,
+    /// The call takes longer.
+    Latency,
+    /// Reads show what was before a write made under this rule.
+    Stale,
+    /// A machine that is launched never becomes a ready node.
+    NeverReady,
+    /// The object, or the type, cannot be read.
+    Unreadable,
+}
+
+/// The call that a rule may hit.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The resource type; empty when the call is about none.
+    pub type_name: &'a str,
+    /// The name in the address; empty when the call is about none.
+    pub name: &'a str,
+}
+
+impl Rule {
+    /// A rule that hits every call.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            method: None,
+            type_name: None,
+            address: None,
+            nth: None,
+            times: None,
+            probability: None,
+            kind,
+            class: None,
+            retry_after_ms: None,
+            ms: None,
+        }
+    }
+
+    /// Why the rule cannot be.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        if let Some(probability) = self.probability
+            && !(0.0..=1.0).contains(&probability)
+        {
+            return Some(format!("probability {probability} is not between 0 and 1"));
+        }
+        match self.class.as_deref() {
+            Some(class) if class_named(class).is_none() => Some(format!("class {class} is not known")),
+            _ => None,
+        }
+    }
+
+    fn matches(&self, call: Call<'_>) -> bool {
+        let whole = || format!("{}.{}", call.type_name, call.name);
+        glob(self.method.as_deref(), call.method)
+            && glob(self.type_name.as_deref(), call.type_name)
+            && (glob(self.address.as_deref(), call.name) || glob(self.address.as_deref(), &whole()))
+    }
+
+    /// The error of this rule for a call.
+    #[must_use]
+    pub fn error(&self, call: Call<'_>, rate_class: &str) -> ProviderError {
+        let Call { method, type_name, name } = call;
+        let class = match self.kind {
+            Kind::Throttle => ErrorClass::Throttled {
+                rate_class: rate_class.to_owned(),
+                retry_after_ms: self.retry_after_ms,
+            },
+            Kind::Permission => ErrorClass::Permission { action: format!("{type_name}:{method}") },
+            Kind::Quota => ErrorClass::Quota { name: type_name.to_owned(), limit: 0, used: 0 },
+            _ => self.class.as_deref().and_then(class_named).unwrap_or(ErrorClass::Transient),
+        };
+        let what = class.name();
+        ProviderError::new(class, format!("{method} of {type_name}.{name} fails on request ({what})"))
+    }
+}
+
+fn class_named(name: &str) -> Option<ErrorClass> {
+    Some(match name {
+        "transient" => ErrorClass::Transient,
+        "outcome-unknown" => ErrorClass::OutcomeUnknown,
+        "permanent" => ErrorClass::Permanent,
+        "unauthenticated" => ErrorClass::Unauthenticated,
+        "conflict" => ErrorClass::Conflict,
+        "precondition-failed" => ErrorClass::PreconditionFailed,
+        "invalid" => ErrorClass::Invalid,
+        "not-found" => ErrorClass::NotFound,
+        _ => return None,
+    })
+}
+
+fn glob(pattern: Option<&str>, text: &str) -> bool {
+    pattern.is_none_or(|pattern| matches_glob(pattern.as_bytes(), text.as_bytes()))
+}
+
+/// Whether `text` has the form of `pattern`, in which `*` is any text and `?` any letter.
+#[must_use]
+pub fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < text.len() {
+        match pattern.get(from) {
+            Some(b'*') => {
+                star = Some((from, at));
+                from += 1;
+            }
+            Some(&letter) if letter == b'?' || Some(&letter) == text.get(at) => {
+                from += 1;
+                at += 1;
+            }
+            _ => match star {
+                Some((position, begun)) => {
+                    star = Some((position, begun + 1));
+                    from = position + 1;
+                    at = begun + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(from..).unwrap_or_default().iter().all(|letter| *letter == b'*')
+}
+
+/// The rules of one session, and how often each has matched.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    seed: u64,
+    file: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    configured: Vec<Rule>,
+    written: Option<(Stamp, Vec<Rule>)>,
+    matched: HashMap<String, u64>,
+}
+
+type Stamp = (SystemTime, u64);
+
+impl Faults {
+    pub(crate) fn new(seed: u64, directory: &Path, configured: Vec<Rule>) -> Self {
+        Self {
+            seed,
+            file: directory.join(FILE),
+            state: Mutex::new(State { configured, written: None, matched: HashMap::new() }),
+        }
+    }
+
+    /// The rules that hit a call. Each question counts.
+    pub(crate) fn of(&self, call: Call<'_>) -> Vec<Rule> {
+        self.select(call, |kind| kind != Kind::NeverReady && kind != Kind::Unreadable)
+    }
+
+    /// Whether what is read under this name cannot be.
+    pub(crate) fn unreadable(&self, call: Call<'_>) -> Option<ProviderError> {
+        let rule = self.select(call, |kind| kind == Kind::Unreadable).into_iter().next()?;
+        Some(rule.error(call, ""))
+    }
+
+    /// Whether a machine that is launched now never becomes ready.
+    pub(crate) fn never_ready(&self, call: Call<'_>) -> bool {
+        !self.select(call, |kind| kind == Kind::NeverReady).is_empty()
+    }
+
+    /// The rules that would hit every such call, without counting this question as one.
+    pub(crate) fn standing(&self, call: Call<'_>) -> Vec<Rule> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut state);
+        let always = |rule: &&Rule| rule.nth.is_none() && rule.times.is_none() && rule.probability.is_none();
+        state.rules().iter().filter(always).filter(|rule| rule.matches(call)).cloned().collect()
+    }
+
+    /// Whether any rule is of this kind.
+    pub(crate) fn any(&self, kind: Kind) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut state);
+        state.rules().iter().any(|rule| rule.kind == kind)
+    }
+
+    fn select(&self, call: Call<'_>, wanted: impl Fn(Kind) -> bool) -> Vec<Rule> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut state);
+        let candidates: Vec<(usize, Rule)> = state
+            .rules()
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| wanted(rule.kind) && rule.matches(call))
+            .map(|(index, rule)| (index, rule.clone()))
+            .collect();
+        candidates
+            .into_iter()
+            .filter(|(index, rule)| {
+                let key = serde_json::to_string(rule).unwrap_or_default();
+                let count = state.matched.entry(format!("{index} {key}")).or_default();
+                *count += 1;
+                self.hits(*index, rule, *count, call)
+            })
+            .map(|(_, rule)| rule)
+            .collect()
+    }
+
+    fn hits(&self, index: usize, rule: &Rule, count: u64, call: Call<'_>) -> bool {
+        let first = rule.nth.unwrap_or(1);
+        let within = match (rule.nth, rule.times) {
+            (None, None) => true,
+            (Some(nth), None) => count == nth,
+            (_, Some(times)) => (first..first.saturating_add(times)).contains(&count),
+        };
+        within
+            && rule.probability.is_none_or(|probability| {
+                let (index, count) = (index.to_string(), count.to_string());
+                let words = ["fault", &index, call.method, call.type_name, call.name, &count];
+                hash::fraction(self.seed, &words) < probability
+            })
+    }
+
+    fn refresh(&self, state: &mut State) {
+        let stamp = std::fs::metadata(&self.file)
+            .ok()
+            .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+        match (stamp, &state.written) {
+            (None, _) => state.written = None,
+            (Some(stamp), Some((known, _))) if stamp == *known => {}
+            (Some(stamp), _) => {
+                // A file that is being written is read again at the next call.
+                if let Ok(text) = std::fs::read(&self.file)
+                    && let Ok(rules) = serde_json::from_slice::<Vec<Rule>>(&text)
+                {
+                    state.written = Some((stamp, rules));
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    fn rules(&self) -> &[Rule] {
+        match &self.written {
+            Some((_, rules)) => rules,
+            None => &self.configured,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CREATE: Call<'_> = Call { method: "create", type_name: "sim_subnet", name: "zone-a" };
+
+    #[test]
+    fn globs() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abb", false),
+            ("?b*", "ab", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches_glob(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn the_nth_call_is_hit_and_the_file_takes_the_place_of_the_configuration() {
+        let directory = tempfile::tempdir().unwrap();
+        let rule = Rule { nth: Some(2), type_name: Some("sim_sub*".into()), ..Rule::new(Kind::FailBefore) };
+        let faults = Faults::new(1, directory.path(), vec![rule]);
+        let hits: Vec<usize> = (0..3).map(|_| faults.of(CREATE).len()).collect();
+        assert_eq!(hits, [0, 1, 0]);
+
+        let text = r#"[{"kind": "throttle", "address": "sim_subnet.zone-?", "retryAfterMs": 5}]"#;
+        std::fs::write(directory.path().join(FILE), text).unwrap();
+        let rules = faults.of(CREATE);
+        assert_eq!(rules[0].error(CREATE, "network").class.name(), "throttled");
+    }
+
+    #[test]
+    fn probability_follows_from_the_seed() {
+        let rule = Rule { probability: Some(0.5), ..Rule::new(Kind::FailBefore) };
+        let pattern = |seed| -> Vec<bool> {
+            let faults = Faults::new(seed, Path::new("/nonexistent"), vec![rule.clone()]);
+            (0..64).map(|_| !faults.of(CREATE).is_empty()).collect()
+        };
+        assert_eq!(pattern(1), pattern(1));
+        assert_ne!(pattern(1), pattern(2));
+    }
+}

@@ -1,0 +1,93 @@
+//! The provider: its name, its schema, its sessions.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use slipway_resource::provider::{Info, RateClass, SessionRequest};
+use slipway_resource::validate::misfits;
+use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
+
+use crate::config::{self, Config};
+use crate::error::invalid;
+use crate::kind;
+use crate::session::SimSession;
+
+/// The simulated cloud as a provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sim;
+
+/// The schema of every resource type and of the configuration.
+pub(crate) fn schema() -> Arc<Schema> {
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    SCHEMA
+        .get_or_init(|| {
+            Arc::new(Schema {
+                config: config::schema(),
+                types: kind::all()
+                    .values()
+                    .map(|kind| (kind.name.to_owned(), kind.resource.clone()))
+                    .collect(),
+            })
+        })
+        .clone()
+}
+
+fn rate_classes() -> BTreeMap<String, RateClass> {
+    [
+        ("network", 32),
+        ("balance", 16),
+        ("dns", 8),
+        ("identity", 16),
+        ("storage", 16),
+        ("compute", 64),
+        ("workload", 32),
+        ("object", 256),
+    ]
+    .into_iter()
+    .map(|(name, concurrency)| {
+        let class = RateClass { concurrency, per_second: None };
+        (name.to_owned(), class)
+    })
+    .collect()
+}
+
+#[async_trait]
+impl Provider for Sim {
+    async fn info(&self) -> Result<Info, ProviderError> {
+        Ok(Info {
+            name: "sim".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rate_classes: rate_classes(),
+            batch: 1_000,
+        })
+    }
+
+    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
+        Ok(schema())
+    }
+
+    async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
+        if config.is_null() {
+            return Ok(Vec::new());
+        }
+        let mut problems: Vec<String> = misfits(&config::schema(), config)
+            .into_iter()
+            .map(|misfit| match &misfit.suggestion {
+                Some(name) => format!("{misfit}; did you mean {name}?"),
+                None => misfit.to_string(),
+            })
+            .collect();
+        if problems.is_empty()
+            && let Err(error) = Config::from_value(config)
+        {
+            problems.push(error.to_string());
+        }
+        Ok(problems)
+    }
+
+    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        let config = Config::from_value(&request.config).map_err(|error| invalid(error.to_string()))?;
+        Ok(Arc::new(SimSession::new(config, request.region, request.offline)))
+    }
+}

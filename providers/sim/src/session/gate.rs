@@ -1,0 +1,342 @@
+//! Gates: surge, verify, cordon, drain, remove, snapshot.
+
+use slipway_resource::provider::{Applied, ApplyEvent, ApplyRequest, EventSink, operation};
+use slipway_resource::{Identity, ProviderError, Value};
+
+use super::SimSession;
+use super::running::Ticket;
+use super::surge::surge;
+use crate::cloud::{Change, Journaled, Launch, Machine, Object, pod, text_of};
+use crate::error::{dependency, invalid, not_found, permanent, unknown_outcome};
+use crate::fault::Call;
+use crate::kind::{EVICTION_MS, Kind, SNAPSHOT, operation_ms};
+
+impl SimSession {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request, taken apart once")]
+    pub(super) async fn gate(
+        &self,
+        kind: &'static Kind,
+        request: &ApplyRequest,
+        identity: &Identity,
+        name: &str,
+        arguments: &Value,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        if !kind.resource.operations.contains_key(name) {
+            return Err(invalid(format!("{} has no operation {name}", kind.name)));
+        }
+        let machine = match name {
+            operation::SURGE => self.surge(request, identity, arguments, ticket).await?,
+            operation::VERIFY => self.verify(request, identity, arguments, ticket).await?,
+            operation::CORDON => self.cordon(request, identity, arguments, ticket).await?,
+            operation::DRAIN => self.drain(request, identity, arguments, events, ticket).await?,
+            operation::REMOVE => self.remove(request, identity, arguments, ticket).await?,
+            SNAPSHOT => self.snapshot(request, identity, ticket).await?,
+            other => return Err(invalid(format!("operation {other} is not known"))),
+        };
+        Ok(Applied {
+            identity: Some(identity.clone()),
+            attributes: match machine {
+                Some(machine) => Value::map([
+                    ("machine", Value::from(machine.id.as_str())),
+                    ("name", machine.name.as_str().into()),
+                    ("zone", machine.zone.as_str().into()),
+                ]),
+                None => Value::Map(std::collections::BTreeMap::new()),
+            },
+        })
+    }
+
+    async fn surge(
+        &self,
+        request: &ApplyRequest,
+        pool: &Identity,
+        arguments: &Value,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let slot = slot_of(arguments).ok_or_else(|| invalid("surge needs the argument slot"))?;
+        let address = &request.ownership.address;
+        let never_ready = || {
+            self.faults.never_ready(Call {
+                method: "launch",
+                type_name: address.kind(),
+                name: address.name(),
+            })
+        };
+        let launch = Launch { seed: self.config.seed, never_ready: &never_ready };
+        let machine = self.cloud.write(&self.clock, |change| {
+            if let Some(done) = change.world().journaled(&request.token) {
+                let machine = done.machine.as_deref().and_then(|id| change.world().machine(id));
+                return Ok(machine.cloned());
+            }
+            let pool = pool_of(change, pool)?;
+            let machine = surge(change, &pool, &slot, launch)?;
+            note(change, request, &pool.id, Some(&machine), operation::SURGE);
+            Ok(Some(machine))
+        })?;
+        self.rest(request, operation::SURGE, ticket).await?;
+        Ok(machine)
+    }
+
+    async fn verify(
+        &self,
+        request: &ApplyRequest,
+        pool: &Identity,
+        arguments: &Value,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let begun = self.clock.now();
+        let (machine, limit, settle) = self.cloud.read(&self.clock, |world, _| {
+            let object = world
+                .object(pool.as_str())
+                .ok_or_else(|| not_found(format!("pool {pool} does not exist")))?;
+            let number = |name: &str| {
+                let number = object.attributes.get(name).and_then(Value::as_integer);
+                u64::try_from(number.unwrap_or_default()).unwrap_or_default()
+            };
+            let machine = match (slot_of(arguments), member_of(arguments)) {
+                (Some(slot), _) => world
+                    .machines_of(&object.id)
+                    .filter(|machine| machine.slot.as_ref() == Some(&slot))
+                    .last(),
+                (None, Some(member)) => world.machine(member).filter(|machine| machine.pool == object.id),
+                (None, None) => return Err(invalid("verify needs the argument slot or member")),
+            };
+            let machine = machine.cloned().ok_or_else(|| {
+                not_found(format!("pool {pool} has no such machine: {}", arguments.to_json()))
+            })?;
+            Ok((machine, number("ready_timeout_ms"), number("settle_ms")))
+        })??;
+        let limit = begun.saturating_add(limit.min(request.timeout_ms.max(1)));
+        let settled = machine.ready_at.map_or(u64::MAX, |ready| ready.saturating_add(settle));
+        ticket
+            .wait_until(&self.clock, settled.min(limit))
+            .await
+            .map_err(|_| unknown_outcome("stopped on request"))?;
+        self.admit_nodes()?;
+        let now = self.clock.now();
+        if machine.is_ready(now) {
+            self.keep_time(request, pool)?;
+            return Ok(Some(machine));
+        }
+        Err(permanent(format!(
+            "machine {} did not become a ready node within {} s",
+            machine.name,
+            limit.saturating_sub(begun) / 1000
+        ))
+        .with_hint("look at the machine's console, then apply again"))
+    }
+
+    async fn cordon(
+        &self,
+        request: &ApplyRequest,
+        pool: &Identity,
+        arguments: &Value,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let machine = self.cloud.write(&self.clock, |change| {
+            let Some(mut machine) = member(change, pool, arguments)? else {
+                return Ok(None);
+            };
+            machine.cordoned = true;
+            change.put_machine(machine.clone());
+            note(change, request, pool.as_str(), Some(&machine), operation::CORDON);
+            Ok(Some(machine))
+        })?;
+        if machine.is_some() {
+            self.rest(request, operation::CORDON, ticket).await?;
+        }
+        Ok(machine)
+    }
+
+    async fn drain(
+        &self,
+        request: &ApplyRequest,
+        pool: &Identity,
+        arguments: &Value,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let begun = self.clock.now();
+        let timeout = arguments
+            .get("timeout_ms")
+            .and_then(Value::as_integer)
+            .and_then(|timeout| u64::try_from(timeout).ok())
+            .unwrap_or(request.timeout_ms);
+        let deadline = begun.saturating_add(timeout);
+        self.rest(request, operation::DRAIN, ticket).await?;
+        let mut told = Vec::new();
+        loop {
+            let late = self.clock.now() >= deadline;
+            let round = self.cloud.write(&self.clock, |change| {
+                let Some(mut machine) = member(change, pool, arguments)? else {
+                    return Ok(Round::Gone);
+                };
+                let pool = pool_of(change, pool)?;
+                if pool.attributes.get("drain").and_then(Value::as_bool) == Some(false) {
+                    return Ok(Round::Empty(machine));
+                }
+                if !machine.cordoned {
+                    machine.cordoned = true;
+                    change.put_machine(machine.clone());
+                }
+                let forced = late && text_of(&pool, "drain_on_blocked") == "force";
+                let respect = text_of(&pool, "drain_budgets") != "ignore" && !forced;
+                let eviction = pod::evict(change, &machine.id, respect);
+                Ok(if eviction.evicted > 0 || !eviction.blocked.is_empty() {
+                    Round::Left { machine, evicted: eviction.evicted, blocked: eviction.blocked }
+                } else {
+                    note(change, request, &pool.id, Some(&machine), operation::DRAIN);
+                    Round::Empty(machine)
+                })
+            })?;
+            match round {
+                Round::Gone => return Ok(None),
+                Round::Empty(machine) => return Ok(Some(machine)),
+                Round::Left { machine, evicted, blocked } => {
+                    if late && evicted == 0 {
+                        return Err(blocked_for_ever(&machine, timeout, blocked));
+                    }
+                    if !blocked.is_empty() && blocked != told {
+                        events.send(ApplyEvent::Progress(format!("waiting: {}", blocked.join("; "))));
+                        told = blocked;
+                    }
+                }
+            }
+            let next = (self.clock.now() + EVICTION_MS).min(deadline.max(self.clock.now() + 1));
+            ticket
+                .wait_until(&self.clock, next)
+                .await
+                .map_err(|_| unknown_outcome("stopped on request; pods that are left stay"))?;
+        }
+    }
+
+    async fn remove(
+        &self,
+        request: &ApplyRequest,
+        pool: &Identity,
+        arguments: &Value,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let machine = self.cloud.write(&self.clock, |change| {
+            let machine = member(change, pool, arguments)?;
+            if let Some(machine) = &machine {
+                change.terminate(machine);
+                note(change, request, pool.as_str(), Some(machine), operation::REMOVE);
+            }
+            Ok(machine)
+        })?;
+        if machine.is_none() {
+            return Ok(None);
+        }
+        self.rest(request, operation::REMOVE, ticket).await?;
+        Ok(machine)
+    }
+
+    async fn snapshot(
+        &self,
+        request: &ApplyRequest,
+        store: &Identity,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        self.cloud.write(&self.clock, |change| {
+            if change.world().journaled(&request.token).is_some() {
+                return Ok(());
+            }
+            let mut object = change
+                .world()
+                .object(store.as_str())
+                .cloned()
+                .ok_or_else(|| not_found(format!("backup store {store} does not exist")))?;
+            let count = object.attributes.get("snapshots").and_then(Value::as_integer);
+            let path = slipway_resource::Path::key("snapshots");
+            object.attributes.set(&path, Value::Integer(count.unwrap_or_default() + 1));
+            change.put_object(object);
+            note(change, request, store.as_str(), None, SNAPSHOT);
+            Ok(())
+        })?;
+        self.rest(request, SNAPSHOT, ticket).await?;
+        Ok(None)
+    }
+
+    /// Waits what the gate itself takes.
+    async fn rest(
+        &self,
+        _request: &ApplyRequest,
+        name: &str,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let until = self.clock.now() + operation_ms(name);
+        ticket
+            .wait_until(&self.clock, until)
+            .await
+            .map_err(|_| unknown_outcome("stopped on request; the change goes on in the cloud"))
+    }
+
+    /// Writes the end of a gate that changes nothing down, and with it the time.
+    fn keep_time(&self, request: &ApplyRequest, id: &Identity) -> Result<(), ProviderError> {
+        self.cloud.write(&self.clock, |change| {
+            note(change, request, id.as_str(), None, operation::VERIFY);
+            Ok(())
+        })
+    }
+}
+
+enum Round {
+    Gone,
+    Empty(Machine),
+    Left { machine: Machine, evicted: usize, blocked: Vec<String> },
+}
+
+fn blocked_for_ever(machine: &Machine, timeout: u64, blocked: Vec<String>) -> ProviderError {
+    dependency(
+        format!(
+            "node {} could not be emptied within {} s: {}",
+            machine.name,
+            timeout / 1000,
+            blocked.join("; ")
+        ),
+        blocked,
+    )
+    .with_hint("give the workload more replicas or a smaller budget, then apply again; the node still runs")
+}
+
+fn note(change: &mut Change<'_>, request: &ApplyRequest, id: &str, machine: Option<&Machine>, name: &str) {
+    let done_at = Some(change.now() + if name == operation::VERIFY { 0 } else { operation_ms(name) });
+    change.journal(Journaled {
+        token: request.token.clone(),
+        id: id.to_owned(),
+        machine: machine.map(|machine| machine.id.clone()),
+        done_at,
+    });
+}
+
+fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError> {
+    change
+        .world()
+        .object(pool.as_str())
+        .cloned()
+        .ok_or_else(|| not_found(format!("pool {pool} does not exist")))
+}
+
+/// The machine that a gate names; `None` when it is gone, which satisfies every gate.
+fn member(change: &Change<'_>, pool: &Identity, arguments: &Value) -> Result<Option<Machine>, ProviderError> {
+    let member = member_of(arguments).ok_or_else(|| invalid("the gate needs the argument member"))?;
+    let machine = change.world().machine(member).cloned();
+    match machine {
+        Some(machine) if machine.pool != pool.as_str() => {
+            Err(invalid(format!("machine {member} is not of pool {pool} but of {}", machine.pool)))
+        }
+        machine => Ok(machine),
+    }
+}
+
+/// The slot, which may be a number or a text.
+fn slot_of(arguments: &Value) -> Option<String> {
+    arguments.get("slot").filter(|slot| !slot.is_null()).map(Value::to_plain_text)
+}
+
+fn member_of(arguments: &Value) -> Option<&str> {
+    arguments.get("member").and_then(Value::as_str)
+}

@@ -1,0 +1,275 @@
+//! Which machines of a pool go, in which order, and under which limits. Pure.
+//!
+//! * A machine that was not made from the wanted template is replaced. After an interrupted roll the machines that
+//!   are done stay, those that were launched ahead among them, and fewer new ones are needed.
+//! * What is beyond the wanted size is retired: machines of an old template first, then those that are not ready,
+//!   then the newest. A pool that goes retires them all.
+//! * A place that an interrupted roll has left empty, where nothing else goes, is shown as a machine that is gone and
+//!   is to be replaced.
+//! * A control plane whose machines hold etcd volumes goes one machine at a time without surge, since a volume
+//!   can only be at one of them; any other control plane goes one at a time with one beyond its size.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::{Fate, Member, Prerequisite, Rollout, operation};
+use slipway_resource::{Address, Identity, Path, Value};
+
+use crate::cloud::{boot_ms, pod, template_digest};
+use crate::kind::{SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
+
+/// One machine as it was observed.
+pub(super) struct Seen<'a> {
+    value: &'a Value,
+}
+
+impl<'a> Seen<'a> {
+    fn text(&self, name: &str) -> &'a str {
+        self.value.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.value.get(name).and_then(Value::as_bool) == Some(true)
+    }
+
+    fn blockers(&self) -> Vec<String> {
+        let items = self.value.get("blockers").and_then(Value::as_list);
+        items.unwrap_or_default().iter().filter_map(|item| Some(item.as_str()?.to_owned())).collect()
+    }
+
+    fn rounds(&self) -> u64 {
+        let rounds = self.value.get("drain_rounds").and_then(Value::as_integer);
+        u64::try_from(rounds.unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn member(&self, fate: Fate) -> Member {
+        Member {
+            name: self.text("name").to_owned(),
+            identity: Identity::new(self.text("identity")),
+            fate,
+            ready: self.flag("ready"),
+            blockers: self.blockers(),
+        }
+    }
+}
+
+/// The machines of an observed pool, the oldest first.
+pub(super) fn machines(observed: &Value) -> Vec<Seen<'_>> {
+    seen(observed, "machines")
+}
+
+fn seen<'a>(observed: &'a Value, name: &str) -> Vec<Seen<'a>> {
+    let items = observed.get(name).and_then(Value::as_list);
+    items.unwrap_or_default().iter().map(|value| Seen { value }).collect()
+}
+
+/// Whether machines of the wanted pool are made from another template than the observed one has.
+pub(super) fn template_changes(wanted: &BTreeMap<String, Value>, observed: &Value) -> bool {
+    let before = observed.as_map().and_then(template_digest);
+    template_digest(wanted) != before
+}
+
+/// What becomes of the machines of a pool; `None` when it neither is nor shall be.
+pub(super) fn rollout(
+    seed: u64,
+    wanted: Option<&BTreeMap<String, Value>>,
+    observed: Option<&Value>,
+) -> Option<Rollout> {
+    let members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
+    let nothing = Value::Null;
+    let observed = observed.unwrap_or(&nothing);
+    let attributes = wanted.or_else(|| observed.as_map())?;
+    let text = |name: &str| attributes.get(name).and_then(Value::as_str).unwrap_or_default();
+    let number = |name: &str, default: u64| {
+        attributes
+            .get(name)
+            .and_then(Value::as_integer)
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or(default)
+    };
+    let role = text("role");
+    let size = wanted.map_or(0, |wanted| wanted_size(wanted, observed));
+    let (max_surge, max_unavailable) = limits(attributes, role, size as u64);
+    let (group, exclusive, after) = match role {
+        "controlPlane" => ("control-plane", true, &[][..]),
+        "apiServer" => ("api-server", false, &["control-plane"][..]),
+        "bastion" => ("bastion", false, &[][..]),
+        _ => ("worker", false, &["control-plane", "api-server"][..]),
+    };
+    let boot = boot_ms(seed, text("cluster"), text("name"), 0);
+    let rounds = machines(observed).iter().map(Seen::rounds).max();
+    let durations = [
+        (operation::SURGE, operation_ms(operation::SURGE)),
+        // The machine boots while the call that launches it returns.
+        (operation::VERIFY, (boot + number("settle_ms", 0)).saturating_sub(operation_ms(operation::SURGE))),
+        (operation::CORDON, operation_ms(operation::CORDON)),
+        (operation::DRAIN, drain_ms(rounds.unwrap_or_default())),
+        (operation::REMOVE, operation_ms(operation::REMOVE)),
+    ];
+    Some(Rollout {
+        group: group.to_owned(),
+        exclusive,
+        after: after.iter().map(|group| (*group).to_owned()).collect(),
+        size: u32::try_from(size).unwrap_or(u32::MAX),
+        members,
+        max_surge,
+        max_unavailable,
+        drain_timeout_ms: number("drain_timeout_ms", 900_000),
+        ready_timeout_ms: number("ready_timeout_ms", 900_000),
+        prerequisites: prerequisites(wanted, observed),
+        durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
+    })
+}
+
+/// Sentences on a rollout.
+pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for member in &rollout.members {
+        let sentence = match &member.fate {
+            Fate::Keep => continue,
+            Fate::Replace { reason, .. } => format!("replaced: {reason}"),
+            Fate::Retire { reason } => format!("retired: {reason}"),
+        };
+        *counts.entry(sentence).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .map(|(sentence, count)| {
+            let noun = if count == 1 { "machine is" } else { "machines are" };
+            format!("{count} {noun} {sentence}")
+        })
+        .collect()
+}
+
+fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Member> {
+    let machines = machines(observed);
+    let Some(wanted) = wanted else {
+        let reason = "the pool goes".to_owned();
+        return machines
+            .iter()
+            .map(|machine| machine.member(Fate::Retire { reason: reason.clone() }))
+            .collect();
+    };
+    let digest = template_digest(wanted);
+    let size = wanted_size(wanted, observed);
+    let (current, mut outdated): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
+        machines.iter().partition(|machine| digest.as_deref() == Some(machine.text("template_digest")));
+    let (ahead, mut keep): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
+        current.into_iter().partition(|machine| machine.flag("surplus"));
+    let replaced = outdated.len().min(size.saturating_sub(keep.len()));
+    // Those that are ready go last, so that capacity goes last.
+    outdated.sort_by_key(|machine| machine.flag("ready"));
+    let (gone, outdated) = outdated.split_at(outdated.len() - replaced);
+    keep.extend(ahead);
+    let mut retired = Vec::new();
+    if keep.len() > size {
+        keep.sort_by_key(|machine| !machine.flag("ready"));
+        retired = keep.split_off(size);
+    }
+    let ghosts = if gone.is_empty() && outdated.is_empty() && retired.is_empty() {
+        seen(observed, "vacancies").into_iter().take(size - keep.len()).collect()
+    } else {
+        Vec::new()
+    };
+
+    let beyond = || Fate::Retire { reason: format!("the pool shall have {size} machines") };
+    let mut members: Vec<Member> = Vec::new();
+    members.extend(gone.iter().map(|machine| machine.member(beyond())));
+    members.extend(retired.iter().rev().map(|machine| machine.member(beyond())));
+    members.extend(ghosts.iter().map(|ghost| {
+        ghost.member(Fate::Replace { reason: "it is gone and nothing took its place".to_owned(), path: None })
+    }));
+    members.extend(outdated.iter().map(|machine| {
+        let (reason, path) = difference(machine, wanted, observed);
+        machine.member(Fate::Replace { reason, path })
+    }));
+    members.extend(keep.iter().map(|machine| machine.member(Fate::Keep)));
+    members
+}
+
+/// How many machines a pool shall have; what an autoscaler has chosen stays within the bounds.
+fn wanted_size(wanted: &BTreeMap<String, Value>, observed: &Value) -> usize {
+    let number = |value: Option<&Value>| {
+        let number = value.and_then(Value::as_integer);
+        usize::try_from(number.unwrap_or_default()).unwrap_or_default()
+    };
+    let min = number(wanted.get("min"));
+    match wanted.get("size") {
+        Some(Value::Integer(_)) => number(wanted.get("size")),
+        _ => number(observed.get("size")).clamp(min, number(wanted.get("max")).max(min)),
+    }
+}
+
+/// Why a machine has to be replaced.
+fn difference(
+    machine: &Seen<'_>,
+    wanted: &BTreeMap<String, Value>,
+    observed: &Value,
+) -> (String, Option<Path>) {
+    for name in ["kubernetes_version", "image", "machine_type"] {
+        if let Some(after) = wanted.get(name) {
+            let before = machine.text(name);
+            match after {
+                Value::String(after) if after != before => {
+                    return (format!("{name} {before} → {after}"), Some(Path::key(name)));
+                }
+                _ => {}
+            }
+        }
+    }
+    for name in TEMPLATE {
+        let (before, after) = (observed.get(name), wanted.get(*name));
+        let secret = matches!(after, Some(Value::Secret(_)));
+        if before != after && !secret {
+            return (format!("{name} changes"), Some(Path::key(*name)));
+        }
+    }
+    ("it was made from an older template of the pool".to_owned(), Some(Path::key("template_version")))
+}
+
+fn limits(attributes: &BTreeMap<String, Value>, role: &str, size: u64) -> (u32, u32) {
+    let holds_volumes = attributes
+        .get("volume_ids")
+        .is_some_and(|ids| !matches!(ids, Value::Null) && ids.as_list().is_none_or(|ids| !ids.is_empty()));
+    if role == "controlPlane" && holds_volumes {
+        return (0, 1);
+    }
+    let amount = |name: &str, up: bool| {
+        let text = attributes.get(name).and_then(Value::as_str).unwrap_or_default();
+        u32::try_from(pod::amount(text, size, up)).unwrap_or(u32::MAX)
+    };
+    let surge = amount("max_surge", true);
+    let unavailable = amount("max_unavailable", false);
+    match (role, surge, unavailable) {
+        ("controlPlane", 0, _) => (0, 1),
+        ("controlPlane", _, _) => (1, 0),
+        (_, 0, unavailable) => (0, unavailable.max(1)),
+        (_, surge, unavailable) => (surge, unavailable),
+    }
+}
+
+/// A backup of etcd before a new release rolls over the control plane.
+fn prerequisites(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Prerequisite> {
+    let Some(wanted) = wanted else { return Vec::new() };
+    let key = "kubernetes_version";
+    if observed.is_null() || wanted.get(key) == observed.get(key) {
+        return Vec::new();
+    }
+    let reason = format!(
+        "before {} → {}",
+        observed.get(key).map(Value::to_plain_text).unwrap_or_default(),
+        wanted.get(key).map(Value::to_plain_text).unwrap_or_default()
+    );
+    let stores = wanted.get("snapshot_before_roll").and_then(Value::as_map);
+    stores
+        .into_iter()
+        .flatten()
+        .filter_map(|(address, identity)| {
+            Some(Prerequisite {
+                address: address.parse::<Address>().ok()?,
+                identity: identity.as_str().map(Identity::new),
+                operation: SNAPSHOT.to_owned(),
+                arguments: Value::map([("reason", reason.as_str())]),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,4 @@
+//! The simulated cloud through its provider's own interface.
+
+mod cloud;
+mod harness;
