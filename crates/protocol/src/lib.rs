@@ -15,12 +15,22 @@ mod error;
 pub mod generated;
 pub mod handshake;
 mod life;
+mod lock;
+mod manifest;
+mod process;
+mod running;
+mod search;
 pub mod wire;
 
 pub use answer::Answer;
 pub use client::{Client, Deadlines};
 pub use error::Error;
 pub use life::Life;
+pub use lock::{LockFile, Locked};
+pub use manifest::{Installed, Manifest};
+pub use process::{Launch, Process};
+pub use running::{Description, Running, describe, lock};
+pub use search::{PATH_VARIABLE, SearchPath};
 
 /// The largest message that either side accepts, in bytes.
 pub const MESSAGE_LIMIT: usize = 64 << 20;

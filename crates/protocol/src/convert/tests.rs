@@ -1,1 +1,453 @@
 //! Everything that crosses the wire comes back as it was.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use prost::Message;
+use slipway_resource::provider::*;
+use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::*;
+
+use super::{Malformed, schema_from_pages, schema_to_message};
+use crate::generated as proto;
+use crate::wire::WireValue;
+
+/// Over the bytes, as it goes over the wire.
+fn through<T, M>(value: T) -> Result<T, Malformed>
+where
+    M: Message + Default + From<T>,
+    T: TryFrom<M, Error = Malformed>,
+{
+    let message = M::from(value);
+    let bytes = message.encode_to_vec();
+    assert_eq!(bytes.len(), message.encoded_len());
+    M::decode(bytes.as_slice()).unwrap().try_into()
+}
+
+fn address() -> impl Strategy<Value = Address> {
+    ("[a-z_]{1,6}", "[a-z.:/0-9]{1,8}").prop_map(|(kind, name)| Address::new(kind, name))
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let segment = prop_oneof![".{0,4}".prop_map(Segment::Key), (0_usize..1000).prop_map(Segment::Index)];
+    prop::collection::vec(segment, 0..4).prop_map(Path::from)
+}
+
+fn reference() -> impl Strategy<Value = Reference> {
+    (address(), path()).prop_map(|(address, path)| Reference { address, path })
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let part =
+        prop_oneof![".{0,4}".prop_map(TemplatePart::Text), reference().prop_map(TemplatePart::Reference)];
+    let secret = (".{0,6}", prop::option::of("[0-9a-f]{4}")).prop_map(|(source, fingerprint)| Secret {
+        source,
+        fingerprint,
+        text: None,
+    });
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(Value::Unknown),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Integer),
+        any::<f64>().prop_map(Value::Float),
+        ".{0,8}".prop_map(Value::String),
+        reference().prop_map(Value::Reference),
+        prop::collection::vec(part, 0..3).prop_map(Value::Template),
+        secret.prop_map(Value::Secret),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
+            prop::collection::btree_map(".{0,4}", inner, 0..5).prop_map(Value::Map),
+        ]
+    })
+}
+
+fn class() -> impl Strategy<Value = ErrorClass> {
+    prop_oneof![
+        Just(ErrorClass::Invalid),
+        Just(ErrorClass::NotFound),
+        Just(ErrorClass::Conflict),
+        Just(ErrorClass::PreconditionFailed),
+        (".{0,4}", prop::option::of(any::<u64>())).prop_map(|(rate_class, retry_after_ms)| {
+            ErrorClass::Throttled { rate_class, retry_after_ms }
+        }),
+        (".{0,4}", any::<u64>(), any::<u64>()).prop_map(|(name, limit, used)| ErrorClass::Quota {
+            name,
+            limit,
+            used
+        }),
+        ".{0,4}".prop_map(|action| ErrorClass::Permission { action }),
+        Just(ErrorClass::Unauthenticated),
+        Just(ErrorClass::Transient),
+        Just(ErrorClass::Permanent),
+        Just(ErrorClass::Cancelled),
+        prop::collection::vec(".{0,4}", 0..3).prop_map(|blockers| ErrorClass::Dependency { blockers }),
+        Just(ErrorClass::OutcomeUnknown),
+    ]
+}
+
+fn error() -> impl Strategy<Value = ProviderError> {
+    (class(), ".{0,8}", prop::option::of(".{0,4}"), prop::option::of(address()), prop::option::of(".{0,4}"))
+        .prop_map(|(class, message, hint, address, identity)| ProviderError {
+            class,
+            message,
+            hint,
+            address,
+            identity: identity.map(Identity::new),
+        })
+}
+
+fn kind() -> impl Strategy<Value = Type> {
+    let leaf = prop_oneof![
+        Just(Type::Bool),
+        Just(Type::Integer),
+        Just(Type::Float),
+        Just(Type::String),
+        Just(Type::Any)
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let fields = prop::collection::btree_map("[a-z]{1,3}", attribute(inner.clone()), 0..3);
+        prop_oneof![
+            inner.clone().prop_map(Type::list),
+            inner.clone().prop_map(Type::set),
+            inner.prop_map(Type::map),
+            fields.prop_map(Type::Object),
+        ]
+    })
+}
+
+fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribute> {
+    let mode = prop_oneof![
+        Just(Mode::Required),
+        Just(Mode::Optional),
+        Just(Mode::OptionalComputed),
+        Just(Mode::Computed)
+    ];
+    (kind, mode, any::<[bool; 3]>(), value(), ".{0,4}").prop_map(
+        |(kind, mode, [immutable, sensitive, write_only], default, description)| Attribute {
+            kind,
+            mode,
+            immutable,
+            sensitive,
+            write_only,
+            default,
+            description,
+        },
+    )
+}
+
+fn schema() -> impl Strategy<Value = Schema> {
+    let ownership = prop_oneof![
+        Just(OwnershipKind::Tags),
+        Just(OwnershipKind::Parent),
+        Just(OwnershipKind::Name),
+        Just(OwnershipKind::Listed)
+    ];
+    let attributes = || prop::collection::btree_map("[a-z]{1,3}", attribute(kind()), 0..3);
+    let operation = (".{0,4}", any::<u64>(), any::<bool>())
+        .prop_map(|(description, duration_ms, read_only)| Operation { description, duration_ms, read_only });
+    let operations = prop::collection::btree_map("[a-z]{1,3}", operation, 0..2);
+    let resource_type = (
+        (any::<u32>(), ".{0,4}", ".{0,4}"),
+        attributes(),
+        ownership,
+        any::<[bool; 3]>(),
+        operations,
+        any::<[u64; 3]>(),
+        prop::collection::vec("[a-z]{1,3}", 0..2),
+    )
+        .prop_map(|(texts, attributes, ownership, flags, operations, durations, exclusive)| {
+            let (version, description, rate_class) = texts;
+            let [idempotent_create, stateful, create_before_delete] = flags;
+            let [create_ms, update_ms, delete_ms] = durations;
+            ResourceType {
+                version,
+                description,
+                attributes,
+                ownership,
+                rate_class,
+                idempotent_create,
+                stateful,
+                create_before_delete,
+                exclusive,
+                operations,
+                durations: Durations { create_ms, update_ms, delete_ms },
+            }
+        });
+    (attributes(), prop::collection::btree_map("[a-z]{1,3}", resource_type, 0..3))
+        .prop_map(|(config, types)| Schema { config, types })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let identity = || ".{0,4}".prop_map(Identity::new);
+    prop_oneof![
+        value().prop_map(|desired| Action::Create { desired }),
+        (identity(), value(), value()).prop_map(|(identity, prior, desired)| Action::Update {
+            identity,
+            prior,
+            desired
+        }),
+        identity().prop_map(|identity| Action::Delete { identity }),
+        identity().prop_map(|identity| Action::Tag { identity }),
+        (identity(), ".{0,4}", value()).prop_map(|(identity, name, arguments)| Action::Operation {
+            identity,
+            name,
+            arguments
+        }),
+    ]
+}
+
+fn rollout() -> impl Strategy<Value = Rollout> {
+    let fate = prop_oneof![
+        Just(Fate::Keep),
+        (".{0,4}", prop::option::of(path())).prop_map(|(reason, path)| Fate::Replace { reason, path }),
+        ".{0,4}".prop_map(|reason| Fate::Retire { reason }),
+    ];
+    let member = (".{0,4}", ".{0,4}", fate, any::<bool>(), prop::collection::vec(".{0,4}", 0..2)).prop_map(
+        |(name, identity, fate, ready, blockers)| Member {
+            name,
+            identity: Identity::new(identity),
+            fate,
+            ready,
+            blockers,
+        },
+    );
+    let prerequisite = (address(), prop::option::of(".{0,4}"), ".{0,4}", value()).prop_map(
+        |(address, identity, operation, arguments)| Prerequisite {
+            address,
+            identity: identity.map(Identity::new),
+            operation,
+            arguments,
+        },
+    );
+    (
+        (".{0,4}", any::<bool>(), any::<[u32; 3]>(), any::<[u64; 2]>()),
+        prop::collection::vec(".{0,4}", 0..2),
+        prop::collection::vec(member, 0..3),
+        prop::collection::vec(prerequisite, 0..2),
+        prop::collection::btree_map(".{0,4}", any::<u64>(), 0..2),
+    )
+        .prop_map(|(plain, after, members, prerequisites, durations_ms)| {
+            let (group, exclusive, [size, max_surge, max_unavailable], timeouts) = plain;
+            let [drain_timeout_ms, ready_timeout_ms] = timeouts;
+            Rollout {
+                group,
+                exclusive,
+                after,
+                size,
+                members,
+                max_surge,
+                max_unavailable,
+                drain_timeout_ms,
+                ready_timeout_ms,
+                prerequisites,
+                durations_ms,
+            }
+        })
+}
+
+fn planned() -> impl Strategy<Value = Planned> {
+    let disruption = prop_oneof![
+        Just(Disruption::None),
+        Just(Disruption::Rolling),
+        Just(Disruption::Brief),
+        Just(Disruption::Outage)
+    ];
+    (
+        value(),
+        prop::collection::vec(path(), 0..3),
+        prop::collection::vec(path(), 0..3),
+        prop::collection::vec(".{0,4}", 0..3),
+        disruption,
+        prop::option::of(any::<u64>()),
+        prop::option::of(rollout()),
+    )
+        .prop_map(
+            |(normalised, replace_paths, unknown_after, reasons, disruption, estimate_ms, rollout)| Planned {
+                normalised,
+                replace_paths,
+                unknown_after,
+                reasons,
+                disruption,
+                estimate_ms,
+                rollout,
+            },
+        )
+}
+
+fn desired() -> impl Strategy<Value = Desired> {
+    let lifecycle = (
+        prop::collection::vec(path(), 0..2),
+        any::<[bool; 2]>(),
+        prop::collection::vec(address(), 0..2),
+        prop::option::of(".{0,4}"),
+    )
+        .prop_map(|(ignore_changes, [protected, retain], moved_from, existing)| Lifecycle {
+            ignore_changes,
+            protected,
+            retain,
+            moved_from,
+            existing: existing.map(Identity::new),
+        });
+    (
+        address(),
+        value(),
+        prop::collection::vec(address(), 0..3),
+        lifecycle,
+        prop::collection::btree_map(path(), ".{0,4}", 0..3),
+    )
+        .prop_map(|(address, attributes, depends_on, lifecycle, origins)| Desired {
+            address,
+            attributes,
+            depends_on,
+            lifecycle,
+            origins,
+        })
+}
+
+fn observed() -> impl Strategy<Value = Observed> {
+    let observation = prop_oneof![
+        value().prop_map(Observation::Present),
+        Just(Observation::Absent),
+        error().prop_map(Observation::Unreadable)
+    ];
+    (address(), ".{0,4}", prop::option::of(".{0,4}"), observation).prop_map(
+        |(address, identity, token, observation)| Observed {
+            address,
+            identity: Identity::new(identity),
+            token: token.map(Token::new),
+            observation,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn values(value in value()) {
+        let bytes = WireValue::new(value.clone()).encode_to_vec();
+        let back = WireValue::decode(bytes.as_slice()).unwrap().into_value().unwrap();
+        prop_assert_eq!(serde_json::to_string(&back).unwrap(), serde_json::to_string(&value).unwrap());
+        prop_assert_eq!(WireValue::new(back).encode_to_vec(), bytes);
+    }
+
+    #[test]
+    fn errors(error in error()) {
+        prop_assert_eq!(through::<_, proto::Error>(error.clone()).unwrap(), error);
+    }
+
+    #[test]
+    fn schemas(schema in schema()) {
+        let bytes = schema_to_message(&schema).encode_to_vec();
+        let page = proto::GetSchemaResponse::decode(bytes.as_slice()).unwrap();
+        prop_assert_eq!(schema_from_pages(vec![page]).unwrap(), schema);
+    }
+
+    #[test]
+    fn planned_changes(planned in planned()) {
+        prop_assert_eq!(through::<_, proto::Planned>(planned.clone()).unwrap(), planned);
+    }
+
+    #[test]
+    fn plan_items(
+        address in address(),
+        desired in prop::option::of(value()),
+        observed in prop::option::of(value()),
+        last_applied in prop::option::of(value()),
+    ) {
+        let item = PlanItem { address, desired, observed, last_applied };
+        prop_assert_eq!(through::<_, proto::PlanItem>(item.clone()).unwrap(), item);
+    }
+
+    #[test]
+    fn desired_and_observed(desired in desired(), observed in observed()) {
+        prop_assert_eq!(through::<_, proto::Desired>(desired.clone()).unwrap(), desired);
+        prop_assert_eq!(through::<_, proto::Observed>(observed.clone()).unwrap(), observed);
+    }
+
+    #[test]
+    fn actions(
+        (token, uid, cluster) in (".{0,4}", ".{0,4}", ".{0,4}"),
+        (address, action, timeout_ms) in (address(), action(), any::<u64>()),
+        (identity, handle) in (prop::option::of(".{0,4}"), prop::option::of(".{0,4}")),
+        attributes in value(),
+    ) {
+        let request = ApplyRequest {
+            token: Token::new(token),
+            ownership: Ownership { uid: ClusterUid::new(uid), cluster, address },
+            action,
+            timeout_ms,
+        };
+        prop_assert_eq!(through::<_, proto::ApplyRequest>(request.clone()).unwrap(), request.clone());
+        let identity = identity.map(Identity::new);
+        let applied = Applied { identity: identity.clone(), attributes };
+        prop_assert_eq!(through::<_, proto::Applied>(applied.clone()).unwrap(), applied);
+        let resume = ResumeRequest { request, identity, handle };
+        prop_assert_eq!(through::<_, proto::ResumeRequest>(resume.clone()).unwrap(), resume);
+    }
+
+    #[test]
+    fn preflights(
+        (address, action, desired) in (address(), ".{0,4}", value()),
+        error in error(),
+    ) {
+        let item = PreflightItem { address, action, desired };
+        prop_assert_eq!(through::<_, proto::PreflightItem>(item.clone()).unwrap(), item);
+        let finding = PreflightFinding {
+            address: error.address,
+            class: error.class,
+            message: error.message,
+            hint: error.hint,
+        };
+        prop_assert_eq!(through::<_, proto::PreflightFinding>(finding.clone()).unwrap(), finding);
+    }
+}
+
+#[test]
+fn texts_of_secrets_go_only_where_they_are_needed() {
+    let secret = Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:A") };
+    let value = Value::map([("a", Value::list([Value::Secret(secret)]))]);
+    let has_text = |bytes: &[u8]| bytes.windows(7).any(|window| window == b"hunter2");
+    let item = PlanItem {
+        address: Address::new("a", "b"),
+        desired: Some(value.clone()),
+        observed: Some(value.clone()),
+        last_applied: Some(value.clone()),
+    };
+    assert!(!has_text(&proto::PlanItem::from(item).encode_to_vec()));
+    let applied = Applied { identity: None, attributes: value.clone() };
+    assert!(!has_text(&proto::Applied::from(applied).encode_to_vec()));
+    let create = Action::Create { desired: value.clone() };
+    let action = proto::apply_request::Action::from(create);
+    assert!(!format!("{action:?}").contains("hunter2"));
+    let request = proto::ApplyRequest { action: Some(action), ..proto::ApplyRequest::default() };
+    let bytes = request.encode_to_vec();
+    assert!(has_text(&bytes));
+    let back = proto::ApplyRequest::decode(bytes.as_slice()).unwrap();
+    let Some(proto::apply_request::Action::Create(create)) = back.action else {
+        panic!("not a create");
+    };
+    let desired = create.desired.unwrap().into_value().unwrap();
+    let Some([Value::Secret(secret)]) = desired.get("a").and_then(Value::as_list) else {
+        panic!("not a secret");
+    };
+    assert_eq!(secret.text.as_ref().unwrap().expose(), "hunter2");
+}
+
+#[test]
+fn what_breaks_the_contract_is_named() {
+    let reference = proto::Reference { address: "nothing".into(), path: "a".into() };
+    // A reference stands at field 8 of a value, here inside a list at field 5.
+    let inner = [&[8 << 3 | 2][..], &reference.encode_length_delimited_to_vec()].concat();
+    let mut bytes = vec![5 << 3 | 2, u8::try_from(inner.len() + 2).unwrap(), 1 << 3 | 2];
+    bytes.push(u8::try_from(inner.len()).unwrap());
+    bytes.extend(inner);
+    let error = WireValue::decode(bytes.as_slice()).unwrap().into_value().unwrap_err();
+    assert_eq!(error.to_string(), "malformed message: reference `nothing:a` is not valid");
+    let observed = proto::Observed { address: "a.b".into(), ..proto::Observed::default() };
+    assert!(Observed::try_from(observed).is_err(), "silence is not absence");
+    let rate_classes = BTreeMap::from([("a".to_owned(), RateClass { concurrency: 3, per_second: None })]);
+    let info = Info { name: "n".into(), version: "v".into(), rate_classes, batch: 7 };
+    assert_eq!(Info::from(proto::GetInfoResponse::from(info.clone())), info);
+}

@@ -1,0 +1,100 @@
+//! `provider.toml`: what an installed provider says of itself without being run.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use slipway_resource::Digest;
+
+use crate::Error;
+
+/// The content of a `provider.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The provider's name: lower-case letters, digits and `-`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The versions of the contract that it speaks, as `v1alpha1`.
+    pub protocol: Vec<String>,
+    /// One sentence for people.
+    pub description: String,
+    /// The executable, relative to the file; `slipway-provider-<name>` when it is absent.
+    #[serde(default)]
+    pub executable: Option<PathBuf>,
+    /// The samples for the conformance suite, relative to the file; `conformance.json` when it is absent.
+    #[serde(default)]
+    pub conformance: Option<PathBuf>,
+}
+
+/// A provider as it is installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// Its `provider.toml`.
+    pub file: PathBuf,
+    /// Its executable.
+    pub executable: PathBuf,
+}
+
+impl Installed {
+    /// Reads a `provider.toml`.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not say what it has to.
+    pub fn read(file: &Path) -> Result<Self, Error> {
+        let text =
+            std::fs::read_to_string(file).map_err(|source| Error::File { path: file.to_owned(), source })?;
+        let refused = |reason: String| Error::Manifest { path: file.to_owned(), reason };
+        let manifest: Manifest = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        check_name(&manifest.name)?;
+        if manifest.version.is_empty() {
+            return Err(refused("version is empty".to_owned()));
+        }
+        let relative = match &manifest.executable {
+            Some(path) => path.clone(),
+            None => PathBuf::from(executable_name(&manifest.name)),
+        };
+        let executable = file.parent().unwrap_or(Path::new("")).join(relative);
+        Ok(Self { manifest, file: file.to_owned(), executable })
+    }
+
+    /// The provider's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The SHA-256 digest of the executable's bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn digest(&self) -> Result<Digest, Error> {
+        let bytes = std::fs::read(&self.executable)
+            .map_err(|source| Error::File { path: self.executable.clone(), source })?;
+        Ok(Digest::of_bytes(&bytes))
+    }
+
+    /// The file with samples for the conformance suite.
+    #[must_use]
+    pub fn conformance(&self) -> PathBuf {
+        let relative = self.manifest.conformance.clone();
+        let relative = relative.unwrap_or_else(|| PathBuf::from("conformance.json"));
+        self.file.parent().unwrap_or(Path::new("")).join(relative)
+    }
+}
+
+/// `slipway-provider-<name>`.
+pub(crate) fn executable_name(name: &str) -> String {
+    format!("slipway-provider-{name}")
+}
+
+/// Refuses what could lead out of a search path.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.starts_with('-') || !name.bytes().all(is_plain) {
+        return Err(Error::Name { name: name.to_owned() });
+    }
+    Ok(())
+}

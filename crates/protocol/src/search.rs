@@ -1,0 +1,163 @@
+//! Where providers are found. Nothing that a spec says has a part in it.
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::manifest::{Installed, check_name, executable_name};
+
+/// Environment variable with directories to search first, separated as in `PATH`.
+pub const PATH_VARIABLE: &str = "SLIPWAY_PROVIDER_PATH";
+
+/// Directories in which providers are looked for, the first wins.
+///
+/// In each directory a provider is `<name>/provider.toml`, `slipway-provider-<name>.toml`, or a `provider.toml`
+/// that has its name; the executable stands beside the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchPath {
+    directories: Vec<PathBuf>,
+}
+
+impl SearchPath {
+    /// A search path of these directories.
+    pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { directories: directories.into_iter().collect() }
+    }
+
+    /// The search path of this process: [`PATH_VARIABLE`], the directory of the running executable, and
+    /// `slipway/providers` among the user's data.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let mut directories = Vec::new();
+        if let Some(listed) = std::env::var_os(PATH_VARIABLE) {
+            directories.extend(std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()));
+        }
+        if let Ok(executable) = std::env::current_exe() {
+            directories.extend(executable.parent().map(Path::to_owned));
+        }
+        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).or_else(|| {
+            let home = std::env::var_os("HOME")?;
+            Some(Path::new(&home).join(".local/share"))
+        });
+        directories.extend(data.map(|data| data.join("slipway/providers")));
+        Self { directories }
+    }
+
+    /// The directories, in their order.
+    #[must_use]
+    pub fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
+    /// Finds a provider by name. Runs nothing.
+    ///
+    /// # Errors
+    /// When no directory has it, or when what is found first cannot be used.
+    pub fn find(&self, name: &str) -> Result<Installed, Error> {
+        check_name(name)?;
+        for directory in &self.directories {
+            let own = [
+                directory.join(name).join("provider.toml"),
+                directory.join(format!("{}.toml", executable_name(name))),
+            ];
+            if let Some(file) = own.iter().find(|file| file.is_file()) {
+                let installed = Installed::read(file)?;
+                if installed.name() != name {
+                    return Err(Error::Manifest {
+                        path: file.clone(),
+                        reason: format!("it is that of provider {}, not of {name}", installed.name()),
+                    });
+                }
+                return Ok(installed);
+            }
+            let file = directory.join("provider.toml");
+            if file.is_file() {
+                let installed = Installed::read(&file)?;
+                if installed.name() == name {
+                    return Ok(installed);
+                }
+            }
+        }
+        let searched: Vec<String> = self.directories.iter().map(|path| path.display().to_string()).collect();
+        Err(Error::NotFound { name: name.to_owned(), searched: searched.join(", ") })
+    }
+
+    /// Every provider that can be found, each name once, sorted; and what stood in the way. Runs nothing.
+    #[must_use]
+    pub fn list(&self) -> (Vec<Installed>, Vec<Error>) {
+        let mut found: Vec<Installed> = Vec::new();
+        let mut errors = Vec::new();
+        for file in self.directories.iter().flat_map(|directory| candidates(directory)) {
+            match Installed::read(&file) {
+                Ok(installed) if found.iter().any(|other| other.name() == installed.name()) => {}
+                Ok(installed) => found.push(installed),
+                Err(error) => errors.push(error),
+            }
+        }
+        found.sort_by(|left, right| left.name().cmp(right.name()));
+        (found, errors)
+    }
+}
+
+/// All files in a directory that may describe a provider, in the order of their names.
+fn candidates(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            if name == "provider.toml" || (name.starts_with("slipway-provider-") && name.ends_with(".toml")) {
+                return Some(path);
+            }
+            let inner = path.join("provider.toml");
+            inner.is_file().then_some(inner)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn install(file: &Path, name: &str, version: &str) {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let text = format!(
+            "name = '{name}'\nversion = '{version}'\nprotocol = ['v1alpha1']\ndescription = 'A cloud.'\n"
+        );
+        std::fs::write(file, text).unwrap();
+    }
+
+    #[test]
+    fn the_first_directory_wins() {
+        let root = tempfile::tempdir().unwrap();
+        let (first, second) = (root.path().join("1"), root.path().join("2"));
+        install(&second.join("sim/provider.toml"), "sim", "1.0.0");
+        let path = SearchPath::new([first.clone(), second.clone()]);
+        assert_eq!(path.find("sim").unwrap().manifest.version, "1.0.0");
+        install(&first.join("slipway-provider-sim.toml"), "sim", "2.0.0");
+        let found = path.find("sim").unwrap();
+        assert_eq!(found.manifest.version, "2.0.0");
+        assert_eq!(found.executable, first.join("slipway-provider-sim"));
+        install(&second.join("provider.toml"), "aws", "3.0.0");
+        assert_eq!(path.find("aws").unwrap().manifest.version, "3.0.0");
+        let (listed, errors) = path.list();
+        let names: Vec<&str> = listed.iter().map(Installed::name).collect();
+        assert_eq!(names, ["aws", "sim"]);
+        assert!(errors.is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_or_misnamed_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let path = SearchPath::new([root.path().to_owned()]);
+        assert_eq!(path.find("sim").unwrap_err().code(), "PROVIDER0001");
+        assert_eq!(path.find("../sim").unwrap_err().code(), "PROVIDER0002");
+        install(&root.path().join("sim/provider.toml"), "aws", "1.0.0");
+        assert_eq!(path.find("sim").unwrap_err().code(), "PROVIDER0003");
+        std::fs::write(root.path().join("sim/provider.toml"), "name = 1").unwrap();
+        assert_eq!(path.list().1.len(), 1);
+    }
+}
