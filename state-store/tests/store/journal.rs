@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use slipway_state_store::faults::{Failure, Fault, Faulty, Operation};
+use slipway_state_store::faults::{Failure, Fault, Faulty, Moment, Operation};
 use slipway_state_store::{
-    Backend, Error, FileBackend, Holder, Locality, MemoryBackend, Options, SystemClock, layout,
+    Backend, Epoch, Error, FileBackend, Holder, Locality, MemoryBackend, Options, Sequence, SystemClock,
+    layout,
 };
 
 use crate::support::{acquire, cluster, holder, meta, numbers, options, record, view};
@@ -143,17 +144,26 @@ async fn after_a_failure_nothing_is_appended_until_somebody_takes_up() {
 
 #[tokio::test]
 async fn a_commit_does_not_swallow_what_it_cannot_include() {
-    let (faulty, backend) = faulty();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let waiting = gate.clone();
+    let faulty = Arc::new(Faulty::new(Arc::new(MemoryBackend::new())).hook(move |moment, call| {
+        let waiting = waiting.clone();
+        Box::pin(async move {
+            if moment == Moment::Before && call.key.as_str().contains("/journal/") {
+                waiting.acquire().await.unwrap().forget();
+            }
+        })
+    }));
+    let backend: Arc<dyn Backend> = faulty.clone();
     let (mut held, _) = holder(&backend, acquire("ada")).await;
     let journal = held.journal().clone();
     let append = tokio::spawn(async move { journal.append(vec![record(1)]).await });
-    while faulty.count(Operation::Create, "journal") == 0 && held.journal().valid().is_ok() {
-        match held.commit(b"without 1".to_vec(), meta("apply")).await {
-            Err(Error::AppendsUnderWay { pending: 1, .. }) => break,
-            Ok(_) => tokio::task::yield_now().await,
-            Err(error) => panic!("{error}"),
-        }
+    while faulty.count(Operation::Create, "journal") == 0 {
+        tokio::task::yield_now().await;
     }
+    let error = held.commit(b"without 1".to_vec(), meta("apply")).await.unwrap_err();
+    assert!(matches!(error, Error::AppendsUnderWay { pending: 1, .. }), "{error}");
+    gate.add_permits(100);
     append.await.unwrap().unwrap();
     assert_eq!(numbers(&view(&backend).await), [1]);
     held.append(vec![record(2)]).await.unwrap();
@@ -161,6 +171,24 @@ async fn a_commit_does_not_swallow_what_it_cannot_include() {
     held.append(vec![record(3)]).await.unwrap();
     let seen = view(&backend).await;
     assert_eq!((seen.snapshot.as_deref(), numbers(&seen)), (Some(&b"with 1 and 2"[..]), vec![3]));
+}
+
+#[tokio::test]
+async fn a_segment_of_another_history_is_noticed() {
+    let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let other: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    for backend in [&backend, &other] {
+        let (held, _) = holder(backend, acquire("ada")).await;
+        held.append(vec![record(1)]).await.unwrap();
+        held.append(vec![record(2)]).await.unwrap();
+        held.close().await;
+    }
+    let key = layout::segment(&cluster(), Epoch(1), Sequence(1));
+    let (bytes, _) = other.get(&key).await.unwrap().unwrap();
+    backend.delete(&key).await.unwrap();
+    backend.create(&key, bytes).await.unwrap();
+    let error = slipway_state_store::read(&*backend, &cluster()).await.unwrap_err();
+    assert!(error.to_string().ends_with("it does not follow the segment before it"), "{error}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_state_store::clock::ManualClock;
-use slipway_state_store::faults::{Failure, Fault, Faulty, Operation};
+use slipway_state_store::faults::{Failure, Fault, Faulty, Moment, Operation};
 use slipway_state_store::head::protocol::{self, Claim, Presence};
 use slipway_state_store::{
     Acquire, Backend, Epoch, Error, Generation, Holder, HolderId, Identity, MemoryBackend, Process,
@@ -130,6 +130,27 @@ async fn a_lease_that_cannot_be_renewed_is_not_relied_on() {
     assert!(matches!(first.valid(), Err(Error::Lapsed { .. })), "ten seconds before the term ends");
     assert!(matches!(first.renew().await, Err(Error::Backend(_))));
     first.append(vec![record(1)]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_counts_from_when_its_renewal_was_sent() {
+    let clock = Arc::new(ManualClock::new());
+    let slow = clock.clone();
+    // Each write of the head takes 30 s, the first one too.
+    let backend = Faulty::new(memory()).hook(move |moment, call| {
+        if moment == Moment::After && call.key.name() == "head" {
+            slow.advance(30 * SECOND);
+        }
+        Box::pin(std::future::ready(()))
+    });
+    let held = Holder::acquire(Arc::new(backend), &cluster(), acquire("ada"), clock.clone()).await.unwrap();
+    held.valid().unwrap();
+    clock.advance(20 * SECOND);
+    assert!(matches!(held.valid(), Err(Error::Lapsed { .. })), "50 s after the claim was sent");
+    held.renew().await.unwrap();
+    held.valid().unwrap();
+    clock.advance(20 * SECOND);
+    assert!(matches!(held.valid(), Err(Error::Lapsed { .. })), "50 s after the renewal was sent");
 }
 
 #[tokio::test]
