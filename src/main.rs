@@ -1,3 +1,7 @@
 //! The `slipway` executable.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    slipway::Program::default().run(std::env::args_os())
+}

@@ -10,6 +10,7 @@ mod error;
 pub mod estimate;
 pub mod file;
 mod graph;
+pub mod lifecycle;
 pub mod observations;
 mod orphans;
 mod planner;

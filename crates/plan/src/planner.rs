@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Catalog, ExpandNote, PlanItem, Planned, Rollout};
+use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rollout};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
@@ -29,6 +29,9 @@ pub struct Options {
     pub replace: Vec<String>,
     /// Whether what the spec keeps (backups) goes with a deletion.
     pub delete_retained: bool,
+    /// Pools whose machines are replaced although nothing asks for it, by name or address; an empty list for
+    /// all of them, `None` for none.
+    pub roll: Option<Vec<String>>,
     /// Whether to ask the providers what would stop the plan.
     pub preflight: bool,
 }
@@ -197,7 +200,12 @@ impl Planner<'_> {
                 }
             }
             let planned = self.ask(&prepared).await?;
-            for (prepared, planned) in prepared.into_iter().zip(planned) {
+            for (prepared, mut planned) in prepared.into_iter().zip(planned) {
+                if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
+                    && is_named(patterns, &prepared.desired.address)
+                {
+                    roll_all(rollout);
+                }
                 let address = &prepared.desired.address;
                 let decision = self.decide(&prepared, planned, &replaced)?;
                 resolver.insert(address.clone(), known(&decision));
@@ -340,6 +348,19 @@ impl Planner<'_> {
         });
         let planned = ask(self.inputs.providers, items.collect()).await?;
         Ok(planned.into_iter().map(|planned| planned.rollout).collect())
+    }
+}
+
+fn is_named(patterns: &[String], address: &Address) -> bool {
+    patterns.is_empty()
+        || patterns.iter().any(|pattern| pattern == address.name())
+        || target::any(patterns, address)
+}
+
+/// Lets every machine go that would stay.
+fn roll_all(rollout: &mut Rollout) {
+    for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
+        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
     }
 }
 

@@ -14,6 +14,7 @@ mod group;
 mod json;
 mod line;
 mod markdown;
+mod names;
 mod reason;
 mod roll;
 mod screen;

@@ -2,6 +2,8 @@
 
 mod compare;
 
+use std::collections::HashSet;
+
 use slipway_resource::diff::Change;
 use slipway_resource::{Path, Value};
 
@@ -47,20 +49,19 @@ impl Attribute {
         self.forces = false;
     }
 
-    /// The attribute of several resources at once: the value where all have the same, else how many there are.
+    /// The attribute of several resources at once: the value where all have the same, else the first, the last
+    /// and how many there are.
     pub(super) fn common(same: &[&Self]) -> Option<Self> {
-        let first = *same.first()?;
-        if same.iter().all(|other| *other == first) {
-            return Some(first.clone());
-        }
-        let mut different: Vec<&Body> = same.iter().map(|attribute| &attribute.body).collect();
-        different.sort_by_key(|body| format!("{body:?}"));
-        different.dedup();
-        Some(Self {
-            path: first.path.clone(),
-            body: Body::Value(format!("({} different values)", different.len())),
-            forces: first.forces,
-        })
+        let (first, last) = (*same.first()?, *same.last()?);
+        let different: HashSet<&Body> = same.iter().map(|attribute| &attribute.body).collect();
+        let body = match (&first.body, &last.body) {
+            _ if different.len() == 1 => first.body.clone(),
+            (Body::Value(first), Body::Value(last)) => {
+                Body::Value(format!("{first} … {last} ({} different)", different.len()))
+            }
+            _ => Body::Value(format!("({} different values)", different.len())),
+        };
+        Some(Self { path: first.path.clone(), body, forces: first.forces })
     }
 }
 

@@ -141,7 +141,10 @@ fn notes(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
         wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
     };
     if let Some(text) = disruption(change.disruption) {
-        out.extend(warn(format!("! {text}")));
+        match change.disruption {
+            Disruption::Rolling => out.extend(wrapped(text, INDENT, options, Style::Plain)),
+            _ => out.extend(warn(format!("! {text}"))),
+        }
     }
     if let Some(reason) = &change.confirmation {
         let reason = clean(reason.trim_end_matches('.'));

@@ -7,6 +7,7 @@ use super::block::{Block, INDENT};
 use super::clean::clean;
 use super::group::Group;
 use super::line::{Line, Style};
+use super::names;
 use super::roll::wrapped;
 use super::text::TextOptions;
 
@@ -82,6 +83,10 @@ pub(super) fn fold<'p>(blocks: Vec<Block<'p>>, options: &TextOptions) -> Vec<Fol
             None => folds.push(Fold { blocks: vec![block] }),
         }
     }
+    for fold in &mut folds {
+        fold.blocks
+            .sort_by(|left, right| names::compare(left.change.address.name(), right.change.address.name()));
+    }
     folds
 }
 
@@ -119,17 +124,13 @@ impl Fold<'_> {
 
     /// The names, all of them when the change is dangerous.
     fn names(&self, all: bool, options: &TextOptions) -> Vec<Line> {
-        let limit = if all || self.blocks.len() <= NAMES { self.blocks.len() } else { NAMES };
-        let mut text = String::new();
-        for block in self.blocks.iter().take(limit) {
-            if !text.is_empty() {
-                text.push_str(", ");
-            }
-            text.push_str(&clean(block.change.address.name()));
+        let names: Vec<&str> = self.blocks.iter().map(|block| block.change.address.name()).collect();
+        let shown = names::listed(&names);
+        if all || names.len() <= NAMES || shown.len() <= options.width * 2 {
+            return wrapped(&shown, INDENT, options, Style::Plain);
         }
-        if self.blocks.len() > limit {
-            text.push_str(&format!(", … and {} more", self.blocks.len() - limit));
-        }
+        let first = names::listed(names.get(..NAMES).unwrap_or_default());
+        let text = format!("{first}, … and {} more", names.len() - NAMES);
         wrapped(&text, INDENT, options, Style::Plain)
     }
 }

@@ -95,18 +95,32 @@ impl Line {
         out.push('\n');
     }
 
-    /// Appends the line to a fenced diff: the mark first, then the text without colours.
+    /// Appends the line to a fenced diff: the mark first, then the text without colours. A text that begins
+    /// with its mark does not repeat it.
     pub(super) fn write_diff(&self, out: &mut String) {
-        out.push(match self.mark {
+        let mark = match self.mark {
             Mark::None => ' ',
             Mark::Added => '+',
             Mark::Removed => '-',
             Mark::Attention => '!',
             Mark::Remark => '#',
-        });
-        out.extend(std::iter::repeat_n(' ', self.indent));
-        for (_, text) in &self.spans {
-            out.push_str(text);
+        };
+        let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
+        match text.strip_prefix(mark) {
+            Some(rest) if mark != ' ' && self.indent == 0 => {
+                out.push(mark);
+                out.push_str(rest);
+            }
+            Some(rest) if mark != ' ' => {
+                out.push(mark);
+                out.extend(std::iter::repeat_n(' ', self.indent + 2));
+                out.push_str(rest);
+            }
+            _ => {
+                out.push(mark);
+                out.extend(std::iter::repeat_n(' ', self.indent + 1));
+                out.push_str(&text);
+            }
         }
         trim_end(out);
         out.push('\n');

@@ -79,14 +79,18 @@ fn head(view: &View<'_>, dangerous: usize) -> String {
     if let Some(sentence) = nothing_to_do(view, &code(&plan.cluster)) {
         return format!("{title}{sentence}\n");
     }
-    let verdict = if view.counts.deferred > 0 {
+    let mut verdict = String::new();
+    if view.counts.deferred > 0 {
         let count = usize::try_from(view.counts.deferred).unwrap_or(usize::MAX);
-        format!("**Incomplete: {} could not be decided.** ", plural(count, "resource", "resources"))
-    } else if !plan.findings.is_empty() {
-        format!("**Would fail: {}.** ", plural(plan.findings.len(), "finding", "findings"))
-    } else {
-        String::new()
-    };
+        verdict.push_str(&format!(
+            "**Incomplete: {} could not be decided.** ",
+            plural(count, "resource", "resources")
+        ));
+    }
+    if !plan.findings.is_empty() {
+        let findings = plural(plan.findings.len(), "finding", "findings");
+        verdict.push_str(&format!("**Would be stopped by {findings}.** "));
+    }
     let severity = if dangerous > 0 {
         format!("**{}.** ", plural(dangerous, "dangerous change", "dangerous changes"))
     } else {

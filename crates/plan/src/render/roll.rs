@@ -6,12 +6,14 @@ use super::clean::{clean, plural, wrap};
 use super::duration::duration;
 use super::group::View;
 use super::line::{Line, Mark, Style};
+use super::names;
 use super::text::TextOptions;
 use crate::change::{MachineChange, ResourceChange};
+use crate::file::Plan;
 use crate::step::{Step, StepAction};
 
-/// How many machines have their gates listed one by one unless everything is asked for.
-const LISTED: usize = 8;
+/// How many machines, new ones counted too, have their gates listed one by one unless everything is asked for.
+const LISTED: usize = 16;
 
 /// Lines about the machines of a change: which, why, who blocks them, and the order of the gates.
 pub(super) fn lines(
@@ -39,12 +41,7 @@ pub(super) fn lines(
     for (replaced, reason, names) in fates {
         let what = if replaced { "replaced" } else { "retired, not replaced" };
         let head = format!("{what} because {}: ", clean(reason.trim_end_matches('.')));
-        out.extend(wrapped(
-            &format!("{head}{}", clean(&names.join(", "))),
-            indent + 2,
-            options,
-            Style::Plain,
-        ));
+        out.extend(wrapped(&format!("{head}{}", names::listed(&names)), indent + 2, options, Style::Plain));
     }
     out.extend(blockers(&change.machines, options, indent + 2));
     out.extend(gates(change, view, options, indent));
@@ -72,7 +69,7 @@ fn blockers(machines: &[MachineChange], options: &TextOptions, indent: usize) ->
     by_blocker
         .into_iter()
         .flat_map(|(blocker, names)| {
-            let text = format!("! {} (blocks {})", clean(blocker), clean(&names.join(", ")));
+            let text = format!("! {} (blocks {})", clean(blocker), names::listed(&names));
             wrapped(&text, indent, options, Style::Warning)
         })
         .map(|line| line.marked(Mark::Attention))
@@ -85,7 +82,7 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut before: Vec<&Step> = Vec::new();
     for step in operations(change, view) {
-        let subject = subject(step);
+        let subject = machine(step).unwrap_or_else(|| "all".to_owned());
         let position = *place.entry(subject.clone()).or_insert_with(|| {
             subjects.push((subject, Vec::new()));
             subjects.len() - 1
@@ -93,11 +90,7 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
         if let Some((_, gates)) = subjects.get_mut(position) {
             gates.push(step.action.verb());
         }
-        before.extend(step.depends_on.iter().filter_map(|id| {
-            let other = view.plan.steps.get(id.index())?;
-            let is_gate = matches!(other.action, StepAction::Operation { .. });
-            (is_gate && other.address != change.address).then_some(other)
-        }));
+        before.extend(prerequisites(step, view.plan));
     }
     before.sort_by_key(|step| step.id);
     before.dedup_by_key(|step| step.id);
@@ -105,7 +98,7 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
         .iter()
         .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&step.title()))))
         .collect();
-    let shown = if options.verbose || subjects.len() <= LISTED { subjects.len() } else { LISTED / 2 };
+    let shown = if options.verbose || subjects.len() <= LISTED { subjects.len() } else { LISTED / 4 };
     let width = subjects.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
     let width = width.unwrap_or(0);
     for (position, (subject, gates)) in subjects.iter().take(shown).enumerate() {
@@ -119,6 +112,14 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
     out
 }
 
+/// Gates on other resources that a step waits for.
+pub(super) fn prerequisites<'p>(step: &'p Step, plan: &'p Plan) -> impl Iterator<Item = &'p Step> {
+    step.depends_on
+        .iter()
+        .filter_map(|id| plan.steps.get(id.index()))
+        .filter(|other| matches!(other.action, StepAction::Operation { .. }) && other.address != step.address)
+}
+
 fn operations<'v, 'p>(
     change: &ResourceChange,
     view: &'v View<'p>,
@@ -129,17 +130,14 @@ fn operations<'v, 'p>(
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
 }
 
-fn subject(step: &Step) -> String {
-    let StepAction::Operation { arguments, .. } = &step.action else {
-        return String::new();
-    };
+/// The machine that a gate is about.
+pub(super) fn machine(step: &Step) -> Option<String> {
+    let StepAction::Operation { arguments, .. } = &step.action else { return None };
     if let Some(member) = arguments.get("member") {
-        return clean(&member.to_plain_text()).into_owned();
+        return Some(clean(&member.to_plain_text()).into_owned());
     }
-    match arguments.get("slot") {
-        Some(slot) => format!("new machine {}", clean(&slot.to_plain_text())),
-        None => "all".to_owned(),
-    }
+    let slot = arguments.get("slot")?;
+    Some(format!("new machine {}", clean(&slot.to_plain_text())))
 }
 
 /// A sentence over as many lines as it needs, the further ones indented.

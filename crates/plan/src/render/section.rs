@@ -1,13 +1,17 @@
 //! The parts of a plan beside its changes: findings, notes, what is kept, what comes later.
 
+use std::collections::HashSet;
+
+use slipway_resource::Address;
+
 use super::block::Block;
 use super::clean::clean;
 use super::fold::fold;
 use super::group::View;
 use super::line::{Line, Mark, Style};
-use super::roll::wrapped;
+use super::roll::{prerequisites, wrapped};
 use super::text::TextOptions;
-use crate::step::StepAction;
+use crate::step::{StepAction, StepId};
 
 /// A heading and the lines below it; without lines it is left out.
 pub(super) struct Section {
@@ -35,16 +39,23 @@ pub(super) fn kept(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Kept", count: changes.len(), lines }
 }
 
-/// Gates on resources that do not change themselves, as a snapshot before a roll.
+/// Gates on resources that do not change themselves, beside those that a roll tells of.
 pub(super) fn gates(view: &View<'_>) -> Section {
-    let changed: std::collections::HashSet<_> =
-        view.plan.changes.iter().map(|change| &change.address).collect();
-    let lines: Vec<Line> = view
-        .plan
+    let plan = view.plan;
+    let changed: HashSet<&Address> = plan.changes.iter().map(|change| &change.address).collect();
+    let rolled =
+        plan.changes.iter().filter(|change| !change.machines.is_empty()).map(|change| &change.address);
+    let told: HashSet<StepId> = rolled
+        .flat_map(|address| view.steps(address))
+        .filter(|step| matches!(step.action, StepAction::Operation { .. }))
+        .flat_map(|step| prerequisites(step, plan))
+        .map(|step| step.id)
+        .collect();
+    let lines: Vec<Line> = plan
         .steps
         .iter()
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
-        .filter(|step| !changed.contains(&step.address))
+        .filter(|step| !changed.contains(&step.address) && !told.contains(&step.id))
         .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&step.title())))
         .collect();
     Section { title: "Also runs", count: lines.len(), lines }

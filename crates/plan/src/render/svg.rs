@@ -11,13 +11,17 @@ use crate::file::Plan;
 /// How many boxes a picture has at most before steps are gathered.
 const BOXES: usize = 400;
 
+/// How many boxes a chain has at most before the gates of one machine, then of one resource, are gathered.
+const CHAIN: usize = 12;
+
 /// The graph of the steps as an SVG document that stands alone. Large plans are gathered: first the gates of
-/// each resource, then the steps of each type.
+/// each machine, then those of each resource, then the steps of each type.
 #[must_use]
 pub fn svg(plan: &Plan) -> String {
-    let drawing = gathered(&plan.steps, BOXES);
+    let drawing = gathered(&plan.steps, BOXES, CHAIN);
     let mut layers = layer::layers(&drawing);
     order::order(&mut layers);
-    let picture = place::place(&drawing, &layers);
-    draw::draw(plan, &drawing, &layers, &picture)
+    let summary = draw::summary(plan, &drawing);
+    let picture = place::place(&drawing, &layers, &summary);
+    draw::draw(plan, &drawing, &layers, &picture, &summary)
 }

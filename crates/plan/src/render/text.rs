@@ -109,9 +109,9 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
     })
 }
 
-/// How long it takes, as sentences; `None` for a plan without steps.
+/// How long it takes, as sentences; `None` for a plan that takes no time.
 pub(super) fn estimate(plan: &Plan) -> Option<String> {
-    if plan.steps.is_empty() {
+    if plan.steps.is_empty() || plan.estimate_ms == 0 {
         return None;
     }
     Some(format!(

@@ -8,46 +8,72 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::super::clean::{clean, plural};
 use super::super::duration::duration;
 use super::super::line::Style;
+use super::super::roll::machine;
 use super::{Drawing, Node, edges, reduce, style};
 use crate::step::{Step, StepAction};
 
 /// How coarsely steps are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grain {
+    /// All gates of one machine are one node.
+    Machines,
     /// All gates of one resource are one node.
     Gates,
     /// All steps of one kind on one type are one node.
     Types,
 }
 
-/// The steps in at most `limit` nodes, as far as gathering by resource and then by type can do it.
-pub(in super::super) fn gathered(steps: &[Step], limit: usize) -> Drawing {
-    if steps.len() <= limit {
-        return Drawing::of(steps);
+/// The steps in at most `nodes` nodes and chains of at most `depth`, as far as gathering by machine, by
+/// resource and then by type can do it.
+pub(in super::super) fn gathered(steps: &[Step], nodes: usize, depth: usize) -> Drawing {
+    let few = |drawing: &Drawing| drawing.nodes.len() <= nodes;
+    if steps.len() <= nodes {
+        let all = Drawing::of(steps);
+        if longest(&all) <= depth {
+            return all;
+        }
     }
-    let by_gates = gather(steps, Grain::Gates);
-    if by_gates.nodes.len() <= limit {
-        return by_gates;
+    let machines = gather(steps, Grain::Machines);
+    if few(&machines) && longest(&machines) <= depth {
+        return machines;
     }
-    gather(steps, Grain::Types)
+    let gates = gather(steps, Grain::Gates);
+    if few(&gates) { gates } else { gather(steps, Grain::Types) }
+}
+
+/// How many nodes the longest chain has.
+fn longest(drawing: &Drawing) -> usize {
+    let mut depths = Vec::with_capacity(drawing.nodes.len());
+    for before in &drawing.before {
+        let depth =
+            before.iter().filter_map(|earlier| depths.get(*earlier)).max().map_or(1, |depth| depth + 1);
+        depths.push(depth);
+    }
+    depths.into_iter().max().unwrap_or(0)
 }
 
 /// What becomes one node: an action and what it is done to, or a single step.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'s> {
     Single(usize),
+    Machine(&'s str, &'s str, String),
     Gates(&'s str, &'s str),
     Action(&'s str, &'s str),
 }
 
-fn key(step: &Step, grain: Grain) -> Key<'_> {
-    let is_gate = matches!(step.action, StepAction::Operation { .. });
-    let kind = step.address.kind();
-    match (grain, is_gate) {
-        (Grain::Gates, true) => Key::Gates(kind, step.address.name()),
-        (Grain::Gates, false) => Key::Single(step.id.index()),
-        (Grain::Types, true) => Key::Gates(kind, ""),
-        (Grain::Types, false) => Key::Action(kind, step.action.verb()),
+fn key(position: usize, step: &Step, grain: Grain) -> Key<'_> {
+    let StepAction::Operation { .. } = &step.action else {
+        return match grain {
+            Grain::Types => Key::Action(step.address.kind(), step.action.verb()),
+            _ => Key::Single(position),
+        };
+    };
+    let (kind, name) = (step.address.kind(), step.address.name());
+    match (grain, machine(step)) {
+        (Grain::Types, _) => Key::Gates(kind, ""),
+        (Grain::Machines, Some(machine)) => Key::Machine(kind, name, machine),
+        (Grain::Machines, None) => Key::Single(position),
+        (Grain::Gates, _) => Key::Gates(kind, name),
     }
 }
 
@@ -55,9 +81,10 @@ fn gather(steps: &[Step], grain: Grain) -> Drawing {
     let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
     let group: Vec<usize> = steps
         .iter()
-        .map(|step| {
+        .enumerate()
+        .map(|(position, step)| {
             let next = numbers.len();
-            *numbers.entry(key(step, grain)).or_insert(next)
+            *numbers.entry(key(position, step, grain)).or_insert(next)
         })
         .collect();
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(numbers.len(), numbers.len());
@@ -106,25 +133,37 @@ fn node(steps: &[&Step]) -> Node {
     if let [single] = steps {
         return super::node(single);
     }
-    let verbs: BTreeSet<&str> = steps.iter().map(|step| step.action.verb()).collect();
     let gates = steps.iter().all(|step| matches!(step.action, StepAction::Operation { .. }));
-    let verb = match (verbs.first(), verbs.len()) {
-        (Some(only), 1) => clean(only).into_owned(),
-        _ if gates => "roll".to_owned(),
-        _ => verbs.iter().take(3).map(|verb| clean(verb)).collect::<Vec<_>>().join(", "),
+    let machines: BTreeSet<Option<String>> = steps.iter().map(|step| machine(step)).collect();
+    let mut verbs: Vec<&str> = steps.iter().map(|step| step.action.verb()).collect();
+    verbs.dedup();
+    let one_machine = machines.len() == 1 && machines.iter().all(Option::is_some);
+    if !one_machine {
+        verbs.sort_unstable();
+        verbs.dedup();
+    }
+    let verb = if gates && !one_machine && verbs.len() > 1 {
+        "roll".to_owned()
+    } else {
+        verbs.iter().take(4).map(|verb| clean(verb)).collect::<Vec<_>>().join(", ")
     };
     let kinds: BTreeSet<&str> = steps.iter().map(|step| step.address.kind()).collect();
     let addresses: BTreeSet<_> = steps.iter().map(|step| &step.address).collect();
     let subject = match (addresses.first(), addresses.len(), kinds.first(), kinds.len()) {
-        (Some(address), 1, ..) => clean(&address.to_string()).into_owned(),
+        (Some(address), 1, ..) => match machines.into_iter().next().flatten() {
+            Some(machine) if one_machine => format!("{} ({machine})", clean(&address.to_string())),
+            _ => clean(&address.to_string()).into_owned(),
+        },
         (_, count, Some(kind), 1) => format!("{} × {count}", clean(kind)),
         (_, count, ..) => format!("{} of {} types", plural(count, "resource", "resources"), kinds.len()),
     };
     let work: u64 = steps.iter().map(|step| step.estimate_ms).fold(0, u64::saturating_add);
-    let mut remark = plural(steps.len(), "step", "steps");
-    if work > 0 {
-        remark.push_str(&format!(", {} of work", duration(work)));
-    }
+    let remark = match (one_machine, work) {
+        (true, 0) => String::new(),
+        (true, _) => duration(work),
+        (false, 0) => plural(steps.len(), "step", "steps"),
+        (false, _) => format!("{}, {}", plural(steps.len(), "step", "steps"), duration(work)),
+    };
     let mut styles = steps.iter().map(|step| style(&step.action));
     let first = styles.next().unwrap_or_default();
     Node {

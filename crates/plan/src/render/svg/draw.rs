@@ -21,7 +21,13 @@ text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',m
 .edge{fill:none;stroke:#8b949e;stroke-width:1.2}";
 
 /// Writes the document.
-pub(super) fn draw(plan: &Plan, drawing: &Drawing, layers: &Layers, picture: &Picture) -> String {
+pub(super) fn draw(
+    plan: &Plan,
+    drawing: &Drawing,
+    layers: &Layers,
+    picture: &Picture,
+    summary: &[String],
+) -> String {
     let (width, height) = picture.size;
     let mut out = String::new();
     // Writing into a String cannot fail.
@@ -32,11 +38,13 @@ pub(super) fn draw(plan: &Plan, drawing: &Drawing, layers: &Layers, picture: &Pi
          <style>{STYLE}</style>\n\
          <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto\"><path d=\"M0 0.5 L8 4 L0 7.5 z\" fill=\"#8b949e\"/></marker></defs>\n\
-         <text class=\"heading\" x=\"20\" y=\"30\">Plan for {cluster}</text>\n\
-         <text class=\"counts\" x=\"20\" y=\"49\">{summary}</text>\n",
+         <text class=\"heading\" x=\"20\" y=\"28\">Plan for {cluster}</text>\n",
         cluster = escape(&clean(&plan.cluster)),
-        summary = escape(&summary(plan, drawing)),
     );
+    for (line, text) in summary.iter().enumerate() {
+        let y = 48 + 16 * line;
+        let _ = writeln!(out, "<text class=\"counts\" x=\"20\" y=\"{y}\">{}</text>", escape(text));
+    }
     edges(&mut out, layers, picture);
     for (index, layer) in layers.layers.iter().enumerate() {
         let (Some(left), Some(width)) = (picture.left.get(index), picture.width.get(index)) else { continue };
@@ -51,16 +59,15 @@ pub(super) fn draw(plan: &Plan, drawing: &Drawing, layers: &Layers, picture: &Pi
     out
 }
 
-fn summary(plan: &Plan, drawing: &Drawing) -> String {
-    let mut text = Counts::of(plan).to_string();
-    if let Some(time) = estimate(plan) {
-        text = format!("{text}. {time}");
-    }
+/// What stands below the heading, in lines.
+pub(super) fn summary(plan: &Plan, drawing: &Drawing) -> Vec<String> {
+    let mut lines = vec![format!("{}.", Counts::of(plan))];
+    lines.extend(estimate(plan));
     if drawing.nodes.len() < plan.steps.len() {
         let steps = plural(plan.steps.len(), "step", "steps");
-        text = format!("{text} {steps} gathered in {} boxes.", drawing.nodes.len());
+        lines.push(format!("{steps} gathered in {}.", plural(drawing.nodes.len(), "box", "boxes")));
     }
-    text
+    lines
 }
 
 fn boxed(out: &mut String, node: &Node, left: f64, middle: f64, width: f64) {

@@ -8,7 +8,7 @@ use super::order::number;
 /// Width of a character of the fixed-width fonts, at the size that boxes are written in, rounded up.
 const CHARACTER: f64 = 7.0;
 /// Longest text of a box in characters.
-const LONGEST: usize = 34;
+const LONGEST: usize = 40;
 /// Space inside a box, left and right.
 pub(super) const PADDING: f64 = 10.0;
 /// Height of a box.
@@ -19,8 +19,10 @@ const GAP: f64 = 14.0;
 const CHANNEL: f64 = 56.0;
 /// Space around the picture.
 const MARGIN: f64 = 20.0;
-/// Space for the heading.
-const HEADING: f64 = 44.0;
+/// Space for the heading without its further lines.
+const HEADING: f64 = 26.0;
+/// Height of each of those lines, and the width of a character in them.
+const LINE: (f64, f64) = (16.0, 6.6);
 /// How often the places are drawn towards their neighbours.
 const ROUNDS: usize = 8;
 
@@ -46,8 +48,9 @@ pub(super) fn texts(node: &Node) -> [String; 3] {
 
 /// Finds a place for every item: layers from left to right, inside a layer in its order, each item as near as
 /// can be to the mean of its neighbours.
-pub(super) fn place(drawing: &Drawing, layers: &Layers) -> Picture {
+pub(super) fn place(drawing: &Drawing, layers: &Layers, summary: &[String]) -> Picture {
     let mut picture = Picture { middle: vec![0.0; layers.items.len()], ..Picture::default() };
+    let heading = HEADING + number(summary.len()) * LINE.0;
     let mut left = MARGIN;
     for layer in &layers.layers {
         let widest = layer.iter().filter_map(|item| drawing.nodes.get(layers.items.get(*item)?.node?));
@@ -73,11 +76,13 @@ pub(super) fn place(drawing: &Drawing, layers: &Layers) -> Picture {
         }
     }
     let top = picture.middle.iter().copied().fold(f64::INFINITY, f64::min);
-    let shift = if top.is_finite() { MARGIN + HEADING + HEIGHT / 2.0 - top } else { 0.0 };
+    let shift = if top.is_finite() { MARGIN + heading + HEIGHT / 2.0 - top } else { 0.0 };
     picture.middle.iter_mut().for_each(|middle| *middle += shift);
-    let bottom = picture.middle.iter().copied().fold(MARGIN + HEADING, f64::max);
+    let bottom = picture.middle.iter().copied().fold(MARGIN + heading, f64::max);
+    let text = summary.iter().map(|line| columns(line)).max().unwrap_or(0);
+    let least = MARGIN + number(text) * LINE.1;
     let right =
-        picture.left.iter().zip(&picture.width).map(|(left, width)| left + width).fold(360.0, f64::max);
+        picture.left.iter().zip(&picture.width).map(|(left, width)| left + width).fold(least, f64::max);
     picture.size = (right + MARGIN, bottom + HEIGHT / 2.0 + MARGIN);
     picture
 }

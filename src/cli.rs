@@ -1,0 +1,454 @@
+//! The arguments. Their doc comments are the help text.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+
+/// Declarative Kubernetes clusters: specs in, a reviewed plan out, carried out resumably.
+#[derive(Debug, Parser)]
+#[command(name = "slipway", version, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The whole command line, for completions and manual pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Where the state is: a folder, or a URL such as file:///var/lib/slipway.
+    #[arg(long, global = true, env = "SLIPWAY_STATE", value_name = "URL")]
+    pub state: Option<String>,
+    /// The configuration file (TOML).
+    #[arg(long, global = true, env = "SLIPWAY_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Folders with provider executables, searched before the usual ones.
+    #[arg(
+        long,
+        global = true,
+        env = "SLIPWAY_PROVIDER_PATH",
+        value_name = "DIRECTORY",
+        value_delimiter = ':'
+    )]
+    pub provider_path: Vec<PathBuf>,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: ColorWhen,
+    /// More log messages on standard error; again for even more.
+    #[arg(short = 'v', long = "verbose-log", global = true, action = clap::ArgAction::Count)]
+    pub verbosity: u8,
+    /// The form of log messages.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The form of log messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what apply would do, and change nothing.
+    ///
+    /// Exits with 0 when there is nothing to do, 2 when changes are pending, 1 on an error.
+    Plan(PlanArguments),
+    /// Bring clusters to their specs, or carry out a saved plan.
+    Apply(ApplyArguments),
+    /// Show a saved plan.
+    Show(ShowArguments),
+    /// Show what was changed outside Slipway since the last apply.
+    ///
+    /// Exits with 0 when nothing was, 2 when something was, 1 on an error.
+    Drift(DriftArguments),
+    /// Replace the machines of pools one after the other, although nothing in the spec asks for it.
+    Roll(RollArguments),
+    /// Bring a cluster to another Kubernetes version, one minor version at a time.
+    Upgrade(UpgradeArguments),
+    /// Remove a cluster and everything that Slipway made for it.
+    Delete(DeleteArguments),
+    /// Write a commented spec to begin with.
+    Init(InitArguments),
+    /// Explain a field of the spec, as in `slipway explain cluster.spec.network`.
+    Explain(ExplainArguments),
+    /// Look at specs.
+    #[command(subcommand)]
+    Spec(SpecCommand),
+    /// Look at providers and pin them.
+    #[command(subcommand)]
+    Provider(ProviderCommand),
+    /// Write a completion script for a shell to standard output.
+    Completions(CompletionsArguments),
+    /// Write the manual pages into a folder.
+    Man(ManArguments),
+}
+
+/// Which specs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SpecArguments {
+    /// Spec files and folders.
+    #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Only this cluster of those in the specs.
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// The provider to use instead of the one in the spec.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// Settings for the provider over those in the spec, as JSON.
+    #[arg(long, value_name = "JSON", requires = "provider")]
+    pub provider_config: Option<String>,
+}
+
+/// Which part of a plan.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ScopeArguments {
+    /// Only these resources and what they stand on; `*` stands for anything.
+    #[arg(long, value_name = "ADDRESS")]
+    pub target: Vec<String>,
+    /// Replace these resources although nothing differs.
+    #[arg(long, value_name = "ADDRESS")]
+    pub replace: Vec<String>,
+}
+
+/// How to show a plan.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowOptions {
+    /// The form of the plan.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: OutputFormat,
+    /// Fold nothing.
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// The form of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: the Terraform plan JSON, with Slipway's own parts beside it.
+    Json,
+    /// For a comment on a pull request.
+    Markdown,
+    /// The graph of steps for Graphviz.
+    Dot,
+    /// The graph of steps as a picture.
+    Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    #[command(flatten)]
+    pub show: ShowOptions,
+    #[command(flatten)]
+    pub scope: ScopeArguments,
+    /// Save the plan to this file, for `slipway apply FILE`.
+    #[arg(long, value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Plan against nothing, without state and credentials.
+    #[arg(long)]
+    pub offline: bool,
+    /// Do not ask the provider what would stop the plan.
+    #[arg(long)]
+    pub no_preflight: bool,
+}
+
+/// How to carry a plan out.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Do not ask.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Confirm that this protected or stateful resource may be lost.
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Vec<String>,
+    /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub wait: Option<std::time::Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArguments {
+    /// The saved plan to carry out, instead of specs.
+    #[arg(value_name = "PLANFILE", conflicts_with = "files", required_unless_present = "files", value_hint = ValueHint::FilePath)]
+    pub plan: Option<PathBuf>,
+    /// Spec files and folders.
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Only this cluster of those in the specs.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub cluster: Option<String>,
+    /// The provider to use instead of the one in the spec.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub provider: Option<String>,
+    /// Settings for the provider over those in the spec, as JSON.
+    #[arg(long, value_name = "JSON", requires = "provider")]
+    pub provider_config: Option<String>,
+    #[command(flatten)]
+    pub scope: ScopeArguments,
+    #[command(flatten)]
+    pub run: RunArguments,
+    /// Fold nothing when showing the plan.
+    #[arg(long)]
+    pub full: bool,
+    /// Do not ask the provider what would stop the plan.
+    #[arg(long)]
+    pub no_preflight: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The saved plan.
+    #[arg(value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
+    pub plan: PathBuf,
+    #[command(flatten)]
+    pub show: ShowOptions,
+}
+
+/// Which cluster, by its spec or by its name in the state.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClusterArguments {
+    /// The cluster's name in the state, instead of specs.
+    #[arg(value_name = "CLUSTER", conflicts_with = "files", required_unless_present = "files")]
+    pub name: Option<String>,
+    /// Spec files and folders that name the cluster.
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Only this cluster of those in the specs.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub cluster: Option<String>,
+    /// The provider to use instead of the one in the spec.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub provider: Option<String>,
+    /// Settings for the provider over those in the spec, as JSON.
+    #[arg(long, value_name = "JSON", requires = "provider")]
+    pub provider_config: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriftArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    #[command(flatten)]
+    pub show: ShowOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RollArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    /// Only these pools; all of them without.
+    #[arg(long, value_name = "POOL")]
+    pub pool: Vec<String>,
+    /// Show the plan and change nothing; exits with 2 when machines would be replaced.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub show: ShowOptions,
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    /// The Kubernetes version to come to.
+    #[arg(long, value_name = "VERSION")]
+    pub to: String,
+    /// Show the first plan and change nothing; exits with 2 when changes are pending.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Leave the version in the spec file as it is.
+    #[arg(long)]
+    pub keep_spec: bool,
+    #[command(flatten)]
+    pub show: ShowOptions,
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Show the plan and change nothing; exits with 2 when something would be deleted.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete backups too.
+    #[arg(long)]
+    pub delete_backups: bool,
+    #[command(flatten)]
+    pub show: ShowOptions,
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// The cluster's name.
+    #[arg(default_value = "example", value_name = "NAME")]
+    pub name: String,
+    /// The file to write; `-` for standard output. An existing file is not touched.
+    #[arg(short, long, default_value = "cluster.yaml", value_name = "FILE")]
+    pub output: PathBuf,
+    /// How large the cluster begins.
+    #[arg(long, value_enum, default_value_t, value_name = "SHAPE")]
+    pub shape: InitShape,
+}
+
+/// How large a new cluster begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InitShape {
+    /// One control plane, one pool of workers.
+    #[default]
+    Minimal,
+    /// Three control planes in three zones, private nodes.
+    Ha,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// The field, as `cluster.spec.network`.
+    #[arg(value_name = "PATH")]
+    pub path: String,
+}
+
+/// Look at specs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SpecCommand {
+    /// Show a spec with everything that is left to defaults.
+    Show(SpecShowArguments),
+    /// Check specs and report every problem.
+    Check(SpecCheckArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpecShowArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    /// With all defaults, marked as such.
+    #[arg(long)]
+    pub full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpecCheckArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    /// The form of the report.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Look at providers and pin them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProviderCommand {
+    /// List the providers that are built in, found on the search path, and pinned.
+    List(ProviderListArguments),
+    /// Show a provider's resource types.
+    Info(ProviderInfoArguments),
+    /// Pin providers by the digest of their executables in slipway.lock.
+    Lock(ProviderLockArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProviderListArguments {
+    /// The form of the list.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProviderInfoArguments {
+    /// The provider's name.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The form of the answer.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProviderLockArguments {
+    /// The providers' names.
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The folder, made if it is not there.
+    #[arg(value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+}
+
+/// Reads a duration such as `30s`, `10m` or `1h30m`.
+fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    let mut seconds = 0u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits =
+            rest.find(|c: char| !c.is_ascii_digit()).ok_or("a duration has a unit, as in 30s or 10m")?;
+        let (number, tail) = rest.split_at(digits);
+        let number: u64 =
+            number.parse().map_err(|_| format!("`{text}` is no duration such as 30s or 10m"))?;
+        let unit = tail.chars().next().unwrap_or(' ');
+        seconds += number
+            * match unit {
+                's' => 1,
+                'm' => 60,
+                'h' => 3600,
+                _ => return Err(format!("`{unit}` is no unit of time; use s, m or h")),
+            };
+        rest = tail.get(1..).unwrap_or_default();
+    }
+    Ok(std::time::Duration::from_secs(seconds))
+}

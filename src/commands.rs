@@ -1,0 +1,55 @@
+//! One file for each verb.
+
+mod apply;
+mod delete;
+mod documentation;
+mod drift;
+mod explain;
+mod init;
+mod plan;
+mod provider;
+mod roll;
+mod show;
+mod spec;
+mod upgrade;
+
+use std::process::ExitCode;
+
+use crate::cli::Command;
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode, CommandError> {
+    match command {
+        Command::Plan(arguments) => plan::run(context, &arguments).await,
+        Command::Apply(arguments) => apply::run(context, &arguments).await,
+        Command::Show(arguments) => show::run(context, &arguments),
+        Command::Drift(arguments) => drift::run(context, &arguments).await,
+        Command::Roll(arguments) => roll::run(context, &arguments).await,
+        Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,
+        Command::Delete(arguments) => delete::run(context, &arguments).await,
+        Command::Init(arguments) => init::run(context, &arguments),
+        Command::Explain(arguments) => explain::run(context, &arguments),
+        Command::Spec(command) => spec::run(context, &command),
+        Command::Provider(command) => provider::run(context, &command).await,
+        Command::Completions(arguments) => documentation::completions(context, &arguments),
+        Command::Man(arguments) => documentation::man(context, &arguments),
+    }
+}
+
+/// The exit code of a command that only shows a plan.
+fn pending(plan: &slipway_plan::Plan) -> ExitCode {
+    if plan.has_deferred() || !plan.findings.is_empty() {
+        ExitCode::from(1)
+    } else if plan.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(2)
+    }
+}
+
+/// The exit code of a command that carries something out.
+fn done(through: bool) -> ExitCode {
+    if through { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}

@@ -1,0 +1,63 @@
+//! `slipway apply`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use slipway_plan::Plan;
+
+use super::done;
+use crate::applying;
+use crate::cli::ApplyArguments;
+use crate::error::CommandError;
+use crate::planning::{Prepared, Request};
+use crate::program::Context;
+use crate::specs::{self, Selection, Wanted};
+use crate::ui;
+
+/// Brings clusters to their specs, or carries a saved plan out.
+pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<ExitCode, CommandError> {
+    if let Some(path) = &arguments.plan {
+        return saved(context, arguments, path).await;
+    }
+    let selection = Selection {
+        files: arguments.files.clone(),
+        cluster: arguments.cluster.clone(),
+        provider: arguments.provider.clone(),
+        provider_config: arguments.provider_config.clone(),
+    };
+    let mut through = true;
+    for wanted in specs::wanted(context, &selection)? {
+        let prepared = Prepared::open(context, wanted, false).await?;
+        let request = Request::apply(&arguments.scope, !arguments.no_preflight);
+        through &= applying::bring(context, &prepared, &request, &arguments.run, arguments.full).await?;
+    }
+    Ok(done(through))
+}
+
+/// Carries a saved plan out exactly as it was saved.
+async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
+    let plan = read(path)?;
+    context.output.result(&ui::show::text(context, &plan, arguments.full))?;
+    if plan.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    applying::stop_at_findings(&plan)?;
+    applying::check_confirmations(&plan, &arguments.run)?;
+    if !arguments.run.yes {
+        ui::prompt::confirm(context, "Carry this plan out?")?;
+    }
+    let cluster = serde_json::from_value(plan.spec.clone())
+        .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
+    let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
+    let prepared = Prepared::open(context, wanted, false).await?;
+    let held = applying::take(context, &prepared, &arguments.run, "apply", plan.binding.uid.clone()).await?;
+    let report = applying::run(context, &prepared, &plan, held, &arguments.run, None).await?;
+    ui::report::show(context, &plan, &report)?;
+    Ok(done(report.is_complete() && !plan.has_deferred()))
+}
+
+/// Reads a plan file.
+pub(super) fn read(path: &Path) -> Result<Plan, CommandError> {
+    let bytes = std::fs::read(path).map_err(|error| CommandError::file("the plan", path, &error))?;
+    Ok(Plan::from_bytes(&bytes)?)
+}

@@ -1,0 +1,58 @@
+//! `slipway delete`
+
+use std::process::ExitCode;
+
+use slipway_plan::{Mode, Options};
+
+use super::{done, pending};
+use crate::applying;
+use crate::cli::DeleteArguments;
+use crate::error::CommandError;
+use crate::planning::{self, Prepared, Request};
+use crate::program::Context;
+use crate::specs::{self, Selection};
+use crate::ui;
+
+/// Removes a cluster and everything that Slipway made for it.
+pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Result<ExitCode, CommandError> {
+    let wanted = match &arguments.cluster.name {
+        Some(name) => planning::recorded(context, name).await?,
+        None => specs::one(context, &Selection::from(&arguments.cluster))?,
+    };
+    let prepared = Prepared::open(context, wanted, false).await?;
+    let options = Options { delete_retained: arguments.delete_backups, ..Options::default() };
+    let request = Request { mode: Mode::Delete, options, offline: false, roll: None };
+    if arguments.dry_run {
+        let plan = prepared.plan(&request).await?.plan;
+        ui::show::plan(context, &plan, &arguments.show)?;
+        return Ok(pending(&plan));
+    }
+    if is_protected(&prepared) {
+        // Protection hides nothing: the whole plan is shown before it is refused.
+        let plan = prepared.plan(&request).await?.plan;
+        ui::show::plan(context, &plan, &arguments.show)?;
+        let name = &prepared.wanted.cluster.name;
+        return Err(CommandError::new(
+            "CLI0010",
+            format!("{name} is protected from deletion; nothing was done"),
+        )
+        .hint("set deletionProtection: false in its spec, apply that, and delete again"));
+    }
+    // Deleting the cluster is what confirms the loss of its volumes: it was shown, and asked for by name.
+    let plan = prepared.plan(&request).await?.plan;
+    let mut run = arguments.run.clone();
+    run.confirm.extend(
+        plan.changes
+            .iter()
+            .filter(|change| change.confirmation.is_some())
+            .map(|change| change.address.to_string()),
+    );
+    Ok(done(applying::bring(context, &prepared, &request, &run, arguments.show.full).await?))
+}
+
+/// As the state has it; as the spec says where there is no state.
+fn is_protected(prepared: &Prepared) -> bool {
+    let recorded =
+        prepared.state.as_ref().and_then(|state| state.snapshot.spec.get("deletionProtection")?.as_bool());
+    recorded.unwrap_or(prepared.wanted.cluster.deletion_protection)
+}

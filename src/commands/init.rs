@@ -1,0 +1,39 @@
+//! `slipway init`
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use slipway_spec::template::{Template, Variant, template};
+
+use crate::cli::{InitArguments, InitShape};
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Writes a commented spec, never over a file that is there.
+pub(crate) fn run(context: &Context, arguments: &InitArguments) -> Result<ExitCode, CommandError> {
+    let variant = match arguments.shape {
+        InitShape::Minimal => Variant::Minimal,
+        InitShape::Ha => Variant::HighlyAvailable,
+    };
+    let text = template(&Template { name: arguments.name.clone(), variant, ..Template::default() });
+    if arguments.output == Path::new("-") {
+        context.output.result(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = &arguments.output;
+    let mut file = std::fs::File::create_new(path).map_err(|error| {
+        let failure = CommandError::file("the file", path, &error);
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => failure.hint("`--output FILE` writes to another one"),
+            _ => failure,
+        }
+    })?;
+    file.write_all(text.as_bytes()).map_err(|error| CommandError::file("the file", path, &error))?;
+    context.output.message(&format!(
+        "{} describes the cluster {}. `slipway plan -f {0}` shows what it becomes.",
+        path.display(),
+        arguments.name
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,66 @@
+//! `slipway plan`
+
+use std::process::ExitCode;
+
+use slipway_engine::State;
+
+use super::pending;
+use crate::cli::{OutputFormat, PlanArguments};
+use crate::error::CommandError;
+use crate::planning::{Prepared, Request};
+use crate::program::Context;
+use crate::specs::{self, Selection};
+use crate::ui;
+
+/// Shows what apply would do. Writes nothing but the plan file that was asked for.
+pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
+    let selection = Selection::from(&arguments.specs);
+    let single = arguments.out.is_some() || arguments.show.output != OutputFormat::Text;
+    let all =
+        if single { vec![specs::one(context, &selection)?] } else { specs::wanted(context, &selection)? };
+    let mut worst = ExitCode::SUCCESS;
+    let mut rank = 0;
+    for wanted in all {
+        let prepared = Prepared::open(context, wanted, arguments.offline).await?;
+        let mut request = Request::apply(&arguments.scope, !arguments.no_preflight);
+        request.offline = arguments.offline;
+        let planned = prepared.plan(&request).await?;
+        if prepared.state.as_ref().is_some_and(State::is_interrupted) {
+            context.output.message("An earlier run was interrupted; the next apply takes it up.");
+        }
+        if let Some(path) = &arguments.out {
+            let bytes = planned.plan.to_bytes()?;
+            write_whole(path, &bytes)?;
+        }
+        ui::show::plan(context, &planned.plan, &arguments.show)?;
+        let code = pending(&planned.plan);
+        let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];
+        let place = order.iter().position(|other| *other == code).unwrap_or(2);
+        if place > rank {
+            (worst, rank) = (code, place);
+        }
+    }
+    Ok(worst)
+}
+
+/// Writes a file so that it is there whole or not at all.
+pub(super) fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let fail = |error: std::io::Error| CommandError::file("the file", path, &error);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(std::path::Path::new("."));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    let temporary = folder.join(name);
+    let write = || -> std::io::Result<()> {
+        let mut file = std::fs::File::create(&temporary)?;
+        std::io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        // The temporary file may not even be there.
+        let _ = std::fs::remove_file(&temporary);
+        fail(error)
+    })
+}

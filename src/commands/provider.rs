@@ -1,0 +1,111 @@
+//! `slipway provider`
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+use slipway_protocol::LockFile;
+use slipway_resource::{Mode, ResourceType};
+
+use crate::cli::{
+    ProviderCommand, ProviderInfoArguments, ProviderListArguments, ProviderLockArguments, ReportFormat,
+};
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::providers::{EMBEDDED, LOCK_FILE, find, search_path};
+
+/// Lists, shows or pins providers.
+pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        ProviderCommand::List(arguments) => list(context, arguments),
+        ProviderCommand::Info(arguments) => info(context, arguments).await,
+        ProviderCommand::Lock(arguments) => lock(context, arguments).await,
+    }
+}
+
+fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode, CommandError> {
+    let file = LockFile::read(Path::new(LOCK_FILE))?;
+    let (installed, errors) = search_path(context).list();
+    for error in errors {
+        context.output.message(&format!("{}: {error}", context.output.style_error("error")));
+    }
+    let mut rows = vec![(
+        EMBEDDED.to_owned(),
+        env!("CARGO_PKG_VERSION").to_owned(),
+        if file.get(EMBEDDED).is_some() { "built in, replaced by the locked one" } else { "built in" }
+            .to_owned(),
+        String::new(),
+    )];
+    for provider in &installed {
+        let status = match file.verify(provider) {
+            Ok(_) => "locked",
+            Err(slipway_protocol::Error::Unlocked { .. }) => "not locked",
+            Err(_) => "changed since it was locked",
+        };
+        let (name, version) = (provider.name().to_owned(), provider.manifest.version.clone());
+        rows.push((name, version, status.to_owned(), provider.executable.display().to_string()));
+    }
+    if arguments.output == ReportFormat::Json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(name, version, status, executable)| {
+                json!({ "name": name, "version": version, "status": status, "executable": executable })
+            })
+            .collect();
+        context.output.result(&json!(rows).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width =
+        |column: fn(&(String, String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
+    let (name, version, status) =
+        (width(|row| row.0.len()), width(|row| row.1.len()), width(|row| row.2.len()));
+    let text = rows.iter().fold(String::new(), |mut text, row| {
+        // Writing to a string cannot fail.
+        let line = format!("{:name$}  {:version$}  {:status$}  {}", row.0, row.1, row.2, row.3);
+        let _ = writeln!(text, "{}", line.trim_end());
+        text
+    });
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {
+    let (provider, _process) = find(context, &arguments.name).await?;
+    let info = provider.info().await?;
+    let schema = provider.schema().await?;
+    if arguments.output == ReportFormat::Json {
+        context.output.result(&json!({ "info": info, "schema": *schema }).to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!("{} {}\n\nSettings:\n", info.name, info.version);
+    for (name, attribute) in &schema.config {
+        let _ = writeln!(text, "  {name}: {}", attribute.description);
+    }
+    text.push_str("\nResource types:\n");
+    for (name, kind) in &schema.types {
+        let _ = writeln!(text, "  {name}: {}", kind.description);
+        let _ = writeln!(text, "    {}", attributes(kind));
+    }
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn attributes(kind: &ResourceType) -> String {
+    let names = kind.attributes.iter().map(|(name, attribute)| match attribute.mode {
+        Mode::Required => format!("{name}*"),
+        Mode::Computed => format!("({name})"),
+        Mode::Optional | Mode::OptionalComputed => name.clone(),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+async fn lock(context: &Context, arguments: &ProviderLockArguments) -> Result<ExitCode, CommandError> {
+    let mut file = LockFile::read(Path::new(LOCK_FILE))?;
+    for name in &arguments.names {
+        let installed = search_path(context).find(name)?;
+        let locked = slipway_protocol::lock(&installed, &mut file).await?;
+        context.output.result(&format!("{name} {} is locked to {}", locked.version, locked.digest))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,63 @@
+//! `slipway spec`
+
+use std::process::ExitCode;
+
+use slipway_spec::diagnostic;
+
+use crate::cli::{ReportFormat, SpecCheckArguments, SpecCommand, SpecShowArguments};
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::specs::{self, Selection};
+
+/// Shows or checks specs.
+pub(crate) fn run(context: &Context, command: &SpecCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        SpecCommand::Show(arguments) => show(context, arguments),
+        SpecCommand::Check(arguments) => check(context, arguments),
+    }
+}
+
+fn show(context: &Context, arguments: &SpecShowArguments) -> Result<ExitCode, CommandError> {
+    let selection = Selection::from(&arguments.specs);
+    let mut loaded = slipway_spec::Loaded::default();
+    for wanted in specs::wanted(context, &selection)? {
+        loaded.sources.insert(wanted.cluster.name.clone(), wanted.sources);
+        loaded.clusters.push(wanted.cluster);
+    }
+    let mut text = slipway_spec::full_yaml(&loaded)
+        .map_err(|error| CommandError::internal("the spec cannot be shown", &error))?;
+    if !arguments.full {
+        text = without_defaults(&text);
+    }
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lines that somebody wrote: defaults are marked as such.
+fn without_defaults(text: &str) -> String {
+    text.lines().filter(|line| !line.ends_with("# default")).fold(String::new(), |mut kept, line| {
+        kept.push_str(line);
+        kept.push('\n');
+        kept
+    })
+}
+
+fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, CommandError> {
+    let loaded = specs::load(&arguments.specs.files);
+    match arguments.output {
+        ReportFormat::Text => {
+            let names: Vec<&str> = loaded.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+            if !loaded.diagnostics.is_empty() {
+                context.output.result(&diagnostic::render_all(&loaded.diagnostics))?;
+            } else {
+                context.output.result(&format!("{}: nothing to complain about", names.join(", ")))?;
+            }
+        }
+        ReportFormat::Json => {
+            let text = serde_json::to_string_pretty(&loaded.diagnostics)
+                .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
+            context.output.result(&text)?;
+        }
+    }
+    Ok(if loaded.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

@@ -1,0 +1,44 @@
+//! The user's configuration file.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::CommandError;
+
+/// What a user sets once for all calls (TOML).
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Configuration {
+    /// Where the state is, when neither option nor environment say so.
+    pub state: Option<String>,
+    /// Folders in which providers are looked for, before the usual ones.
+    #[serde(default)]
+    pub provider_path: Vec<PathBuf>,
+}
+
+impl Configuration {
+    /// Reads the file that was named, or the usual one if there is one.
+    pub fn read(named: Option<&Path>) -> Result<Self, CommandError> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None => match usual_path().filter(|path| path.is_file()) {
+                Some(path) => path,
+                None => return Ok(Self::default()),
+            },
+        };
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| CommandError::file("the configuration file", &path, &error))?;
+        toml::from_str(&text).map_err(|error| {
+            CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
+                .cause(error.to_string().trim_end())
+        })
+    }
+}
+
+fn usual_path() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))?;
+    Some(base.join("slipway").join("config.toml"))
+}

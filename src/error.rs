@@ -1,0 +1,158 @@
+//! The one place where failures of the libraries become messages, hints and exit codes.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use slipway_resource::ProviderError;
+
+use crate::output::Output;
+
+/// A failure as the user sees it.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    code: Option<&'static str>,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+    /// Text that was complete before the failure, as all problems of a spec.
+    details: Option<String>,
+    quiet: bool,
+}
+
+impl CommandError {
+    /// A failure with a code that has a page in `docs/errors/`.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code: Some(code), message, causes: Vec::new(), hints: Vec::new(), details: None, quiet: false }
+    }
+
+    /// A failure about a file.
+    pub fn file(what: &str, path: &Path, error: &std::io::Error) -> Self {
+        Self::new("CLI0001", format!("{what} {} cannot be used", path.display())).cause(error.to_string())
+    }
+
+    /// A failure that should not be.
+    pub fn internal(message: &str, error: &dyn Error) -> Self {
+        Self::new("CLI0002", message).cause(error.to_string())
+    }
+
+    /// Nothing more to say: the reader of standard output has gone.
+    pub fn broken_pipe() -> Self {
+        Self { quiet: true, ..Self::new("CLI0001", "") }
+    }
+
+    /// Problems of a spec, each complete in itself.
+    pub fn diagnostics(text: String, message: String) -> Self {
+        Self { code: None, details: Some(text), ..Self::new("", message) }
+    }
+
+    /// The same failure with what stands behind it.
+    pub fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    /// The same failure with a way out.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Prints it to standard error.
+    pub fn report(&self, output: &Output) {
+        if self.quiet {
+            return;
+        }
+        let mut text = String::new();
+        if let Some(details) = &self.details {
+            text.push_str(details);
+            text.push('\n');
+        }
+        let code = self.code.map(|code| format!("[{code}]")).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{code}: {}", output.style_error("error"), self.message);
+        for cause in &self.causes {
+            let _ = writeln!(text, "  caused by: {cause}");
+        }
+        for hint in &self.hints {
+            let _ = writeln!(text, "{}: {hint}", output.style_hint("hint"));
+        }
+        output.message(&text);
+    }
+
+    fn of(code: &'static str, error: &dyn Error, hint: Option<String>) -> Self {
+        let mut failure = Self::new(code, error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if text != failure.message {
+                failure.causes.push(text);
+            }
+            source = cause.source();
+        }
+        failure.hints.extend(hint);
+        failure
+    }
+}
+
+impl From<slipway_state_store::Error> for CommandError {
+    fn from(error: slipway_state_store::Error) -> Self {
+        Self::of(error.code(), &error, store_hint(&error))
+    }
+}
+
+fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
+    match error {
+        slipway_state_store::Error::Held { holder, .. } => Some(format!(
+            "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
+            holder.lease.term_seconds
+        )),
+        _ => None,
+    }
+}
+
+impl From<slipway_plan::Error> for CommandError {
+    fn from(error: slipway_plan::Error) -> Self {
+        Self::of(error.code(), &error, error.hint())
+    }
+}
+
+impl From<slipway_engine::Error> for CommandError {
+    fn from(error: slipway_engine::Error) -> Self {
+        let hint = match &error {
+            slipway_engine::Error::Store { source, .. } => {
+                if let held @ slipway_state_store::Error::Held { .. } = &**source {
+                    return Self::of(error.code(), held, store_hint(held));
+                }
+                None
+            }
+            _ => error.hint(),
+        };
+        Self::of(error.code(), &error, hint)
+    }
+}
+
+impl From<slipway_protocol::Error> for CommandError {
+    fn from(error: slipway_protocol::Error) -> Self {
+        Self::of(error.code(), &error, error.hint())
+    }
+}
+
+impl From<ProviderError> for CommandError {
+    fn from(error: ProviderError) -> Self {
+        let mut failure =
+            Self::new("PROVIDER0000", error.message.clone()).cause(format!("class {}", error.class));
+        failure.hints.extend(error.hint);
+        failure
+    }
+}
+
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::broken_pipe();
+        }
+        Self::new("CLI0001", "input or output failed").cause(error.to_string())
+    }
+}

@@ -1,0 +1,197 @@
+//! From a wanted cluster to a plan: state, provider, expansion, observation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_engine::{Observed, State, observe};
+use slipway_plan::file::Mode;
+use slipway_plan::{Inputs, Observations, Options, Plan, Snapshot};
+use slipway_resource::provider::{Catalog, ExpandNote, ExpandRequest};
+use slipway_resource::{ClusterUid, Desired};
+use slipway_spec::model::Cluster;
+use slipway_state_store::{Backend, ClusterName};
+use tokio::time::Instant;
+
+use crate::cli::ScopeArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::providers::{self, Opened};
+use crate::specs::Wanted;
+use crate::upgrade;
+
+/// What to plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub mode: Mode,
+    pub options: Options,
+    /// Against nothing, without state and credentials.
+    pub offline: bool,
+    /// Pools to roll although nothing differs; none for no roll.
+    pub roll: Option<Vec<String>>,
+}
+
+impl Request {
+    /// A plan that brings a cluster to its spec.
+    pub fn apply(scope: &ScopeArguments, preflight: bool) -> Self {
+        let options = Options {
+            targets: scope.target.clone(),
+            replace: scope.replace.clone(),
+            preflight,
+            ..Options::default()
+        };
+        Self { mode: Mode::Apply, options, offline: false, roll: None }
+    }
+}
+
+/// A cluster with everything that a plan or a run of it needs.
+pub(crate) struct Prepared {
+    pub wanted: Wanted,
+    pub opened: Opened,
+    pub backend: Option<Arc<dyn Backend>>,
+    /// The state as it was read, without a hold.
+    pub state: Option<State>,
+}
+
+/// A plan and when its observations were made.
+pub(crate) struct Planned {
+    pub plan: Plan,
+    pub observed_at: Instant,
+    /// The unique id found in the cloud, when the state does not have one.
+    pub uid: Option<ClusterUid>,
+}
+
+impl Prepared {
+    /// Opens state and provider of a cluster. Reads only.
+    pub async fn open(context: &Context, wanted: Wanted, offline: bool) -> Result<Self, CommandError> {
+        let cluster = &wanted.cluster;
+        let config = &cluster.provider.config;
+        let backend = if offline { None } else { Some(context.backend()?) };
+        let state = match &backend {
+            Some(backend) => State::read(&**backend, &cluster.name).await?,
+            None => None,
+        };
+        let opened =
+            providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
+        Ok(Self { wanted, opened, backend, state })
+    }
+
+    /// Makes a plan for the state as it was read. Writes nothing.
+    pub async fn plan(&self, request: &Request) -> Result<Planned, CommandError> {
+        self.plan_from(request, self.state.as_ref().map(|state| &state.snapshot)).await
+    }
+
+    /// Makes a plan against a given state.
+    pub async fn plan_from(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+    ) -> Result<Planned, CommandError> {
+        let cluster = &self.wanted.cluster;
+        if request.mode == Mode::Apply {
+            upgrade::check_version_change(prior, cluster)?;
+        }
+        let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        let (desired, notes) = match request.mode {
+            Mode::Delete => (Vec::new(), Vec::new()),
+            Mode::Apply | Mode::Drift => self.expand(&mut catalogs).await?,
+        };
+        let observed = if request.offline {
+            Observed { observations: Observations::default(), uid: None, at: Instant::now() }
+        } else {
+            observe(&cluster.name, &self.opened.providers, prior, &desired).await?
+        };
+        let generation = match &self.backend {
+            Some(backend) => generation(&**backend, &cluster.name).await?,
+            None => None,
+        };
+        let uid = observed.uid.clone();
+        let locate = |field: &str| self.wanted.locate(field);
+        let mut options = request.options.clone();
+        options.preflight &= !request.offline;
+        options.roll = request.roll.clone();
+        let inputs = Inputs {
+            cluster: &cluster.name,
+            uid: uid.clone(),
+            mode: request.mode,
+            spec: to_json(cluster)?,
+            desired,
+            notes,
+            prior,
+            generation,
+            observations: observed.observations,
+            providers: &self.opened.providers,
+            catalogs,
+            options,
+            locate: &locate,
+        };
+        Ok(Planned { plan: slipway_plan::plan(inputs).await?, observed_at: observed.at, uid })
+    }
+
+    /// The typed resources of the cluster, by what the state has pinned or else by the provider's catalog now.
+    async fn expand(
+        &self,
+        catalogs: &mut BTreeMap<String, Catalog>,
+    ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
+        let mut desired = Vec::new();
+        let mut notes = Vec::new();
+        for (name, handle) in self.opened.providers.iter() {
+            let catalog = match catalogs.get(name) {
+                Some(pinned) => pinned.clone(),
+                None => handle.session.catalog().await?,
+            };
+            catalogs.insert(name.to_owned(), catalog.clone());
+            let request = ExpandRequest { cluster: to_json(&self.wanted.cluster)?, catalog };
+            let expansion = handle.session.expand(request).await?;
+            desired.extend(expansion.resources);
+            notes.extend(expansion.notes);
+        }
+        slipway_plan::lifecycle::ignore_changes(&mut desired, self.ignored());
+        slipway_plan::lifecycle::renames(&mut desired, self.renames()?);
+        Ok((desired, notes))
+    }
+
+    fn ignored(&self) -> impl Iterator<Item = (&str, &str)> {
+        let ignored = &self.wanted.cluster.ignore_changes;
+        ignored.iter().map(|ignored| (ignored.resource.as_str(), ignored.attribute.as_str()))
+    }
+
+    fn renames(&self) -> Result<Vec<slipway_resource::Moved>, CommandError> {
+        let parse = |text: &str| {
+            text.parse().map_err(|error: slipway_resource::AddressError| {
+                CommandError::new("CLI0008", format!("a rename in the spec names no resource: {error}"))
+            })
+        };
+        let moved = self.wanted.cluster.moved.iter();
+        moved
+            .map(|moved| Ok(slipway_resource::Moved { from: parse(&moved.from)?, to: parse(&moved.to)? }))
+            .collect()
+    }
+}
+
+/// The head's generation, also that of a deleted cluster's tombstone.
+pub(crate) async fn generation(backend: &dyn Backend, cluster: &str) -> Result<Option<u64>, CommandError> {
+    let name = ClusterName::new(cluster)?;
+    Ok(slipway_state_store::read_head(backend, &name).await?.map(|(head, _)| head.generation.0))
+}
+
+/// A cluster as providers and the state get it.
+pub(crate) fn to_json(cluster: &Cluster) -> Result<serde_json::Value, CommandError> {
+    serde_json::to_value(cluster)
+        .map_err(|error| CommandError::internal("the spec cannot be written as JSON", &error))
+}
+
+/// The cluster that the state has: as it was applied last.
+pub(crate) async fn recorded(context: &Context, name: &str) -> Result<Wanted, CommandError> {
+    let backend = context.backend()?;
+    let Some(state) = State::read(&*backend, name).await? else {
+        return Err(CommandError::new("CLI0009", format!("the state has no cluster `{name}`")).hint(
+            format!("the state is looked for in {}; `--state URL` names another place", context.state_url()),
+        ));
+    };
+    let cluster = serde_json::from_value(state.snapshot.spec).map_err(|error| {
+        CommandError::new("CLI0009", format!("the state of `{name}` does not have its spec"))
+            .cause(error.to_string())
+            .hint("name the spec with `-f FILE`")
+    })?;
+    Ok(Wanted { cluster, sources: slipway_spec::source::FieldSources::default() })
+}

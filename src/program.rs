@@ -1,0 +1,110 @@
+//! One call of the program, from its arguments to its exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use slipway_state_store::Backend;
+
+use crate::cli::{Cli, Global, LogFormat};
+use crate::commands;
+use crate::configuration::Configuration;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// Puts something around the state's backend, as a test does that counts or fails writes.
+pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
+
+/// The program. The executable uses it as it is.
+#[derive(Default)]
+pub struct Program {
+    decorate_backend: Option<DecorateBackend>,
+}
+
+/// What every command has at hand.
+pub(crate) struct Context {
+    /// The options that every command has.
+    pub global: Global,
+    /// The user's configuration file.
+    pub configuration: Configuration,
+    /// Where results and messages go.
+    pub output: Output,
+    decorate_backend: Option<DecorateBackend>,
+}
+
+impl Program {
+    /// Puts something around the state's backend.
+    #[must_use]
+    pub fn decorate_backend(mut self, decorate: DecorateBackend) -> Self {
+        self.decorate_backend = Some(decorate);
+        self
+    }
+
+    /// Runs one command: 0 for success, 1 for an error, 2 where changes are pending.
+    pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        let cli = match Cli::try_parse_from(arguments) {
+            Ok(cli) => cli,
+            Err(error) => {
+                // Help and version are results; a mistake in the arguments is an error like any other.
+                let code = if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
+                let _ = error.print();
+                return code;
+            }
+        };
+        let output = Output::new(cli.global.color);
+        start_logging(&cli.global);
+        match self.run_command(cli, output) {
+            Ok(code) => code,
+            Err(error) => {
+                error.report(&Output::standard());
+                ExitCode::from(1)
+            }
+        }
+    }
+
+    fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
+        let configuration = Configuration::read(cli.global.config.as_deref())?;
+        let context =
+            Context { global: cli.global, configuration, output, decorate_backend: self.decorate_backend };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", &error))?;
+        runtime.block_on(commands::run(cli.command, &context))
+    }
+}
+
+impl Context {
+    /// Opens the state store. Opening writes nothing.
+    pub fn backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
+        let url = self.state_url();
+        let backend = slipway_state_store::open(&url).map_err(slipway_state_store::Error::from)?;
+        Ok(match &self.decorate_backend {
+            Some(decorate) => decorate(backend),
+            None => backend,
+        })
+    }
+
+    /// Where the state is: the option, the environment, the configuration file, or a folder beside the spec.
+    pub fn state_url(&self) -> String {
+        self.global
+            .state
+            .clone()
+            .or_else(|| self.configuration.state.clone())
+            .unwrap_or_else(|| ".slipway/state".to_owned())
+    }
+}
+
+fn start_logging(global: &Global) {
+    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::util::SubscriberInitExt;
+    let level = ["warn", "info", "debug", "trace"][usize::from(global.verbosity.min(3))];
+    let filter = EnvFilter::try_from_env("SLIPWAY_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second start in one process, as in tests, keeps the first.
+    let _ = match global.log_format {
+        LogFormat::Text => subscriber.with_ansi(false).finish().try_init(),
+        LogFormat::Json => subscriber.json().finish().try_init(),
+    };
+}

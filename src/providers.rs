@@ -1,0 +1,106 @@
+//! Finds a cluster's provider and opens a session with it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use slipway_plan::{ProviderHandle, ProviderPin, Providers};
+use slipway_protocol::{LockFile, Running, SearchPath};
+use slipway_provider_sim::Sim;
+use slipway_resource::provider::SessionRequest;
+use slipway_resource::{Digest, Provider, Value, validate};
+
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Name of the provider that is built in.
+pub(crate) const EMBEDDED: &str = "sim";
+
+/// An open provider; the process behind it, if any, ends when this is dropped.
+pub(crate) struct Opened {
+    /// The one provider of the cluster.
+    pub providers: Providers,
+    /// Keeps the provider's process.
+    _process: Option<Running>,
+}
+
+/// Opens the provider of a cluster.
+///
+/// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
+/// runs is decided by the lock file and the search path of who calls, never by a spec.
+pub(crate) async fn open(
+    context: &Context,
+    name: &str,
+    config: &serde_json::Value,
+    region: Option<String>,
+    offline: bool,
+) -> Result<Opened, CommandError> {
+    let (provider, process) = find(context, name).await?;
+    let info = provider.info().await?;
+    let schema = provider.schema().await?;
+    let config = Value::from_json(config);
+    check_config(name, &*provider, &schema, &config).await?;
+    let session = provider.open_session(SessionRequest { config: config.clone(), region, offline }).await?;
+    let pin = ProviderPin {
+        version: info.version.clone(),
+        schema_digest: Digest::of(&*schema)
+            .map_err(|error| CommandError::internal("the provider's schema cannot be written", &error))?,
+        scope: session.scope().clone(),
+        config,
+    };
+    let mut providers = Providers::default();
+    providers.insert(name, ProviderHandle { session, schema, info, pin });
+    Ok(Opened { providers, _process: process })
+}
+
+/// The provider of a name, with its process if it has one.
+pub(crate) async fn find(
+    context: &Context,
+    name: &str,
+) -> Result<(Arc<dyn Provider>, Option<Running>), CommandError> {
+    let lock = LockFile::read(Path::new(LOCK_FILE))?;
+    if lock.get(name).is_none() && name == EMBEDDED {
+        return Ok((Arc::new(Sim), None));
+    }
+    let running = Running::locked(name, &search_path(context), &lock).await?;
+    Ok((running.provider(), Some(running)))
+}
+
+/// The lock file, in the folder where slipway is called.
+pub(crate) const LOCK_FILE: &str = "slipway.lock";
+
+/// The folders in which providers are looked for.
+pub(crate) fn search_path(context: &Context) -> SearchPath {
+    let own = context.global.provider_path.iter().chain(&context.configuration.provider_path).cloned();
+    SearchPath::new(own.chain(SearchPath::from_environment().directories().to_vec()))
+}
+
+async fn check_config(
+    name: &str,
+    provider: &dyn Provider,
+    schema: &slipway_resource::Schema,
+    config: &Value,
+) -> Result<(), CommandError> {
+    let empty = Value::map::<String, Value>([]);
+    let checked = if config.is_null() { &empty } else { config };
+    let mut problems: Vec<String> = validate::misfits(&schema.config, checked)
+        .into_iter()
+        .map(|misfit| match &misfit.suggestion {
+            Some(meant) => format!("provider.config.{misfit}; did you mean `{meant}`?"),
+            None => format!("provider.config.{misfit}"),
+        })
+        .collect();
+    if problems.is_empty() {
+        problems = provider.validate_config(checked).await?;
+    }
+    let mut failure = CommandError::new(
+        "CLI0007",
+        format!("the configuration of provider {name} is not as its schema says"),
+    );
+    if problems.is_empty() {
+        return Ok(());
+    }
+    for problem in problems {
+        failure = failure.cause(problem);
+    }
+    Err(failure.hint(format!("`slipway provider info {name}` lists its settings")))
+}

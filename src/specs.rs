@@ -1,0 +1,122 @@
+//! From files to clusters, with every problem reported in one run.
+
+use std::path::PathBuf;
+
+use slipway_spec::diagnostic::{self, Severity};
+use slipway_spec::model::Cluster;
+use slipway_spec::source::{FieldSources, Origin};
+use slipway_spec::{Loaded, load_with};
+
+use crate::cli::{ClusterArguments, SpecArguments};
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// A cluster as the user wants it, with the places of its fields.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Where its fields stand.
+    pub sources: FieldSources,
+}
+
+impl Wanted {
+    /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
+    pub fn locate(&self, field: &str) -> Option<String> {
+        match self.sources.origin(field) {
+            Origin::Written(location) => Some(location.to_string()),
+            Origin::Default => self.sources.nearest(field).map(ToString::to_string),
+        }
+    }
+}
+
+/// Which specs a command works on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    pub files: Vec<PathBuf>,
+    pub cluster: Option<String>,
+    pub provider: Option<String>,
+    pub provider_config: Option<String>,
+}
+
+impl From<&SpecArguments> for Selection {
+    fn from(arguments: &SpecArguments) -> Self {
+        let SpecArguments { files, cluster, provider, provider_config } = arguments.clone();
+        Self { files, cluster, provider, provider_config }
+    }
+}
+
+impl From<&ClusterArguments> for Selection {
+    fn from(arguments: &ClusterArguments) -> Self {
+        let ClusterArguments { name: _, files, cluster, provider, provider_config } = arguments.clone();
+        Self { files, cluster, provider, provider_config }
+    }
+}
+
+/// Loads specs without looking at what is wrong with them.
+pub(crate) fn load(files: &[PathBuf]) -> Loaded {
+    load_with(files, &[&slipway_kops::KopsReader::default()])
+}
+
+/// Loads the selected clusters; warnings and notes go to standard error.
+pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wanted>, CommandError> {
+    let loaded = load(&selection.files);
+    if !loaded.is_valid() {
+        let count = loaded.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+        let problems = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+        let text = diagnostic::render_all(&loaded.diagnostics);
+        return Err(CommandError::diagnostics(text, format!("the specs have {problems}; nothing was done")));
+    }
+    if !loaded.diagnostics.is_empty() {
+        context.output.message(&diagnostic::render_all(&loaded.diagnostics));
+    }
+    let mut wanted = Vec::new();
+    for cluster in loaded.clusters {
+        if selection.cluster.as_ref().is_some_and(|name| *name != cluster.name) {
+            continue;
+        }
+        let sources = loaded.sources.cluster(&cluster.name).cloned().unwrap_or_default();
+        let mut one = Wanted { cluster, sources };
+        override_provider(&mut one, selection)?;
+        wanted.push(one);
+    }
+    if wanted.is_empty() {
+        let name = selection.cluster.as_deref().unwrap_or("");
+        return Err(CommandError::new("CLI0004", format!("the specs have no cluster `{name}`")));
+    }
+    Ok(wanted)
+}
+
+/// The one selected cluster.
+pub(crate) fn one(context: &Context, selection: &Selection) -> Result<Wanted, CommandError> {
+    let mut all = wanted(context, selection)?;
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(CommandError::new("CLI0005", "the specs have several clusters, and this needs one")
+            .hint("name it with `--cluster NAME`")),
+    }
+}
+
+fn override_provider(wanted: &mut Wanted, selection: &Selection) -> Result<(), CommandError> {
+    let Some(name) = &selection.provider else { return Ok(()) };
+    let provider = &mut wanted.cluster.provider;
+    if provider.name != *name {
+        provider.name.clone_from(name);
+        // Settings of one provider mean nothing to another.
+        provider.config = serde_json::Value::Null;
+    }
+    if let Some(text) = &selection.provider_config {
+        let settings: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(text).map_err(|error| {
+                CommandError::new("CLI0006", "the settings of `--provider-config` are no JSON object")
+                    .cause(error.to_string())
+            })?;
+        if !provider.config.is_object() {
+            provider.config = serde_json::Value::Object(serde_json::Map::new());
+        }
+        if let Some(config) = provider.config.as_object_mut() {
+            config.extend(settings);
+        }
+    }
+    Ok(())
+}

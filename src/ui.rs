@@ -1,0 +1,7 @@
+//! What a person sees: progress, questions, reports.
+
+pub(crate) mod progress;
+pub(crate) mod prompt;
+pub(crate) mod report;
+pub(crate) mod show;
+pub(crate) mod signals;

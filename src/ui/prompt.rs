@@ -1,0 +1,21 @@
+//! Questions to a person.
+
+use std::io::BufRead;
+
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Asks for a yes. Without a terminal nobody can be asked, and nothing is done.
+pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
+    if !context.output.is_interactive() {
+        return Err(CommandError::new("CLI0014", "nobody can be asked here; nothing was done")
+            .hint("`--yes` carries the plan out without asking"));
+    }
+    context.output.message(&format!("{question} Only `yes` is taken for yes:"));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    if answer.trim() == "yes" {
+        return Ok(());
+    }
+    Err(CommandError::new("CLI0015", "the answer was no; nothing was done"))
+}

@@ -1,0 +1,70 @@
+//! How a run ended, for people.
+
+use std::fmt::Write as _;
+
+use slipway_engine::Report;
+use slipway_plan::render;
+use slipway_plan::{Plan, StepId};
+
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Shows what was done, what failed, and what that held back.
+pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
+    let output = context.output;
+    let title = |id: StepId| plan.steps.get(id.index()).map_or_else(|| id.to_string(), |step| step.title());
+    let mut text = String::new();
+    for failure in &report.failures {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}: {} failed", output.style_error("error"), title(failure.step));
+        let _ = writeln!(text, "  {} ({})", failure.error.message, failure.error.class);
+        if let slipway_resource::ErrorClass::Dependency { blockers } = &failure.error.class {
+            for blocker in blockers {
+                let _ = writeln!(text, "  blocked by {blocker}");
+            }
+        }
+        if let Some(hint) = &failure.error.hint {
+            let _ = writeln!(text, "  {}: {hint}", output.style_hint("hint"));
+        }
+        if !failure.blocked.is_empty() {
+            let _ = writeln!(text, "  not begun because of it: {}", list(&failure.blocked, &title));
+        }
+    }
+    if !text.is_empty() {
+        output.message(&text);
+    }
+    let took = render::duration(u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX));
+    let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+    let mut line = if report.is_complete() {
+        format!("Done: {} in {took}.", steps(report.done))
+    } else {
+        format!(
+            "Not through: {} done, {} failed, {} not begun, in {took}.",
+            report.done,
+            report.failures.len(),
+            report.not_begun
+        )
+    };
+    if report.done_before > 0 {
+        let _ = write!(line, " {} were done by an earlier run.", steps(report.done_before));
+    }
+    if let Some(generation) = report.generation {
+        let _ = write!(line, " {} is at generation {}.", plan.cluster, generation.0);
+    } else {
+        line.push_str(" The next apply goes on from here.");
+    }
+    if !plan.kept.is_empty() {
+        let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
+        let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
+    }
+    output.result(&line)
+}
+
+fn list(steps: &[StepId], title: &dyn Fn(StepId) -> String) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<String> = steps.iter().take(SHOWN).map(|id| title(*id)).collect();
+    if steps.len() > SHOWN {
+        names.push(format!("{} more", steps.len() - SHOWN));
+    }
+    names.join(", ")
+}
