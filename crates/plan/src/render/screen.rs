@@ -93,7 +93,7 @@ impl<'a> Screen<'a> {
         if self.is_clear() {
             return Cow::Borrowed(value);
         }
-        if false && self.hides(value) {
+        if self.hides(value) {
             return Cow::Owned(Value::Secret(Secret::new("")));
         }
         match value {
