@@ -1,0 +1,80 @@
+//! What each renderer makes of a plan with everything.
+
+use insta::assert_snapshot;
+use slipway_plan::render::{self, TextOptions};
+use slipway_plan::{Mode, Plan};
+
+use crate::fixture;
+
+fn text(plan: &Plan) -> String {
+    render::text(plan, &TextOptions::default())
+}
+
+#[test]
+fn text_of_everything() {
+    assert_snapshot!(text(&fixture::rich()));
+}
+
+#[test]
+fn text_of_everything_verbose() {
+    let options = TextOptions { verbose: true, ..TextOptions::default() };
+    assert_snapshot!(render::text(&fixture::rich(), &options));
+}
+
+#[test]
+fn text_in_colour() {
+    let mut plan = fixture::rich();
+    plan.changes.retain(|change| change.address.kind() != "sim_subnet");
+    plan.changes.truncate(5);
+    let options = TextOptions { color: true, ..TextOptions::default() };
+    let escaped = render::text(&plan, &options).replace('\u{1b}', "␛");
+    assert_snapshot!(escaped);
+}
+
+#[test]
+fn text_of_a_long_roll() {
+    let mut plan = fixture::empty();
+    fixture::roll(&mut plan, "sim_machine_pool.workers", 40, &[]);
+    assert_snapshot!(text(&plan));
+}
+
+#[test]
+fn text_of_plans_that_do_nothing() {
+    let mut plan = fixture::empty();
+    assert_eq!(text(&plan), "No changes. main is as its spec says.\n");
+    plan.mode = Mode::Delete;
+    assert_eq!(text(&plan), "No changes. Nothing of main is left to delete.\n");
+    plan.mode = Mode::Drift;
+    assert_eq!(text(&plan), "No drift. Nothing of main was changed outside Slipway.\n");
+    plan.drift = fixture::rich().drift;
+    plan.changes = fixture::rich().changes;
+    assert_snapshot!(text(&plan));
+}
+
+#[test]
+fn json_of_everything() {
+    let json = render::json(&fixture::rich());
+    assert_snapshot!(serde_json::to_string_pretty(&json).unwrap());
+}
+
+#[test]
+fn markdown_of_everything() {
+    assert_snapshot!(render::markdown(&fixture::rich(), render::COMMENT_LIMIT));
+}
+
+#[test]
+fn markdown_of_nothing() {
+    assert_snapshot!(render::markdown(&fixture::empty(), render::COMMENT_LIMIT));
+}
+
+#[test]
+fn markdown_of_ten_thousand_changes() {
+    let markdown = render::markdown(&fixture::large(2_500), render::COMMENT_LIMIT);
+    assert!(markdown.len() <= render::COMMENT_LIMIT);
+    assert_snapshot!(markdown);
+}
+
+#[test]
+fn dot_of_everything() {
+    assert_snapshot!(render::dot(&fixture::rich()));
+}
