@@ -1,1 +1,23 @@
 //! Reads kOps Cluster and InstanceGroup documents into the internal spec.
+//!
+//! Documents of `kops.k8s.io/v1alpha2` are read as they are. [`KopsReader`] plugs into
+//! [`slipway_spec::load::load_with`]; the clusters that it makes are checked like any other.
+//!
+//! Nothing is dropped in silence. A table ([`fields`]) knows every field of kOps with its type, and a list of rules
+//! ([`rules`]) says of each what becomes of it: *honoured* (read into the model), *carried* (kept as it is for the
+//! provider under `provider.config.kops` and `pools[].providerConfig.kops`, for an add-on or the pod network under
+//! `config.kops`), *refused* (an error), or *without effect* (a note where that is harmless, a warning where it is not).
+
+mod account;
+pub mod code;
+mod convert;
+mod defaults;
+mod field;
+pub mod fields;
+mod outcome;
+pub mod reader;
+pub mod rules;
+mod structure;
+mod values;
+
+pub use reader::KopsReader;

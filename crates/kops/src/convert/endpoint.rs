@@ -1,0 +1,181 @@
+use slipway_spec::{
+    diagnostic::{closest, code},
+    model::{
+        AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Network, NodePool,
+        Role, Scheme, SubnetKind,
+    },
+    value::Duration,
+};
+
+use super::Context;
+use crate::{code as kops_code, defaults, field::Field, outcome::Outcome};
+
+/// How the API server is reached, and by whom.
+pub(super) fn read(
+    context: &Context<'_>,
+    network: &Network,
+    pools: &[NodePool],
+    outcome: &mut Outcome,
+) -> ControlPlane {
+    let spec = &context.spec;
+    let access = spec.at("kubernetesApiAccess");
+    outcome.wrote("controlPlane.access", &access);
+    for (index, item) in access.items().iter().enumerate() {
+        outcome.wrote(&format!("controlPlane.access[{index}]"), item);
+    }
+    let sans = spec.at("additionalSans");
+    outcome.wrote("controlPlane.additionalSans", &sans);
+    let mut additional_sans = sans.texts();
+    let kind = dns_kind(context, outcome);
+    let public_name = spec.at("masterPublicName");
+    let balanced = has_load_balancer(context, network, pools, kind);
+    let endpoint = if balanced {
+        // Users reach the load balancer by this name, so the API server's certificate must have it.
+        if let Some(name) = public_name.filled().filter(|name| !additional_sans.contains(name)) {
+            additional_sans.push(name);
+        }
+        Endpoint::LoadBalancer(load_balancer(context, outcome))
+    } else {
+        outcome.wrote("controlPlane.endpoint", &spec.at("api"));
+        outcome.wrote("controlPlane.endpoint.given.host", &public_name);
+        let host = public_name.filled().unwrap_or_else(|| format!("api.{}", context.name));
+        Endpoint::Given(GivenEndpoint { host, port: defaults::API_PORT })
+    };
+    ControlPlane {
+        endpoint,
+        dns: Dns { kind, zone: zone(context, kind, outcome) },
+        additional_sans,
+        access: access.parse_all(outcome),
+        schedulable: false,
+    }
+}
+
+/// What `api` says; without it, whether the control plane's nodes can be reached under records of their own.
+fn has_load_balancer(context: &Context<'_>, network: &Network, pools: &[NodePool], kind: DnsKind) -> bool {
+    let api = context.spec.at("api");
+    if api.at("loadBalancer").is_given() {
+        return true;
+    }
+    if api.at("dns").is_given() {
+        return false;
+    }
+    let private = pools
+        .iter()
+        .filter(|pool| pool.role == Role::ControlPlane)
+        .flat_map(|pool| &pool.subnets)
+        .filter_map(|name| network.subnets.iter().find(|subnet| subnet.name == *name))
+        .any(|subnet| subnet.kind == SubnetKind::Private);
+    defaults::has_load_balancer(!private, kind != DnsKind::None)
+}
+
+fn load_balancer(context: &Context<'_>, outcome: &mut Outcome) -> LoadBalancer {
+    let field = context.spec.at("api.loadBalancer");
+    let path = "controlPlane.endpoint.loadBalancer";
+    outcome.wrote("controlPlane.endpoint", &field);
+    outcome.wrote(path, &field);
+    for (kops, model) in [
+        ("type", "scheme"),
+        ("crossZoneLoadBalancing", "crossZone"),
+        ("sslCertificate", "certificate"),
+        ("sslPolicy", "tlsPolicy"),
+        ("subnets", "subnets"),
+        ("additionalSecurityGroups", "additionalSecurityGroups"),
+        ("idleTimeoutSeconds", "idleTimeout"),
+        ("accessLog", "accessLog"),
+    ] {
+        outcome.wrote(&format!("{path}.{model}"), &field.at(kops));
+    }
+    let class = field.at("class");
+    if class.filled().is_some_and(|class| !class.eq_ignore_ascii_case("network")) {
+        let refused = class
+            .error(
+                kops_code::REFUSED,
+                format!("load balancers of the class {} are gone", class.text().unwrap_or_default()),
+            )
+            .hint("write class: Network");
+        outcome.say(refused);
+    }
+    let subnets = field.at("subnets").items();
+    for (index, subnet) in subnets.iter().enumerate() {
+        outcome.wrote(&format!("{path}.subnets[{index}]"), &subnet.at("name"));
+    }
+    let log = field.at("accessLog");
+    LoadBalancer {
+        scheme: scheme(&field.at("type"), path, outcome),
+        cross_zone: field.at("crossZoneLoadBalancing").boolean().unwrap_or(false),
+        certificate: field.at("sslCertificate").filled(),
+        tls_policy: field.at("sslPolicy").filled(),
+        subnets: subnets.iter().filter_map(|subnet| subnet.at("name").filled()).collect(),
+        additional_security_groups: field.at("additionalSecurityGroups").texts(),
+        idle_timeout: field.at("idleTimeoutSeconds").number().map(Duration::from_secs),
+        access_log: log
+            .at("bucket")
+            .filled()
+            .map(|bucket| AccessLog { bucket, prefix: log.at("bucketPrefix").filled() }),
+    }
+}
+
+fn scheme(field: &Field<'_>, path: &str, outcome: &mut Outcome) -> Scheme {
+    match field.filled().as_deref() {
+        None | Some("Public") => Scheme::Public,
+        Some("Internal") => Scheme::Internal,
+        Some(other) => {
+            let hint = match closest(other, ["Public", "Internal"]) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "write type: Public or type: Internal".to_owned(),
+            };
+            let unknown =
+                field.error(code::UNKNOWN_VALUE, format!("{} is {other:?}", field.path())).hint(hint);
+            outcome.refuse(&format!("{path}.scheme"), unknown);
+            Scheme::Internal
+        }
+    }
+}
+
+/// Which records kOps makes. Clusters of gossip, which is gone, have none.
+fn dns_kind(context: &Context<'_>, outcome: &mut Outcome) -> DnsKind {
+    let field = context.spec.at("topology.dns.type");
+    outcome.wrote("controlPlane.dns.kind", &field);
+    let kind = match field.filled().as_deref() {
+        None | Some("Public") => DnsKind::Public,
+        Some("Private") => DnsKind::Private,
+        Some("None") => return DnsKind::None,
+        Some(other) => {
+            let hint = match closest(other, ["Public", "Private", "None"]) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "write type: Public, Private or None".to_owned(),
+            };
+            let unknown =
+                field.error(code::UNKNOWN_VALUE, format!("{} is {other:?}", field.path())).hint(hint);
+            outcome.refuse("controlPlane.dns", unknown);
+            return DnsKind::None;
+        }
+    };
+    if context.name.ends_with(".k8s.local") {
+        let gossip = field
+            .warning(
+                kops_code::LOST,
+                format!(
+                    "the name {} asks for gossip, which kOps has removed; no DNS records are made",
+                    context.name
+                ),
+            )
+            .hint("write topology: { dns: { type: None } }, as kOps asks for since 1.37");
+        outcome.say(gossip);
+        return DnsKind::None;
+    }
+    kind
+}
+
+/// `dnsZone`; without it the zone around the cluster's name, where kOps would ask the cloud for the longest that fits.
+fn zone(context: &Context<'_>, kind: DnsKind, outcome: &mut Outcome) -> Option<String> {
+    if kind == DnsKind::None {
+        return None;
+    }
+    let field = context.spec.at("dnsZone");
+    outcome.wrote("controlPlane.dns.zone", &field);
+    field.filled().or_else(|| {
+        let around = context.name.split_once('.').map(|(_, zone)| zone.to_owned())?;
+        Some(around)
+    })
+}

@@ -1,0 +1,301 @@
+use std::collections::BTreeMap;
+
+use slipway_spec::{
+    diagnostic::{closest, code},
+    model::{NodePool, Role, Size, Subnet, SubnetKind, WarmPool},
+    reader::Document,
+    value::KubernetesVersion,
+};
+
+use super::{Context, carry, identity, kubelet, kubelet::Kubelets, node_files, node_files::Files};
+use crate::{code as kops_code, defaults, field::Field, fields::Kind, outcome::Outcome};
+
+mod labels;
+mod machine;
+mod rollout;
+mod volumes;
+
+/// What all pools have from their cluster.
+pub(super) struct Shared<'a> {
+    pub(super) version: &'a KubernetesVersion,
+    pub(super) subnets: &'a [Subnet],
+    pub(super) kubelet: &'a Kubelets,
+    pub(super) files: &'a Files,
+    pub(super) cloud_labels: &'a BTreeMap<String, String>,
+    pub(super) sysctls: &'a BTreeMap<String, String>,
+}
+
+/// The pool of an instance group; `None` without a name.
+pub(super) fn read(
+    context: &Context<'_>,
+    shared: &Shared<'_>,
+    document: &Document,
+    outcome: &mut Outcome,
+) -> Option<NodePool> {
+    let root = Field::root(document);
+    let spec = root.at("spec");
+    let Some(name) = root.at("metadata.name").filled() else {
+        let missing =
+            root.at("metadata.name").error(code::MISSING_FIELD, "an InstanceGroup has no metadata.name");
+        outcome.say(missing.hint("write one, as in name: nodes"));
+        outcome.refused.push("pools".to_owned());
+        return None;
+    };
+    let path = format!("pools[{name}]");
+    outcome.wrote(&path, &root);
+    outcome.wrote(&format!("{path}.name"), &root.at("metadata.name"));
+    record(&path, &spec, outcome);
+    let role = required_role(&spec, &name, &path, outcome);
+    let subnets = subnets(&spec, &name, outcome);
+    let own = kubelet::read(
+        context,
+        Kind::InstanceGroup,
+        &spec.at("kubelet"),
+        "spec.kubelet",
+        &format!("{path}.kubelet"),
+        outcome,
+    );
+    let own_files = node_files::own(&spec, role, outcome);
+    let mut sysctls = shared.sysctls.clone();
+    sysctls.extend(identity::sysctls(&spec.at("sysctlParameters"), outcome));
+    let mut cloud_labels = shared.cloud_labels.clone();
+    cloud_labels.extend(spec.at("cloudLabels").text_map());
+    let mut packages = context.spec.at("packages").texts();
+    packages.extend(spec.at("packages").texts());
+    let machine_type = spec.at("machineType").filled();
+    let image = spec.at("image").filled();
+    let mixed_instances = machine::mixed(&spec, outcome);
+    let spot = machine::spot(&spec);
+    let kind = |name: &String| shared.subnets.iter().find(|subnet| subnet.name == *name);
+    let mut zones = spec.at("zones").texts();
+    if zones.is_empty() {
+        for zone in subnets.iter().filter_map(kind).map(|subnet| &subnet.zone) {
+            if !zone.is_empty() && !zones.contains(zone) {
+                zones.push(zone.clone());
+            }
+        }
+    }
+    let private = subnets.iter().filter_map(kind).any(|subnet| subnet.kind == SubnetKind::Private);
+    let labels = labels::read(context, &spec, role);
+    Some(NodePool {
+        labels: identity::own_labels(&root.at("metadata.labels")),
+        role,
+        size: size(&spec, role),
+        kubernetes_version: shared.version.clone(),
+        architecture: machine::architecture(context, machine_type.as_deref(), image.as_deref()),
+        machine_type,
+        image,
+        warm_pool: warm_pool(context, &spec, role, spot.is_some() || mixed_instances.is_some()),
+        mixed_instances,
+        spot,
+        root_volume: volumes::root(context, &spec, role),
+        volumes: volumes::more(context, &spec, &path, outcome),
+        public_ip: public_ip(&spec, private, outcome),
+        subnets,
+        zones,
+        additional_security_groups: spec.at("additionalSecurityGroups").texts(),
+        node_labels: labels.set_by_kubelet,
+        taints: labels::taints(context, &spec, role, outcome),
+        kubelet: shared.kubelet.of(role, &own),
+        rollout: rollout::read(context, &spec, role, outcome),
+        hosts: None,
+        user_data: machine::user_data(&spec, outcome),
+        packages,
+        sysctls,
+        node_files: shared.files.of(role, own_files),
+        cloud_labels,
+        provider_config: provider_config(context, &root, labels.set_from_outside, role),
+        name,
+    })
+}
+
+fn record(path: &str, spec: &Field<'_>, outcome: &mut Outcome) {
+    for (kops, model) in [
+        ("role", "role"),
+        ("minSize", "size.bounds"),
+        ("maxSize", "size"),
+        ("machineType", "machineType"),
+        ("image", "image"),
+        ("mixedInstancesPolicy", "mixedInstances"),
+        ("mixedInstancesPolicy.instances", "mixedInstances.machineTypes"),
+        ("mixedInstancesPolicy.onDemandBase", "mixedInstances.onDemandBase"),
+        ("mixedInstancesPolicy.onDemandAboveBase", "mixedInstances.onDemandPercentageAboveBase"),
+        ("mixedInstancesPolicy.spotInstancePools", "mixedInstances.spotPools"),
+        ("maxPrice", "spot.maxPrice"),
+        ("rootVolumeSize", "rootVolume.sizeGiB"),
+        ("rootVolumeType", "rootVolume.type"),
+        ("rootVolumeIops", "rootVolume.iops"),
+        ("rootVolumeThroughput", "rootVolume.throughput"),
+        ("rootVolumeEncryption", "rootVolume.encrypted"),
+        ("rootVolumeEncryptionKey", "rootVolume.key"),
+        ("volumes", "volumes"),
+        ("subnets", "subnets"),
+        ("zones", "zones"),
+        ("associatePublicIp", "publicIp"),
+        ("additionalSecurityGroups", "additionalSecurityGroups"),
+        ("nodeLabels", "nodeLabels"),
+        ("taints", "taints"),
+        ("kubelet", "kubelet"),
+        ("rollingUpdate", "rollout"),
+        ("rollingUpdate.maxSurge", "rollout.maxSurge"),
+        ("rollingUpdate.maxUnavailable", "rollout.maxUnavailable"),
+        ("warmPool", "warmPool"),
+        ("additionalUserData", "userData"),
+        ("packages", "packages"),
+        ("sysctlParameters", "sysctls"),
+        ("fileAssets", "nodeFiles.files"),
+        ("hooks", "nodeFiles.hooks"),
+        ("cloudLabels", "cloudLabels"),
+    ] {
+        outcome.wrote(&format!("{path}.{model}"), &spec.at(kops));
+    }
+    for (label, field) in spec.at("nodeLabels").entries() {
+        outcome.wrote(&slipway_spec::reader::join(&format!("{path}.nodeLabels"), label), &field);
+    }
+    for list in ["subnets", "zones", "taints", "volumes"] {
+        for (index, item) in spec.at(list).items().iter().enumerate() {
+            outcome.wrote(&format!("{path}.{list}[{index}]"), item);
+        }
+    }
+}
+
+/// kOps' settings for the provider, with the labels that only somebody else than the kubelet can set.
+fn provider_config(
+    context: &Context<'_>,
+    root: &Field<'_>,
+    labels: BTreeMap<String, String>,
+    role: Role,
+) -> serde_json::Value {
+    let mut config = carry::kops(context, Kind::InstanceGroup, root);
+    let mut put = |name: &str, value: serde_json::Value| {
+        if config.is_null() {
+            config = serde_json::json!({ "kops": {} });
+        }
+        if let Some(kops) = config.get_mut("kops").and_then(serde_json::Value::as_object_mut) {
+            kops.entry(name).or_insert(value);
+        }
+    };
+    if !labels.is_empty() {
+        put(
+            "nodeLabels",
+            labels.into_iter().map(|(name, value)| (name, serde_json::Value::from(value))).collect(),
+        );
+    }
+    // The cluster's warm pool stands for the pools that have none of their own.
+    let own = root.at("spec.warmPool").is_given();
+    if role == Role::Worker && !own {
+        let shared = context.spec.at("warmPool");
+        let mut kept = serde_json::Map::new();
+        for leaf in ["additionalImages", "lifecycleHookTimeout"] {
+            if shared.at(leaf).is_given() {
+                kept.insert(leaf.to_owned(), shared.at(leaf).json());
+            }
+        }
+        if !kept.is_empty() {
+            put("warmPool", kept.into());
+        }
+    }
+    config
+}
+
+fn required_role(spec: &Field<'_>, name: &str, path: &str, outcome: &mut Outcome) -> Role {
+    let field = spec.at("role");
+    let found = if field.filled().is_some() {
+        role(&field, outcome)
+    } else {
+        let missing = field.error(code::MISSING_FIELD, format!("the instance group {name} has no role"));
+        outcome.say(missing.hint("write role: Master, Node, Bastion or APIServer"));
+        None
+    };
+    if found.is_none() {
+        outcome.refused.extend([format!("{path}.role"), "pools".to_owned()]);
+    }
+    found.unwrap_or_default()
+}
+
+/// A role by kOps' names of it, old and new.
+pub(super) fn role(field: &Field<'_>, outcome: &mut Outcome) -> Option<Role> {
+    let text = field.filled()?;
+    match text.to_ascii_lowercase().as_str() {
+        "master" | "controlplane" | "control-plane" => Some(Role::ControlPlane),
+        "node" => Some(Role::Worker),
+        "bastion" => Some(Role::Bastion),
+        "apiserver" => Some(Role::ApiServer),
+        "etcd" | "scheduler" | "kubecontrollermanager" => {
+            let refused = field
+                .error(kops_code::REFUSED, format!("{} is {text}, an experiment of kOps", field.path()))
+                .hint("write role: Master; a control plane is not divided further than APIServer");
+            outcome.say(refused);
+            None
+        }
+        _ => {
+            let hint = match closest(&text, ["Master", "ControlPlane", "Node", "Bastion", "APIServer"]) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "write Master, Node, Bastion or APIServer".to_owned(),
+            };
+            let unknown = field.error(code::UNKNOWN_VALUE, format!("{} is {text:?}", field.path()));
+            outcome.say(unknown.hint(hint));
+            None
+        }
+    }
+}
+
+fn subnets(spec: &Field<'_>, name: &str, outcome: &mut Outcome) -> Vec<String> {
+    let field = spec.at("subnets");
+    if !field.is_given() && !spec.at("zones").is_given() {
+        let missing = field
+            .error(code::MISSING_FIELD, format!("the instance group {name} names no subnets"))
+            .hint("list the names of the cluster's subnets that it lives in");
+        outcome.refuse(&format!("pools[{name}].subnets"), missing);
+    }
+    field.texts()
+}
+
+fn size(spec: &Field<'_>, role: Role) -> Size {
+    let standard = defaults::size(role);
+    let (least, most): (Option<u32>, Option<u32>) =
+        (spec.at("minSize").number(), spec.at("maxSize").number());
+    let (min, max) = match (least, most) {
+        (Some(min), Some(max)) => (min, max),
+        (Some(min), None) => (min, standard.max(min)),
+        (None, Some(max)) => (standard.min(max), max),
+        (None, None) => (standard, standard),
+    };
+    if min == max { Size::Fixed(min) } else { Size::Bounds { min, max } }
+}
+
+/// In private subnets nodes have no public addresses, whatever the group says; elsewhere they have one unless it says no.
+fn public_ip(spec: &Field<'_>, private: bool, outcome: &mut Outcome) -> bool {
+    let field = spec.at("associatePublicIp");
+    if private {
+        if field.boolean() == Some(true) {
+            let note = field
+                .note(
+                    kops_code::HARMLESS,
+                    "spec.associatePublicIp has no effect: the group lives in private subnets",
+                )
+                .hint("it is safe to go on, and to leave it out");
+            outcome.say(note);
+        }
+        return false;
+    }
+    field.boolean().unwrap_or(true)
+}
+
+/// The group's own warm pool, or the cluster's for workers; none for machines that the cloud may take back.
+fn warm_pool(context: &Context<'_>, spec: &Field<'_>, role: Role, mixed: bool) -> Option<WarmPool> {
+    let own = spec.at("warmPool");
+    let field = if own.is_given() { own } else { context.spec.at("warmPool") };
+    if !field.is_given() || role != Role::Worker || mixed {
+        return None;
+    }
+    let max_size: Option<u32> = field.at("maxSize").number();
+    if max_size == Some(0) {
+        return None;
+    }
+    Some(WarmPool {
+        min_size: field.at("minSize").number().unwrap_or(0),
+        max_size,
+        lifecycle_hook: field.at("enableLifecycleHook").boolean().unwrap_or(false),
+    })
+}

@@ -1,0 +1,42 @@
+use slipway_spec::{
+    model::{Role, Rollout},
+    value::Amount,
+};
+
+use crate::{code as kops_code, convert::Context, defaults, field::Field, outcome::Outcome};
+
+/// How the group's nodes are replaced: what it says, then what the cluster says, then kOps' defaults.
+pub(super) fn read(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome: &mut Outcome) -> Rollout {
+    let karpenter = spec.at("manager").filled().as_deref() == Some("Karpenter");
+    let mut rollout = defaults::rollout(role, &context.provider, karpenter);
+    let (own, shared) = (spec.at("rollingUpdate"), context.spec.at("rollingUpdate"));
+    let field = |leaf: &str| if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
+    let drain = field("drainAndTerminate");
+    if drain.boolean() == Some(false) {
+        let refused = drain
+            .error(
+                kops_code::REFUSED,
+                format!(
+                    "{} is false: a roll that leaves the old nodes running does not exist here",
+                    drain.path()
+                ),
+            )
+            .hint("leave it out, and roll this group when its nodes may go");
+        outcome.say(refused);
+    }
+    let surge: Option<Amount> = field("maxSurge").parse(outcome);
+    let unavailable: Option<Amount> = field("maxUnavailable").parse(outcome);
+    // kOps never adds a node to a control plane, nor where Karpenter makes the machines.
+    if let Some(surge) = surge.filter(|_| role != Role::ControlPlane && !karpenter) {
+        rollout.max_surge = surge;
+        rollout.max_unavailable = Amount::Count(u32::from(surge.is_zero()));
+    }
+    if let Some(unavailable) = unavailable {
+        rollout.max_unavailable = unavailable;
+    }
+    if rollout.max_surge.is_zero() && rollout.max_unavailable.is_zero() {
+        // Neither a node more nor one less: kOps then takes one away.
+        rollout.max_unavailable = Amount::Count(1);
+    }
+    rollout
+}

@@ -1,0 +1,101 @@
+//! Real documents: the project's own fixtures, and those in the folder that `SLIPWAY_CASES` names.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use slipway_kops::KopsReader;
+use slipway_spec::{
+    diagnostic::{self, Severity},
+    load::{Loaded, load_with},
+    model::Cluster,
+};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kops")
+}
+
+/// The folders below a folder that have a `spec.yaml`, in order.
+fn folders(below: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(below)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("spec.yaml").is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+fn read(folder: &Path) -> Loaded {
+    load_with(&[folder.join("spec.yaml")], &[&KopsReader::default()])
+}
+
+fn errors(loaded: &Loaded) -> Vec<String> {
+    loaded
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(diagnostic::render)
+        .collect()
+}
+
+/// Notes and warnings without the folder in front of the file's name.
+fn remarks(loaded: &Loaded) -> String {
+    loaded
+        .diagnostics
+        .iter()
+        .map(|diagnostic| {
+            let place = diagnostic
+                .location
+                .as_ref()
+                .map(|location| format!("{}:{}", location.line, location.column))
+                .unwrap_or_default();
+            let severity = diagnostic.severity.as_str();
+            format!("{place} {severity} {}: {}\n", diagnostic.code.id, diagnostic.message)
+        })
+        .collect()
+}
+
+#[test]
+fn fixtures_become_their_models() {
+    let update = std::env::var_os("SLIPWAY_UPDATE_FIXTURES").is_some();
+    let folders = folders(&fixtures());
+    assert!(folders.len() >= 5);
+    for folder in folders {
+        let loaded = read(&folder);
+        assert!(errors(&loaded).is_empty(), "{}", errors(&loaded).join("\n"));
+        for (name, found) in [
+            ("model.json", format!("{}\n", serde_json::to_string_pretty(&loaded.clusters).unwrap())),
+            ("remarks.txt", remarks(&loaded)),
+        ] {
+            let path = folder.join(name);
+            if update {
+                fs::write(&path, &found).unwrap();
+            }
+            let wanted = fs::read_to_string(&path).unwrap_or_default();
+            assert_eq!(found, wanted, "{} differs; SLIPWAY_UPDATE_FIXTURES=1 writes it anew", path.display());
+        }
+        let back: Vec<Cluster> =
+            serde_json::from_str(&fs::read_to_string(folder.join("model.json")).unwrap()).unwrap();
+        assert_eq!(back, loaded.clusters);
+    }
+}
+
+#[test]
+fn cases_load_unmodified() {
+    let Some(cases) = std::env::var_os("SLIPWAY_CASES") else {
+        println!("SLIPWAY_CASES names no folder: there was nothing to read beside the fixtures");
+        return;
+    };
+    let folders = folders(Path::new(&cases));
+    assert!(!folders.is_empty());
+    for folder in folders {
+        let loaded = read(&folder);
+        println!("{}: {} remarks\n{}", folder.display(), loaded.diagnostics.len(), remarks(&loaded));
+        assert!(errors(&loaded).is_empty(), "{}: {}", folder.display(), errors(&loaded).join("\n"));
+        assert_eq!(loaded.clusters.len(), 1);
+        assert_eq!(loaded.clusters[0].provider.name, "aws");
+        assert!(!loaded.clusters[0].pools.is_empty());
+    }
+}
