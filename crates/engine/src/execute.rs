@@ -164,8 +164,9 @@ impl<'a> Dispatcher<'a> {
                 self.queue.pop(&mut |class| pace.is_open(class, now))
             };
             let Some(id) = next else {
-                let pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
-                return pace.next_opening(now).filter(|_| self.queue.has_ready());
+                let opening =
+                    self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner).next_opening(now);
+                return opening.filter(|_| self.queue.has_ready());
             };
             let plan = self.work.plan;
             let Some(step) = plan.steps.get(id.index()) else { continue };

@@ -324,11 +324,19 @@ pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<P
     fn collect(fields: &BTreeMap<String, Attribute>, path: &Path, found: &mut Vec<Path>) {
         for (name, attribute) in fields {
             let path = path.child(name.as_str());
-            match &attribute.kind {
-                _ if attribute.sensitive => found.push(path),
-                Type::Object(fields) => collect(fields, &path, found),
-                _ => {}
+            if attribute.sensitive {
+                found.push(path);
+            } else if let Some(inner) = fields_of(&attribute.kind) {
+                collect(inner, &path, found);
             }
+        }
+    }
+    /// The fields of an object, also of the objects in a collection: the path has no index or key then.
+    fn fields_of(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
+        match kind {
+            Type::Object(fields) => Some(fields),
+            Type::List(item) | Type::Set(item) | Type::Map(item) => fields_of(item),
+            _ => None,
         }
     }
     let mut found = Vec::new();

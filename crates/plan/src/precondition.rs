@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use slipway_resource::{Digest, Mode, ResourceType, Value};
+use slipway_resource::{Digest, Mode, Path, ResourceType, Value};
+
+use crate::decide::sensitive_paths;
 
 /// What the plan assumed about an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,9 +27,12 @@ impl Precondition {
     /// The precondition that an object's managed fields stay as they are: those that the spec sets or has set.
     #[must_use]
     pub fn unchanged(kind: &ResourceType, observed: &Value, applied: &[&Value]) -> Self {
+        // A digest of what is never shown could be guessed from a plan file.
+        let hidden = sensitive_paths(&kind.attributes);
         let managed = kind.attributes.iter().filter(|(name, attribute)| {
             attribute.mode != Mode::Computed
                 && !attribute.write_only
+                && !hidden.iter().any(|path| path.starts_with(&Path::key(name.as_str())))
                 && applied.iter().any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
         });
         Self::Unchanged { fields: digests(managed.map(|(name, _)| name), observed) }

@@ -19,6 +19,7 @@ pub struct ReadyQueue {
     classes: Vec<Class>,
     class_names: Vec<String>,
     unfinished: usize,
+    skipped: Vec<bool>,
 }
 
 #[derive(Debug)]
@@ -72,6 +73,7 @@ impl ReadyQueue {
             classes,
             class_names,
             unfinished: steps.len(),
+            skipped: vec![false; steps.len()],
         };
         for step in steps {
             if step.depends_on.is_empty() {
@@ -97,6 +99,7 @@ impl ReadyQueue {
     /// that the most depends on. It counts as running from now on.
     pub fn pop(&mut self, may_start: &mut dyn FnMut(&str) -> bool) -> Option<StepId> {
         let mut best: Option<(u64, std::cmp::Reverse<u32>, usize)> = None;
+        self.drop_skipped();
         for (position, class) in self.classes.iter().enumerate() {
             let Some(&(remaining, id)) = class.ready.peek() else {
                 continue;
@@ -112,17 +115,28 @@ impl ReadyQueue {
         class.ready.pop().map(|(_, id)| StepId(id.0))
     }
 
+    /// Takes skipped steps off the top of the heaps, each once.
+    fn drop_skipped(&mut self) {
+        for class in &mut self.classes {
+            while let Some((_, id)) = class.ready.peek()
+                && self.skipped.get(id.0 as usize).copied().unwrap_or(false)
+            {
+                class.ready.pop();
+            }
+        }
+    }
+
     /// Takes a ready step out of turn, without counting it as running: one that was done in an earlier run.
     pub fn skip(&mut self, id: StepId) {
-        if let Some(class) = self.class_of.get(id.index()).and_then(|class| self.classes.get_mut(*class)) {
-            class.ready.retain(|(_, ready)| ready.0 != id.0);
+        if let Some(mark) = self.skipped.get_mut(id.index()) {
+            *mark = true;
         }
         self.unlock(id);
     }
 
     /// Whether a step could run if its class had room.
-    #[must_use]
-    pub fn has_ready(&self) -> bool {
+    pub fn has_ready(&mut self) -> bool {
+        self.drop_skipped();
         self.classes.iter().any(|class| !class.ready.is_empty())
     }
 

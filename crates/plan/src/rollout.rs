@@ -119,3 +119,6 @@ impl Roll<'_> {
         self.graph.operation(self.address, self.identity, name, arguments, (estimate, timeout), after)
     }
 }
+
+#[cfg(test)]
+mod tests;
