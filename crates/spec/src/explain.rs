@@ -179,7 +179,7 @@ fn plural(noun: &str) -> String {
         }
         _ if noun == "anything" => noun.to_owned(),
         _ if noun.ends_with('s') => format!("{noun}es"),
-        _ if noun.ends_with(')') => noun.to_owned(),
+        Some(("address", rest)) => format!("address {}", rest.replace("range", "ranges")),
         _ => format!("{noun}s"),
     }
 }

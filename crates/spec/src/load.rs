@@ -1,6 +1,10 @@
 //! From paths to clusters: files are found, parsed, read by the reader of their kind, and checked.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, LazyLock},
+};
 
 use crate::{
     diagnostic::{self, Diagnostic, closest, code},
@@ -13,6 +17,9 @@ use crate::{
 };
 
 mod files;
+
+/// The reader of this crate's own kinds: what it knows is made from types, and is the same every time.
+static OWN: LazyLock<V1Alpha1> = LazyLock::new(V1Alpha1::default);
 
 /// What was found at some paths.
 #[derive(Debug, Default)]
@@ -70,8 +77,7 @@ pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
 /// Loads files that have been read already, for editors and tests. See [`load_with`].
 #[must_use]
 pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
-    let own = V1Alpha1::default();
-    let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&own as &dyn Reader]).collect();
+    let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&*OWN as &dyn Reader]).collect();
     let mut loaded = Loaded::default();
     let mut by_reader: BTreeMap<usize, Vec<Document>> = BTreeMap::new();
     let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
@@ -83,7 +89,7 @@ pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
         for parsed in documents {
             match identify(file, parsed, &readers) {
                 Ok((reader, document)) => by_reader.entry(reader).or_default().push(document),
-                Err(diagnostic) => loaded.diagnostics.extend(diagnostic),
+                Err(diagnostic) => loaded.diagnostics.extend(diagnostic.map(|diagnostic| *diagnostic)),
             }
         }
     }
@@ -130,7 +136,7 @@ fn identify(
     file: &Arc<SourceFile>,
     parsed: yaml::ParsedDocument,
     readers: &[&dyn Reader],
-) -> Result<(usize, Document), Option<Diagnostic>> {
+) -> Result<(usize, Document), Option<Box<Diagnostic>>> {
     let root = parsed.root;
     let text = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -143,7 +149,7 @@ fn identify(
         // What names the kind lies behind the mistake that was reported.
         return Err(None);
     }
-    Err(Some(unknown(file, &root, &api_version, &kind, readers)))
+    Err(Some(Box::new(unknown(file, &root, &api_version, &kind, readers))))
 }
 
 fn unknown(

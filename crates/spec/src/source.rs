@@ -9,13 +9,18 @@ use serde::Serialize;
 pub struct SourceFile {
     path: Arc<str>,
     text: String,
+    /// Where each line begins.
+    lines: Vec<usize>,
 }
 
 impl SourceFile {
     /// A file with this path, for messages, and this text.
     #[must_use]
     pub fn new(path: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), text: text.into() }
+        let text = text.into();
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1)).collect();
+        Self { path: path.into(), text, lines }
     }
 
     /// The path as it is shown.
@@ -34,7 +39,9 @@ impl SourceFile {
     #[must_use]
     pub fn line(&self, number: u32) -> &str {
         let index = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
-        self.text.lines().nth(index).unwrap_or_default()
+        let start = self.lines.get(index).copied().unwrap_or(self.text.len());
+        let end = self.lines.get(index + 1).copied().unwrap_or(self.text.len());
+        self.text.get(start..end).unwrap_or_default().trim_end_matches(['\n', '\r'])
     }
 
     /// What `span` covers, when it lies on one line; otherwise the rest of its first line.
@@ -150,11 +157,12 @@ impl FieldSources {
         self.places.get(path).map(|place| place.key.as_ref().unwrap_or(&place.value))
     }
 
-    /// The value at `path`, or the name of the closest field around it that is written.
+    /// Where a message about the field at `path` points: to its value, or to its name when the value begins on a later
+    /// line; else to the name of the closest field around it that is written.
     #[must_use]
     pub fn nearest(&self, path: &str) -> Option<&Location> {
-        if let Origin::Written(location) = self.origin(path) {
-            return Some(location);
+        if let Some(Place { key, value }) = self.places.get(path) {
+            return key.as_ref().filter(|key| key.line != value.line).or(Some(value));
         }
         let mut rest = path;
         while let Some(parent) = parent(rest) {

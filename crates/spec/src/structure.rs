@@ -4,6 +4,8 @@
 //! What is refused is left out of the resulting JSON, or replaced by a stand-in where it is required, so that the rest
 //! of the document is converted and checked all the same.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -33,7 +35,13 @@ pub struct Checked {
 /// Checks a document against a shape.
 #[must_use]
 pub fn check(document: &Document, shape: &Shape, vocabulary: &Vocabulary) -> Checked {
-    let mut checker = Checker { document, vocabulary, diagnostics: Vec::new(), refused: Vec::new() };
+    let mut checker = Checker {
+        document,
+        vocabulary,
+        diagnostics: Vec::new(),
+        refused: Vec::new(),
+        reported: BTreeSet::new(),
+    };
     let json = checker.value(shape, &document.root, "", document.root.span, None);
     Checked {
         json: json.unwrap_or_else(|| shape.stand_in()),
@@ -47,12 +55,17 @@ struct Checker<'a> {
     vocabulary: &'a Vocabulary,
     diagnostics: Vec<Diagnostic>,
     refused: Vec<String>,
+    /// What was reported where: a mistake behind an anchor is one mistake, however many aliases repeat it.
+    reported: BTreeSet<(Span, &'static str)>,
 }
 
 impl Checker<'_> {
     fn report(&mut self, diagnostic: Diagnostic, span: Span, path: &str) {
-        self.diagnostics.push(diagnostic.at(&self.document.file, span));
         self.refused.push(path.to_owned());
+        if matches!(diagnostic.code, code::MISSING_FIELD) || self.reported.insert((span, diagnostic.code.id))
+        {
+            self.diagnostics.push(diagnostic.at(&self.document.file, span));
+        }
     }
 
     /// The JSON of a value; `None` when it was refused. `holder` is the place of the key that holds it.
@@ -97,7 +110,7 @@ impl Checker<'_> {
             ) {
                 Ok(json) => Some(json),
                 Err(diagnostic) => {
-                    self.report(diagnostic, node.span, path);
+                    self.report(*diagnostic, node.span, path);
                     None
                 }
             },
@@ -110,13 +123,7 @@ impl Checker<'_> {
         self.report(diagnostic, node.span, path);
     }
 
-    fn object(
-        &mut self,
-        fields: &std::collections::BTreeMap<String, Field>,
-        node: &Node,
-        path: &str,
-        holder: Span,
-    ) -> Json {
+    fn object(&mut self, fields: &BTreeMap<String, Field>, node: &Node, path: &str, holder: Span) -> Json {
         let mut json = Map::new();
         let mut mistyped = Vec::new();
         for entry in node.entries() {
@@ -156,7 +163,7 @@ impl Checker<'_> {
     /// Reports an unknown field; returns the field that was probably meant.
     fn unknown_field(
         &mut self,
-        fields: &std::collections::BTreeMap<String, Field>,
+        fields: &BTreeMap<String, Field>,
         node: &Node,
         entry: &Entry,
         path: &str,
@@ -194,7 +201,7 @@ impl Checker<'_> {
     fn one_of(
         &mut self,
         shape: &Shape,
-        fields: &std::collections::BTreeMap<String, Field>,
+        fields: &BTreeMap<String, Field>,
         node: &Node,
         path: &str,
         holder: Span,
@@ -249,7 +256,7 @@ impl Checker<'_> {
                 Some(Json::Object(Map::from_iter([(name.to_owned(), value)])))
             }
             [] => {
-                if node.entries().is_empty() {
+                if node.entries().is_empty() && !self.document.truncated {
                     let diagnostic = Diagnostic::error(code::NOT_ONE_OF, format!("`{path}` says nothing"))
                         .hint(format!("give exactly one of {}", suggest::list(&names)));
                     self.report(diagnostic, holder, path);

@@ -15,7 +15,11 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if shorter >= 4 && (target.starts_with(&folded) || folded.starts_with(&target)) {
             distance = distance.min(budget);
         }
-        if distance <= budget && best.is_none_or(|(least, _)| distance < least) {
+        // What shares no letter is no likeness, however short it is.
+        if distance <= budget
+            && distance < folded.chars().count()
+            && best.is_none_or(|(least, _)| distance < least)
+        {
             best = Some((distance, candidate));
         }
     }
@@ -38,5 +42,6 @@ mod tests {
         assert_eq!(closest("iamge", fields), Some("image"));
         assert_eq!(closest("subnet", fields), Some("subnets"));
         assert_eq!(closest("replicas", fields), None);
+        assert_eq!(closest("d", ["a", "b"]), None);
     }
 }

@@ -135,6 +135,21 @@ pub enum Egress {
     None {},
 }
 
+impl Egress {
+    /// The key in documents.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::InternetGateway {} => "internetGateway",
+            Self::NatGateway { .. } => "natGateway",
+            Self::NatInstance { .. } => "natInstance",
+            Self::TransitGateway { .. } => "transitGateway",
+            Self::External {} => "external",
+            Self::None {} => "none",
+        }
+    }
+}
+
 /// A route of one subnet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

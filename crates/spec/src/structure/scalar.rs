@@ -15,7 +15,7 @@ pub(super) fn check(
     excerpt: &str,
     name: &str,
     default: Option<&Json>,
-) -> Result<Json, Diagnostic> {
+) -> Result<Json, Box<Diagnostic>> {
     match (&shape.kind, &node.value) {
         (Kind::Boolean, Value::Bool(value)) => Ok((*value).into()),
         (Kind::Integer { min, max }, Value::Number(number)) => {
@@ -29,7 +29,7 @@ pub(super) fn check(
         (Kind::Text(Some(format)), Value::Text(text)) => form(*format, text, name),
         // A version or an address that looks like a number gets its own words, not "a number".
         (Kind::Text(Some(format)), Value::Number(_)) => {
-            form(*format, excerpt, name).and(Err(wrong_type(shape, node, excerpt, name)))
+            form(*format, excerpt, name).and(Err(Box::new(wrong_type(shape, node, excerpt, name))))
         }
         (Kind::Enum(words), Value::Text(text)) => {
             if words.iter().any(|word| word.value == *text) {
@@ -40,23 +40,25 @@ pub(super) fn check(
                 Some(meant) => format!("did you mean `{meant}`? Allowed are {}", suggest::list(&all)),
                 None => format!("allowed are {}", suggest::list(&all)),
             };
-            Err(Diagnostic::error(code::UNKNOWN_VALUE, format!("`{name}` cannot be `{text}`")).hint(hint))
+            let message = format!("`{name}` cannot be `{text}`");
+            Err(Box::new(Diagnostic::error(code::UNKNOWN_VALUE, message).hint(hint)))
         }
         (Kind::Constant(constant), Value::Text(text)) if text == constant => Ok(text.as_str().into()),
         (Kind::Constant(constant), Value::Text(text)) => {
-            Err(Diagnostic::error(code::UNKNOWN_VALUE, format!("`{name}` cannot be `{text}`"))
-                .hint(format!("write `{constant}`")))
+            let message = format!("`{name}` cannot be `{text}`");
+            let hint = format!("write `{constant}`");
+            Err(Box::new(Diagnostic::error(code::UNKNOWN_VALUE, message).hint(hint)))
         }
-        _ => Err(wrong_type(shape, node, excerpt, name)),
+        _ => Err(Box::new(wrong_type(shape, node, excerpt, name))),
     }
 }
 
-fn form(format: Format, text: &str, name: &str) -> Result<Json, Diagnostic> {
+fn form(format: Format, text: &str, name: &str) -> Result<Json, Box<Diagnostic>> {
     match format.check(text) {
         Ok(()) => Ok(text.into()),
         Err(malformed) => {
             let message = format!("`{name}` is {}, and `{text}` {malformed}", format.noun());
-            Err(Diagnostic::error(code::BAD_FORMAT, message).hint(malformed.hint))
+            Err(Box::new(Diagnostic::error(code::BAD_FORMAT, message).hint(malformed.hint)))
         }
     }
 }
@@ -68,13 +70,11 @@ fn integer(
     excerpt: &str,
     name: &str,
     default: Option<&Json>,
-) -> Result<i64, Diagnostic> {
+) -> Result<i64, Box<Diagnostic>> {
     let Some(value) = number.as_i64() else {
-        return Err(Diagnostic::error(
-            code::WRONG_TYPE,
-            format!("`{name}` is a whole number, not {excerpt}"),
-        )
-        .hint("write digits only, without a decimal point"));
+        let message = format!("`{name}` is a whole number, not {excerpt}");
+        let hint = "write digits only, without a decimal point";
+        return Err(Box::new(Diagnostic::error(code::WRONG_TYPE, message).hint(hint)));
     };
     let max = max.unwrap_or(i64::from(u32::MAX));
     let min = min.unwrap_or(i64::MIN);
@@ -87,7 +87,8 @@ fn integer(
     } else {
         format!("write a number of {min} to {max}{usual}")
     };
-    Err(Diagnostic::error(code::OUT_OF_RANGE, format!("`{name}` cannot be {value}")).hint(bounds))
+    let message = format!("`{name}` cannot be {value}");
+    Err(Box::new(Diagnostic::error(code::OUT_OF_RANGE, message).hint(bounds)))
 }
 
 /// The complaint about a value of the wrong type, with the way out that fits how it was written.

@@ -51,15 +51,16 @@ pub(super) fn check(context: &mut Context<'_>) {
             context.at(&path, complaint);
         }
     }
-    if let Some(proxy) = &cluster.egress_proxy {
-        if !proxy.url.starts_with("http://") && !proxy.url.starts_with("https://") {
-            let complaint = error(
-                CONTRADICTION,
-                format!("the proxy `{}` is not a URL", proxy.url),
-                "write the scheme, the host and the port, as in http://proxy.example.com:3128",
-            );
-            context.at("egressProxy.url", complaint);
-        }
+    if let Some(proxy) = &cluster.egress_proxy
+        && !proxy.url.starts_with("http://")
+        && !proxy.url.starts_with("https://")
+    {
+        let complaint = error(
+            CONTRADICTION,
+            format!("the proxy `{}` is not a URL", proxy.url),
+            "write the scheme, the host and the port, as in http://proxy.example.com:3128",
+        );
+        context.at("egressProxy.url", complaint);
     }
 }
 

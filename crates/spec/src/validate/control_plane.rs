@@ -65,7 +65,7 @@ fn size(context: &mut Context<'_>) {
         );
         let last =
             cluster.pools_with(Role::ControlPlane).last().map(|pool| pool.name.clone()).unwrap_or_default();
-        context.at(&format!("pools[{last}].size"), complaint);
+        context.at(&format!("pools[{last}].size.fixed"), complaint);
     }
     for pool in cluster.pools_with(Role::ControlPlane) {
         if pool.size.is_autoscaled() {
@@ -79,7 +79,7 @@ fn size(context: &mut Context<'_>) {
                 ),
                 format!("etcd members are fixed: write `size: {{ fixed: {} }}`", pool.size.max().max(1)),
             );
-            context.at(&format!("pools[{}].size", pool.name), complaint);
+            context.at(&format!("pools[{}].size.bounds", pool.name), complaint);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn reserved(context: &mut Context<'_>, list: &str, key: &str) {
     let Some((prefix, name)) = key.split_once('/') else { return };
     let ends = |domain: &&str| prefix == *domain || prefix.ends_with(&format!(".{domain}"));
-    if !RESERVED.iter().any(|domain| ends(&domain)) || FREE.iter().any(|domain| ends(&domain)) {
+    if !RESERVED.iter().any(&ends) || FREE.iter().any(ends) {
         return;
     }
     let hint = if prefix == "node-role.kubernetes.io" {

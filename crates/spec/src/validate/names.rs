@@ -107,6 +107,10 @@ fn repeated(context: &mut Context<'_>) {
 
 /// Items of a list have different names.
 fn once(context: &mut Context<'_>, what: &str, path: &str, names: Vec<&str>) {
+    // What follows from other fields repeats only what is repeated there.
+    if !context.is_written(path) {
+        return;
+    }
     for (index, name) in names.iter().enumerate() {
         let Some(first) = names.iter().take(index).position(|earlier| earlier == name) else { continue };
         let complaint = error(
@@ -121,6 +125,9 @@ fn once(context: &mut Context<'_>, what: &str, path: &str, names: Vec<&str>) {
 
 /// Texts of a list are different; empty ones do not count.
 fn same(context: &mut Context<'_>, what: &str, path: &str, texts: Vec<&str>) {
+    if !context.is_written(path) {
+        return;
+    }
     for (index, text) in texts.iter().enumerate() {
         if text.is_empty() || !texts[..index].contains(text) {
             continue;

@@ -192,7 +192,7 @@ fn hosts(context: &mut Context<'_>, pool: &NodePool, path: &str) {
             "list more hosts, or leave `size` out to take all of them",
         )
         .related("the hosts", format!("{place}.addresses"));
-        context.at(&format!("{path}.size"), complaint);
+        context.at(&format!("{path}.size.fixed"), complaint);
     }
     if pool.machine_type.is_some() {
         let complaint = error(

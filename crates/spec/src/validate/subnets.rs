@@ -46,7 +46,7 @@ fn zone(context: &mut Context<'_>, subnet: &Subnet) {
 fn egress(context: &mut Context<'_>, subnet: &Subnet) {
     let network = &context.cluster.network;
     let path = format!("network.subnets[{}]", subnet.name);
-    let place = format!("{path}.egress");
+    let place = format!("{path}.egress.{}", subnet.egress.as_str());
     match (&subnet.egress, subnet.kind) {
         (Egress::NatGateway { id: None, .. }, SubnetKind::Private) => {
             let gateway = network
@@ -65,7 +65,7 @@ fn egress(context: &mut Context<'_>, subnet: &Subnet) {
                         subnet.zone
                     ),
                 );
-                context.at(&place, complaint);
+                context.at_key(&place, complaint);
             }
         }
         (Egress::InternetGateway {}, SubnetKind::Private) => {
@@ -77,7 +77,7 @@ fn egress(context: &mut Context<'_>, subnet: &Subnet) {
                 ),
                 "write `egress: { natGateway: {} }`, or make the subnet's kind `public`",
             );
-            context.at(&place, complaint);
+            context.at_key(&place, complaint);
         }
         (
             Egress::NatGateway { .. } | Egress::NatInstance { .. } | Egress::None {},
@@ -88,7 +88,7 @@ fn egress(context: &mut Context<'_>, subnet: &Subnet) {
                 format!("the subnet `{}` is public, and its egress hides its addresses", subnet.name),
                 "leave `egress` out, or make the subnet's kind `private`",
             );
-            context.at(&place, complaint);
+            context.at_key(&place, complaint);
         }
         _ => {}
     }

@@ -75,7 +75,7 @@ fn after_document(text: &str, line: u32) -> Option<(String, u32)> {
         Some((start, content))
     }) {
         number += 1;
-        if number > line && content.trim_end() == "---" || number > line && content.starts_with("--- ") {
+        if number > line && (content.trim_end() == "---" || content.starts_with("--- ")) {
             return Some((text[offset..].to_owned(), number - 1));
         }
     }

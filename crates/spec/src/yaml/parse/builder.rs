@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
                 break;
             }
         }
-        self.root.take()
+        self.root.take().map(without_run_ons)
     }
 
     /// Takes the next event; returns the document's outermost value at its end.
@@ -260,6 +260,28 @@ impl<'a> Builder<'a> {
             }
         }
     }
+}
+
+/// The tree without plain texts of several lines: before a mistake they are most often values that ran into it.
+fn without_run_ons(node: Node) -> Node {
+    let runs_on = |node: &Node| {
+        let text = matches!(node.value, Value::Text(_)) && node.style == Style::Plain;
+        text && node.span.start.line != node.span.end.line
+    };
+    let value = match node.value {
+        Value::Mapping(entries) => Value::Mapping(
+            entries
+                .into_iter()
+                .filter(|entry| !runs_on(&entry.value))
+                .map(|entry| Entry { value: without_run_ons(entry.value), ..entry })
+                .collect(),
+        ),
+        Value::Sequence(items) => {
+            Value::Sequence(items.into_iter().filter(|item| !runs_on(item)).map(without_run_ons).collect())
+        }
+        scalar => scalar,
+    };
+    Node { value, ..node }
 }
 
 /// Makes a key of a value, unless it is none or was given before.

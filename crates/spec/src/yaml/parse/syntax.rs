@@ -3,6 +3,9 @@ use crate::{
     source::{Position, SourceFile, Span},
 };
 
+/// How many lines above a mistake its cause is looked for.
+const LOOK_BACK: u32 = 500;
+
 /// Replaces tabs in the indentation by spaces, each reported; `None` when there are none.
 ///
 /// Only called after a mistake, because a tab may also be part of a block of text. Lines that begin with a tab never
@@ -15,12 +18,16 @@ pub(super) fn replace_tabs(
 ) -> Option<(String, Vec<Diagnostic>)> {
     let mut found = Vec::new();
     let mut replaced = String::with_capacity(text.len());
+    let mut above = "";
     for (number, line) in (lines_before + 1..).zip(text.split_inclusive('\n')) {
         let rest = line.trim_start_matches([' ', '\t']);
         let (indentation, _) = line.split_at(line.len() - rest.len());
         let blank = rest.trim().is_empty();
         if blank || !(indentation.starts_with('\t') || number == failed && indentation.contains('\t')) {
             replaced.push_str(line);
+            if !blank {
+                above = line;
+            }
             continue;
         }
         let column = indentation.chars().take_while(|letter| *letter == ' ').count() + 1;
@@ -32,7 +39,11 @@ pub(super) fn replace_tabs(
                 .at(file, span)
                 .hint("YAML is indented with spaces only; replace the tab with two spaces"),
         );
-        replaced.push_str(&indentation.replace('\t', "  "));
+        // What was probably meant: inside the line above, or beside it.
+        let deeper = if above.trim_end().ends_with(':') { 2 } else { 0 };
+        let outer = above.len() - above.trim_start().len();
+        let column_of_line = if outer + deeper > 0 { outer + deeper } else { indentation.len() * 2 };
+        replaced.push_str(&" ".repeat(column_of_line));
         replaced.push_str(rest);
     }
     if found.is_empty() { None } else { Some((replaced, found)) }
@@ -131,7 +142,7 @@ fn describe(info: &str, line: &str) -> (String, &'static str) {
 
 /// The beginning of a quoted text that was never closed, looking back from the line where reading stopped.
 fn unclosed_quote(file: &SourceFile, stopped: u32) -> Option<Position> {
-    for number in (1..=stopped).rev() {
+    for number in (stopped.saturating_sub(LOOK_BACK).max(1)..=stopped).rev() {
         let line = file.line(number);
         let Some((column, quote)) = open_quote(line) else {
             if line.starts_with("---") && number != stopped {
