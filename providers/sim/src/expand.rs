@@ -1,20 +1,90 @@
 //! From a cluster to the typed resources of the simulated cloud. Pure.
 
-use slipway_resource::ProviderError;
-use slipway_resource::provider::{ExpandRequest, Expansion};
+mod addon;
+mod build;
+mod endpoint;
+mod etcd;
+mod identity;
+mod load;
+mod network;
+mod node;
+mod policy;
+mod pool;
+mod security;
+mod topology;
 
-use crate::config::Config;
+use slipway_resource::provider::{ExpandRequest, Expansion};
+use slipway_resource::{Address, ErrorClass, ProviderError};
+use slipway_spec::model::Cluster;
+
+use crate::config::{Config, Load};
+use crate::error::invalid;
+use build::Builder;
 
 /// What only the cloud knows: zones, machine types, images.
 pub(crate) fn catalog(config: &Config) -> serde_json::Value {
     serde_json::json!({
         "zones": config.zones,
         "machineTypes": config.machine_types,
-        "images": { "amd64": "sim-linux-stable", "arm64": "sim-linux-stable-arm64" },
+        "images": { "amd64": AMD64_IMAGE, "arm64": ARM64_IMAGE },
     })
 }
 
+const AMD64_IMAGE: &str = "sim-linux-stable";
+const ARM64_IMAGE: &str = "sim-linux-stable-arm64";
+
 /// The resources of a cluster.
-pub(crate) fn expand(_config: &Config, _request: &ExpandRequest) -> Result<Expansion, ProviderError> {
-    Ok(Expansion::default())
+pub(crate) fn expand(config: &Config, request: &ExpandRequest) -> Result<Expansion, ProviderError> {
+    let cluster: Cluster = serde_json::from_value(request.cluster.clone())
+        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let load = load_of(config, &cluster)?;
+    let mut builder = Builder::new(&cluster, &request.catalog.data);
+    network::network(&mut builder);
+    identity::identities(&mut builder);
+    let endpoint = endpoint::endpoint(&mut builder)?;
+    security::groups(&mut builder, &endpoint);
+    etcd::volumes_and_backups(&mut builder);
+    pool::pools(&mut builder, &endpoint);
+    addon::addons(&mut builder);
+    if let Some(load) = load {
+        load::objects(&mut builder, &load);
+    }
+    notes(&mut builder);
+    builder.finish()
+}
+
+fn load_of(config: &Config, cluster: &Cluster) -> Result<Option<Load>, ProviderError> {
+    match cluster.provider.config.get("objects") {
+        Some(objects) if !objects.is_null() => serde_json::from_value(objects.clone())
+            .map(Some)
+            .map_err(|error| invalid(format!("provider.config.objects: {error}"))),
+        _ => Ok(config.objects.clone()),
+    }
+}
+
+/// Fields that have no effect on this cloud.
+fn notes(builder: &mut Builder<'_>) {
+    let cluster = builder.cluster;
+    if !cluster.labels.is_empty() {
+        builder.note("labels", "labels select clusters; they reach neither the cloud nor the nodes");
+    }
+    for pool in &cluster.pools {
+        let field = |name: &str| format!("pools[{}].{name}", pool.name);
+        if !pool.labels.is_empty() {
+            builder.note(field("labels"), "labels select pools; they reach neither the cloud nor the nodes");
+        }
+        if pool.hosts.is_some() {
+            builder
+                .note(field("hosts"), "provider sim makes machines of its own in place of hosts that exist");
+        }
+    }
+}
+
+fn address(kind: &str, name: &str) -> Address {
+    Address::new(kind, name)
+}
+
+/// A cluster that asks for what cannot be.
+fn refuse(field: &str, message: &str) -> ProviderError {
+    ProviderError::new(ErrorClass::Invalid, format!("{field}: {message}"))
 }

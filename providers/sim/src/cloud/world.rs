@@ -51,11 +51,6 @@ impl World {
         self.objects.values()
     }
 
-    /// All objects of a type, by identity.
-    pub(crate) fn of_kind<'a>(&'a self, kind: &str) -> impl Iterator<Item = &'a Object> + use<'a> {
-        self.by_kind.get(kind).into_iter().flatten().filter_map(|id| self.object(id))
-    }
-
     /// How many objects of a type there are.
     pub(crate) fn count(&self, kind: &str) -> u64 {
         self.by_kind.get(kind).map_or(0, BTreeSet::len) as u64

@@ -11,7 +11,7 @@ pub(super) fn kinds() -> Vec<Kind> {
 }
 
 fn load_balancer() -> Kind {
-    Kind::new("sim_load_balancer", "lb", "Spreads connections over machines.")
+    Kind::new("sim_load_balancer", "lbal", "Spreads connections over machines.")
         .attribute("name", Attribute::required(Type::String).immutable(), "Its name, unique in the account.")
         .attribute(
             "scheme",

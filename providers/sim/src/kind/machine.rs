@@ -155,10 +155,10 @@ fn template(kind: Kind) -> Kind {
         .attribute("key_name", Attribute::optional(Type::String), "The key that may log in.")
         .attribute(
             "spot",
-            Attribute::optional(Type::object([(
-                "max_price",
-                Attribute::optional(Type::String).describe("The most to pay per hour."),
-            )])),
+            Attribute::optional(Type::object([
+                ("enabled", Attribute::required(Type::Bool).describe("Always true.")),
+                ("max_price", Attribute::optional(Type::String).describe("The most to pay per hour.")),
+            ])),
             "Whether the cloud may take machines back.",
         )
         .attribute("node_labels", Attribute::optional(Type::map(Type::String)), "Labels of the nodes.")

@@ -12,14 +12,14 @@ pub(super) fn kinds() -> Vec<Kind> {
     vec![
         network(),
         subnet(),
-        Kind::new("sim_internet_gateway", "igw", "The way of a network to the internet.")
+        Kind::new("sim_internet_gateway", "inet", "The way of a network to the internet.")
             .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
             .unique(&["network_id"])
             .exclusive(&[])
             .takes(2, 1, 2),
         Kind::new(
             "sim_egress_gateway",
-            "eigw",
+            "egr",
             "The way of IPv6 connections out of a network, and of none in.",
         )
         .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
@@ -30,7 +30,7 @@ pub(super) fn kinds() -> Vec<Kind> {
                 attributes.insert("address".into(), public_address(assigned.serial).into());
             })
             .takes(1, 1, 1),
-        Kind::new("sim_nat_gateway", "nat", "Translates the addresses of a private subnet.")
+        Kind::new("sim_nat_gateway", "natg", "Translates the addresses of a private subnet.")
             .link("subnet_id", "sim_subnet", OnDelete::Refuse, "The public subnet it is in.")
             .link("address_id", "sim_address", OnDelete::Refuse, "Its public address.")
             .unique(&["address_id"])
@@ -41,7 +41,7 @@ pub(super) fn kinds() -> Vec<Kind> {
                 attributes.insert("private_address".into(), address.into());
             })
             .takes(95, 2, 45),
-        Kind::new("sim_route_table", "rtb", "Routes of one or more subnets.")
+        Kind::new("sim_route_table", "tab", "Routes of one or more subnets.")
             .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
             .links("subnet_ids", "sim_subnet", OnDelete::Nothing, "The subnets that use it.")
             .attribute("name", Attribute::optional(Type::String), "Its name, for people.")
@@ -73,6 +73,11 @@ fn network() -> Kind {
         )
         .attribute("ipv6_cidr", Attribute::optional_computed(Type::String).immutable(), "Its IPv6 range.")
         .attribute(
+            "zones",
+            Attribute::optional(Type::list(Type::String)),
+            "The zones that it spans, in order.",
+        )
+        .attribute(
             "dns_support",
             Attribute::optional(Type::Bool).default_to(true),
             "Whether names are resolved in it.",
@@ -100,7 +105,7 @@ fn network() -> Kind {
 }
 
 fn subnet() -> Kind {
-    Kind::new("sim_subnet", "subnet", "A range of a network in one zone.")
+    Kind::new("sim_subnet", "sub", "A range of a network in one zone.")
         .attribute("name", Attribute::required(Type::String), "Its name, for people.")
         .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
         .attribute("zone", Attribute::required(Type::String).immutable(), "The zone it lies in.")
@@ -111,8 +116,13 @@ fn subnet() -> Kind {
         )
         .attribute(
             "ipv6_cidr",
-            Attribute::optional(Type::String).immutable(),
+            Attribute::optional_computed(Type::String).immutable(),
             "Its IPv6 range, inside the network's.",
+        )
+        .attribute(
+            "assign_ipv6",
+            Attribute::optional(Type::Bool).immutable().default_to(false),
+            "Whether the cloud gives it an IPv6 range.",
         )
         .attribute("kind", Attribute::optional(Type::String).default_to("private"), "What lives in it.")
         .attribute(
@@ -126,7 +136,12 @@ fn subnet() -> Kind {
             "How many addresses it had when it was made.",
         )
         .normalise(|attributes| normal::ranges(attributes, &["cidr", "ipv6_cidr"]))
-        .assign(|_, attributes| {
+        .assign(|assigned, attributes| {
+            if attributes.get("assign_ipv6").and_then(Value::as_bool) == Some(true) {
+                attributes
+                    .entry("ipv6_cidr".into())
+                    .or_insert_with(|| format!("2001:db8:{:x}::/64", assigned.serial % 0xffff).into());
+            }
             let prefix = attributes
                 .get("cidr")
                 .and_then(Value::as_str)
@@ -141,9 +156,14 @@ fn subnet() -> Kind {
 }
 
 fn check_subnet(world: &World, candidate: &Candidate<'_>) -> Result<(), ProviderError> {
+    if candidate.before.is_some() {
+        // Ranges never change, and the cloud's own need not lie in the network's.
+        return Ok(());
+    }
     let own = ranges_of(candidate, &["cidr", "ipv6_cidr"])?;
     let name = candidate.text("name");
-    if own.is_empty() {
+    let assigned = candidate.attributes.get("assign_ipv6").and_then(Value::as_bool) == Some(true);
+    if own.is_empty() && !assigned {
         return Err(invalid(format!("subnet {name} has no address range")));
     }
     let Some(network) = world.object(candidate.text("network_id")) else {

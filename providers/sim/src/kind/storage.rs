@@ -16,7 +16,7 @@ pub(super) fn kinds() -> Vec<Kind> {
 }
 
 fn volume() -> Kind {
-    Kind::new("sim_volume", "vol", "A disk that outlives machines.")
+    Kind::new("sim_volume", "disk", "A disk that outlives machines.")
         .attribute("name", Attribute::required(Type::String), "Its name, for people.")
         .attribute("zone", Attribute::required(Type::String).immutable(), "The zone it cannot leave.")
         .attribute("size_gib", Attribute::required(Type::Integer), "Its size in GiB; it can only grow.")

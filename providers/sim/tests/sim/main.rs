@@ -1,4 +1,5 @@
 //! The simulated cloud through its provider's own interface.
 
 mod cloud;
+mod expand;
 mod harness;

@@ -1,0 +1,100 @@
+//! What runs in the cluster, as workloads with budgets.
+
+use slipway_resource::{Address, Value};
+use slipway_spec::model::{Addon, Cluster, Manifest, ProxyMode, Role};
+
+use super::address;
+use super::build::Builder;
+use super::pool::pool_address;
+
+/// Adds the add-ons, the pod network and the service proxy.
+pub(super) fn addons(builder: &mut Builder<'_>) {
+    let cluster = builder.cluster;
+    let home = home(cluster);
+    for addon in &cluster.addons {
+        if addon.enabled {
+            add(builder, addon, home);
+        } else {
+            let message = format!("add-on {} is off, so its settings have no effect", addon.name);
+            builder.note(format!("addons[{}].enabled", addon.name), message);
+        }
+    }
+    if cluster.network.cni.name != "none" {
+        let draft = daemon(builder, "cni", "network.cni")
+            .set("version", cluster.network.cni.name.as_str(), "network.cni.name")
+            .set("configuration", document(&cluster.network.cni.config), "network.cni.config");
+        builder.add(draft);
+    }
+    let proxy = address("sim_workload", "kube-proxy");
+    if cluster.network.proxy_mode != ProxyMode::None && !builder.has(&proxy) {
+        let draft = daemon(builder, "kube-proxy", "network.proxyMode").set(
+            "version",
+            cluster.kubernetes_version.to_string(),
+            "kubernetesVersion",
+        );
+        builder.add(draft);
+    }
+}
+
+fn daemon(builder: &Builder<'_>, name: &str, origin: &str) -> super::build::Draft {
+    builder
+        .draft("sim_workload", name, origin)
+        .set("cluster", builder.cluster.name.as_str(), "name")
+        .fix("name", name)
+        .fix("kind", "daemon")
+        .after(pools(builder.cluster, &[Role::ControlPlane]))
+}
+
+fn add(builder: &mut Builder<'_>, addon: &Addon, home: Role) {
+    let cluster = builder.cluster;
+    let field = |name: &str| format!("addons[{}].{name}", addon.name);
+    let version = addon.version.clone().unwrap_or_else(|| {
+        format!("of Kubernetes {}.{}", cluster.kubernetes_version.major, cluster.kubernetes_version.minor)
+    });
+    let manifest = addon.manifest.as_ref().map(|manifest| match manifest {
+        Manifest::File(path) => format!("file {path}"),
+        Manifest::Url { url, sha256 } => format!("{url} sha256:{sha256}"),
+    });
+    let replicas = addon.replicas.map_or_else(|| usual_replicas(&addon.name), i64::from);
+    let selector = Value::map([("role", home.as_str())]);
+    let draft = builder
+        .draft("sim_workload", &addon.name, format!("addons[{}]", addon.name))
+        .set("cluster", cluster.name.as_str(), "name")
+        .set("name", addon.name.as_str(), field("name"))
+        .set("version", version, field("version"))
+        .set("replicas", replicas, field("replicas"))
+        .set(
+            "minimum_available",
+            addon.minimum_available.map(|amount| amount.to_string()),
+            field("minimumAvailable"),
+        )
+        .set("node_selector", selector, "pools")
+        .set("configuration", document(&addon.config), field("config"))
+        .set("manifest", manifest, field("manifest"))
+        .after(pools(cluster, &[Role::ControlPlane, home]));
+    builder.add(draft);
+}
+
+/// Where ordinary pods run.
+fn home(cluster: &Cluster) -> Role {
+    if cluster.pools_with(Role::Worker).next().is_some() { Role::Worker } else { Role::ControlPlane }
+}
+
+fn pools(cluster: &Cluster, roles: &[Role]) -> Vec<Address> {
+    let wanted = cluster.pools.iter().filter(|pool| roles.contains(&pool.role));
+    wanted.map(|pool| pool_address(&pool.name)).collect()
+}
+
+fn usual_replicas(name: &str) -> i64 {
+    match name {
+        "coredns" | "metrics-server" => 2,
+        _ => 1,
+    }
+}
+
+fn document(config: &serde_json::Value) -> Value {
+    match config {
+        serde_json::Value::Null => Value::Null,
+        config => serde_json::to_string_pretty(config).map_or(Value::Null, Value::from),
+    }
+}

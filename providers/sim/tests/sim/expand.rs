@@ -1,0 +1,184 @@
+//! From the example specs to clouds that hold them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use slipway_provider_sim::Sim;
+use slipway_provider_sim::inspect::Inventory;
+use slipway_resource::provider::{Catalog, ExpandRequest, Expansion, SessionRequest};
+use slipway_resource::validate::misfits;
+use slipway_resource::{Digest, Provider, ProviderError, Value};
+
+use crate::harness::{changes, open};
+
+fn specs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs")
+}
+
+/// Every example cluster, as Expand receives it.
+fn clusters() -> Vec<(String, Json)> {
+    let mut names: Vec<String> = std::fs::read_dir(specs())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "schema")
+        .collect();
+    names.sort();
+    names.into_iter().map(|name| (name.clone(), cluster(&name))).collect()
+}
+
+fn cluster(name: &str) -> Json {
+    let loaded = slipway_spec::load(&[specs().join(name)]);
+    assert!(loaded.is_valid(), "{name}: {:#?}", loaded.diagnostics);
+    serde_json::to_value(&loaded.clusters[0]).unwrap()
+}
+
+async fn expand(cluster: Json) -> Result<Expansion, ProviderError> {
+    let request = SessionRequest { config: Value::Null, region: None, offline: true };
+    let session = Sim.open_session(request).await.unwrap();
+    let catalog = session.catalog().await.unwrap();
+    session.expand(ExpandRequest { cluster, catalog }).await
+}
+
+#[tokio::test]
+async fn every_example_fits_the_schema_and_names_its_origins() {
+    let schema = Sim.schema().await.unwrap();
+    for (name, cluster) in clusters() {
+        let expansion = expand(cluster).await.unwrap();
+        let known: Vec<_> = expansion.resources.iter().map(|resource| &resource.address).collect();
+        assert!(known.is_sorted(), "{name}");
+        for resource in &expansion.resources {
+            let kind = &schema.types[resource.address.kind()];
+            let found = misfits(&kind.attributes, &resource.attributes);
+            assert_eq!(found, [], "{name}: {}", resource.address);
+            assert!(resource.origin(&slipway_resource::Path::root()).is_some());
+            for other in resource.dependencies() {
+                assert!(known.contains(&&other), "{name}: {} needs {other}", resource.address);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_same_cluster_gives_the_same_bytes() {
+    for (_, cluster) in clusters() {
+        let first = expand(cluster.clone()).await.unwrap();
+        let second = expand(cluster).await.unwrap();
+        assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&second).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn what_was_applied_plans_no_change_and_goes_in_reverse() {
+    for (name, cluster) in clusters() {
+        let directory = tempfile::tempdir().unwrap();
+        let harness = open(directory.path(), json!({})).await;
+        let resources = expand(cluster).await.unwrap().resources;
+        let mut made = harness.create_all(&resources).await;
+        assert_eq!(changes(&harness, &resources).await, [""; 0], "{name}");
+
+        // What nothing refers to goes first; what is only used stays.
+        made.retain(|address, _| {
+            resources
+                .iter()
+                .any(|resource| resource.address == *address && resource.lifecycle.existing.is_none())
+        });
+        while !made.is_empty() {
+            let (address, id) = made
+                .iter()
+                .find(|(address, _)| {
+                    resources.iter().all(|other| {
+                        !made.contains_key(&other.address) || !other.dependencies().contains(address)
+                    })
+                })
+                .map(|(address, (id, _))| (address.clone(), id.clone()))
+                .unwrap();
+            harness.delete(&address.to_string(), id.as_str()).await.unwrap();
+            made.remove(&address);
+        }
+        let left = Inventory::open(directory.path()).unwrap();
+        assert!(left.objects.is_empty() && left.machines.is_empty() && left.pods.is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_leaf_of_a_cluster_matters_or_is_spoken_of() {
+    // Names that only select among clusters' documents, and what the engine reads itself.
+    let elsewhere = ["/provider/", "/deletionProtection", "/labels/", "/ignoreChanges/", "/moved/"];
+    let mut silent = Vec::new();
+    for (name, cluster) in clusters() {
+        let before = serde_json::to_string(&expand(cluster.clone()).await.unwrap()).unwrap();
+        let mut leaves = Vec::new();
+        walk(&cluster, "", &mut leaves);
+        for pointer in leaves {
+            if elsewhere.iter().any(|known| format!("{pointer}/").contains(known)) {
+                continue;
+            }
+            let mut changed = cluster.clone();
+            for other in others(cluster.pointer(&pointer).unwrap()) {
+                *changed.pointer_mut(&pointer).unwrap() = other;
+                match expand(changed.clone()).await {
+                    Ok(after) if serde_json::to_string(&after).unwrap() == before => {
+                        silent.push(format!("{name}: {pointer}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert_eq!(silent, [""; 0]);
+}
+
+fn walk(json: &Json, at: &str, leaves: &mut Vec<String>) {
+    match json {
+        Json::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                walk(value, &format!("{at}/{name}"), leaves);
+            }
+        }
+        Json::Array(items) if !items.is_empty() => {
+            for (index, value) in items.iter().enumerate() {
+                walk(value, &format!("{at}/{index}"), leaves);
+            }
+        }
+        _ => leaves.push(at.to_owned()),
+    }
+}
+
+/// Values near this one, of which some may be refused.
+fn others(json: &Json) -> Vec<Json> {
+    match json {
+        Json::Bool(value) => vec![(!value).into()],
+        Json::Number(number) => vec![(number.as_u64().unwrap() + 1).into()],
+        Json::String(text) => {
+            let mut others = vec![format!("{text}x"), format!("{text}1")];
+            if let Some((first, rest)) = text.split_once('.') {
+                others.push(format!("{}.{rest}", first.parse::<u32>().map_or(9, |first| first + 1)));
+            }
+            others.into_iter().map(Json::String).collect()
+        }
+        _ => vec![],
+    }
+}
+
+#[tokio::test]
+async fn a_load_comes_beside_the_cluster() {
+    let mut cluster = cluster("minimal");
+    let plain = expand(cluster.clone()).await.unwrap().resources.len();
+    cluster["provider"]["config"] = json!({"objects": {"count": 10, "chain": 5, "payloadBytes": 40, "tail": {"length": 3, "sleepMs": 5}}});
+    let resources = expand(cluster).await.unwrap().resources;
+    assert_eq!(resources.len(), plain + 13);
+    let linked = resources
+        .iter()
+        .filter(|other| other.address.kind() == "sim_object" && !other.dependencies().is_empty());
+    assert_eq!(linked.count(), 8 + 2);
+}
+
+#[tokio::test]
+async fn a_cluster_of_another_form_is_refused() {
+    let catalog = Catalog { digest: Digest::of_bytes(b""), data: Json::Null };
+    let request = SessionRequest { config: Value::Null, region: None, offline: true };
+    let session = Sim.open_session(request).await.unwrap();
+    let refused = session.expand(ExpandRequest { cluster: json!({"name": "x"}), catalog }).await;
+    assert_eq!(refused.unwrap_err().class.name(), "invalid");
+}
