@@ -1,8 +1,17 @@
 //! Developer tasks.
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 mod codegen;
+mod deny;
+mod error_pages;
+mod lengths;
+mod output;
+mod schemas;
+mod test;
+mod workspace;
 
 /// Developer tasks of Slipway.
 #[derive(Parser)]
@@ -14,11 +23,28 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
+    Test(test::Test),
     Codegen(codegen::Codegen),
+    Schemas(schemas::Schemas),
+    Lengths(lengths::Lengths),
+    ErrorPages(error_pages::ErrorPages),
+    Deny(deny::Deny),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().task {
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Test(test) => test.run(),
         Task::Codegen(codegen) => codegen.run(),
+        Task::Schemas(schemas) => schemas.run(),
+        Task::Lengths(lengths) => lengths.run(),
+        Task::ErrorPages(error_pages) => error_pages.run(),
+        Task::Deny(deny) => deny.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
     }
 }
