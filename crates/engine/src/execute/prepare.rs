@@ -3,7 +3,7 @@
 use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Action, ApplyRequest};
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{ErrorClass, Identity, Ownership, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, Value};
 
 use super::Dispatcher;
 use crate::journal::Effect;
@@ -31,7 +31,7 @@ impl<'a> Dispatcher<'a> {
             effect,
             call: None,
         };
-        let Some(action) = self.action(step, change)? else { return Ok(unit) };
+        let Some(action) = self.action(step, change, kind)? else { return Ok(unit) };
         let ownership = Ownership {
             uid: self.work.uid.clone(),
             cluster: self.work.plan.cluster.clone(),
@@ -65,7 +65,12 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// What the provider is asked to do; `None` for a step that touches the state only.
-    fn action(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Option<Action>> {
+    fn action(
+        &self,
+        step: &Step,
+        change: Option<&ResourceChange>,
+        kind: &ResourceType,
+    ) -> Prepared<Option<Action>> {
         Ok(Some(match &step.action {
             StepAction::Record | StepAction::Forget => return Ok(None),
             StepAction::Create => {
@@ -77,12 +82,12 @@ impl<'a> Dispatcher<'a> {
                             .with_hint("make the plan anew: it was made when there was none"),
                     ));
                 }
-                Action::Create { desired: self.desired(change)? }
+                Action::Create { desired: self.desired(change, kind)? }
             }
             StepAction::Update => Action::Update {
                 identity: self.identity(step)?,
                 prior: change.map(|change| change.before.clone()).unwrap_or_default(),
-                desired: self.desired(change)?,
+                desired: self.desired(change, kind)?,
             },
             StepAction::Delete { .. } => Action::Delete { identity: self.identity(step)? },
             StepAction::Tag => Action::Tag { identity: self.identity(step)? },
@@ -105,10 +110,21 @@ impl<'a> Dispatcher<'a> {
             })
     }
 
-    /// The wanted attributes, all known.
-    fn desired(&self, change: Option<&ResourceChange>) -> Prepared<Value> {
+    /// The wanted attributes, all known, without what only the server sets.
+    fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Value> {
         let after = change.map_or(&Value::Null, |change| &change.after);
-        self.known(after).map(without_unknown)
+        let settable = match after {
+            Value::Map(entries) => Value::map(
+                entries
+                    .iter()
+                    .filter(|(name, _)| {
+                        kind.attributes.get(*name).is_none_or(|attribute| attribute.mode != Mode::Computed)
+                    })
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            ),
+            other => other.clone(),
+        };
+        self.known(&settable).map(without_unknown)
     }
 
     fn known(&self, value: &Value) -> Prepared<Value> {

@@ -1,0 +1,151 @@
+//! A directory in which a test runs the program: its state, its simulated cloud, its specs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context as _, Result, bail};
+use slipway_provider_sim::inspect::Inventory;
+use tempfile::TempDir;
+
+/// A directory of a test's own; it goes with its value.
+pub struct Place {
+    directory: TempDir,
+    program: PathBuf,
+}
+
+/// How a call of the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Place {
+    /// A new place for the program at a path.
+    ///
+    /// # Errors
+    /// When no directory can be made.
+    pub fn new(program: impl Into<PathBuf>) -> Result<Self> {
+        Ok(Self { directory: TempDir::new()?, program: program.into() })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where the simulated cloud is.
+    #[must_use]
+    pub fn cloud(&self) -> PathBuf {
+        self.path().join(".slipway/sim")
+    }
+
+    /// Where the state is.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.path().join(".slipway/state")
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path().join(name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+        Ok(path)
+    }
+
+    /// A call of the program with nothing of the caller's own settings in its environment.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(self.path()).stdin(std::process::Stdio::null());
+        for name in ["SLIPWAY_STATE", "SLIPWAY_CONFIG", "SLIPWAY_PROVIDER_PATH", "SLIPWAY_LOG", "NO_COLOR"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_CONFIG_HOME", self.path().join("config")).env("USER", "tester");
+        command
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn run(&self, arguments: &[&str]) -> Result<Ended> {
+        Ended::of(self.command(arguments).output()?)
+    }
+
+    /// Runs the program and wants an exit code.
+    ///
+    /// # Errors
+    /// When it ends with another one; the message holds all that it said.
+    pub fn expect(&self, code: i32, arguments: &[&str]) -> Result<Ended> {
+        let ended = self.run(arguments)?;
+        if ended.code != Some(code) {
+            bail!(
+                "slipway {} ended with {:?}, wanted {code}\n--- out\n{}\n--- err\n{}",
+                arguments.join(" "),
+                ended.code,
+                ended.out,
+                ended.err
+            );
+        }
+        Ok(ended)
+    }
+
+    /// What exists in the simulated cloud.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn inventory(&self) -> Result<Inventory> {
+        Ok(Inventory::open(self.cloud())?)
+    }
+
+    /// Copies state and cloud of another place, as they are.
+    ///
+    /// # Errors
+    /// When they cannot be copied.
+    pub fn copy_from(&self, other: &Place) -> Result<()> {
+        copy(&other.path().join(".slipway"), &self.path().join(".slipway"))
+    }
+}
+
+impl Ended {
+    /// What a finished process said.
+    ///
+    /// # Errors
+    /// When it did not say it in UTF-8.
+    pub fn of(output: Output) -> Result<Self> {
+        Ok(Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout)?,
+            err: String::from_utf8(output.stderr)?,
+        })
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

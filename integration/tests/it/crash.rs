@@ -1,0 +1,186 @@
+//! The program is killed at every write to its state; the next run must end as if nothing had happened.
+//!
+//! A write is a segment of the journal, a snapshot or the head: between two writes nothing durable changes in
+//! the state, so killing right before and right after each of them meets every state that a crash can leave.
+//! What the cloud holds is judged by the cloud's own inventory, never by Slipway's state.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use slipway_integration::place::{Ended, Place};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+/// How many kills of one scenario run without `SLIPWAY_CRASH=all`.
+const SAMPLE: usize = 12;
+
+/// Calls that fail after their effect, so that the answer is lost, in every run of a scenario.
+const FAULTS: &str = r#"[
+  {"method": "create", "probability": 0.15, "kind": "fail-after", "class": "outcome-unknown"},
+  {"method": "delete", "probability": 0.15, "kind": "fail-after", "class": "transient"},
+  {"method": "update", "probability": 0.15, "kind": "fail-before", "class": "transient"}
+]"#;
+
+/// One change of a cluster's life.
+struct Scenario {
+    name: &'static str,
+    /// What came before, uninterrupted.
+    before: Option<String>,
+    /// What is interrupted: the spec and the arguments.
+    spec: String,
+    arguments: &'static [&'static str],
+}
+
+const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
+const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"];
+
+/// The life of a cluster: create, change, roll, upgrade, delete.
+fn life(spec: &str, changed: &str, rolled: &str) -> Vec<Scenario> {
+    let step = |name, before: Option<&str>, spec: &str, arguments| Scenario {
+        name,
+        before: before.map(str::to_owned),
+        spec: spec.to_owned(),
+        arguments,
+    };
+    vec![
+        step("create", None, spec, APPLY),
+        step("update", Some(spec), changed, APPLY),
+        step("rollout", Some(spec), rolled, APPLY),
+        step("delete", Some(spec), spec, DELETE),
+    ]
+}
+
+/// Runs every kill of every scenario.
+fn survive(name: &str, scenarios: &[Scenario], sample: usize) -> Result<()> {
+    for scenario in scenarios {
+        survive_one(scenario, sample).with_context(|| format!("{name}: {}", scenario.name))?;
+    }
+    Ok(())
+}
+
+fn survive_one(scenario: &Scenario, sample: usize) -> Result<()> {
+    let start = Place::new(PROGRAM)?;
+    if let Some(before) = &scenario.before {
+        start.write("spec.yaml", before)?;
+        start.expect(0, APPLY)?;
+    }
+    let undisturbed = Place::new(PROGRAM)?;
+    undisturbed.copy_from(&start)?;
+    undisturbed.write("spec.yaml", &scenario.spec)?;
+    let count = undisturbed.path().join("count");
+    let ended =
+        Ended::of(undisturbed.command(scenario.arguments).env("SLIPWAY_TEST_COUNT", &count).output()?)?;
+    ensure!(ended.code == Some(0), "undisturbed: {ended:?}");
+    let writes: usize = std::fs::read_to_string(&count)?.parse()?;
+    let wanted = shape(&undisturbed)?;
+    let all = std::env::var("SLIPWAY_CRASH").is_ok_and(|value| value == "all");
+    let stride = if all { 1 } else { (writes * 2).div_ceil(sample).max(1) };
+    for kill in (0..writes * 2).step_by(stride) {
+        let moment = if kill % 2 == 0 { "before" } else { "after" };
+        let place = Place::new(PROGRAM)?;
+        place.copy_from(&start)?;
+        one_kill(&place, scenario, kill / 2, moment, &wanted)
+            .with_context(|| format!("killed {moment} write {} of {writes}", kill / 2))?;
+    }
+    Ok(())
+}
+
+/// Kills one run, kills the run that recovers, and wants the third to end as the undisturbed one did.
+fn one_kill(place: &Place, scenario: &Scenario, write: usize, moment: &str, wanted: &[String]) -> Result<()> {
+    place.write("spec.yaml", &scenario.spec)?;
+    place.write(".slipway/sim/faults.json", FAULTS)?;
+    let killed = |command: &mut Command, at: String| -> Result<Option<i32>> {
+        Ok(command.env("SLIPWAY_TEST_KILL", at).output()?.status.code())
+    };
+    let first = killed(&mut place.command(scenario.arguments), format!("{write}:{moment}"))?;
+    // Group commit depends on timing: a run may need fewer writes than the undisturbed one did.
+    ensure!(matches!(first, None | Some(0)), "the killed run ended with {first:?}");
+    let arguments = recovering(place, scenario)?;
+    killed(&mut place.command(&arguments), format!("{}:{moment}", 1 + write % 5))?;
+    let arguments = recovering(place, scenario)?;
+    let last = place.run(&arguments)?;
+    ensure!(last.code == Some(0), "the last run: {last:?}");
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
+    let found = shape(place)?;
+    if found != wanted {
+        let missing: Vec<&String> = wanted.iter().filter(|line| !found.contains(line)).collect();
+        let extra: Vec<&String> = found.iter().filter(|line| !wanted.contains(line)).collect();
+        bail!("the cloud is not as it should be: missing {missing:?}, extra {extra:?}");
+    }
+    if scenario.arguments == APPLY {
+        let plan = place.run(&["plan", "-f", "spec.yaml"])?;
+        ensure!(plan.code == Some(0), "a plan is left: {}", plan.out);
+    }
+    Ok(())
+}
+
+/// What a user runs after a crash: the same again.
+fn recovering<'a>(_place: &Place, scenario: &Scenario) -> Result<Vec<&'a str>> {
+    Ok(scenario.arguments.to_vec())
+}
+
+/// What the cloud holds, without the names that it gives itself.
+fn shape(place: &Place) -> Result<Vec<String>> {
+    let inventory = place.inventory()?;
+    ensure!(inventory.doubled().is_empty(), "doubled: {:?}", inventory.doubled());
+    let mut lines: Vec<String> = inventory
+        .objects
+        .iter()
+        .map(|object| {
+            let owner = object.owner.as_ref().map(|tags| tags.address.to_string()).unwrap_or_default();
+            format!("{} {owner}", object.kind)
+        })
+        .collect();
+    let machines = inventory.machines.iter().map(|machine| {
+        let pool = inventory.objects.iter().find(|object| object.id == machine.pool);
+        let pool = pool.and_then(|pool| pool.owner.as_ref()).map(|tags| tags.address.to_string());
+        // Whether it gets ready; when is a matter of the cloud's own time.
+        let ready = machine.ready_at.is_some();
+        format!(
+            "machine of {pool:?} {} {} ready={ready} cordoned={}",
+            machine.image, machine.kubernetes_version, machine.cordoned
+        )
+    });
+    lines.extend(machines);
+    lines.sort();
+    Ok(lines)
+}
+
+/// A small cluster whose life has every kind of step.
+const SMALL: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata:
+  name: crash
+spec:
+  provider:
+    name: sim
+  region: sim-1
+  kubernetesVersion: 1.34.2
+  zones: [sim-1a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata:
+  name: control-plane
+spec:
+  role: controlPlane
+  machineType: sim.medium
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata:
+  name: workers
+spec:
+  machineType: sim.medium
+  image: image-1
+  size:
+    fixed: 2
+";
+
+#[test]
+fn small_cluster() -> Result<()> {
+    let changed = SMALL.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]");
+    let rolled = SMALL.replace("image-1", "image-2");
+    survive("small", &life(SMALL, &changed, &rolled), SAMPLE)
+}

@@ -1,0 +1,3 @@
+//! Tests of the built program.
+
+mod crash;
