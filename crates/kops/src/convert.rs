@@ -162,6 +162,9 @@ impl Context<'_> {
         let access = self.spec.at("sshAccess");
         let key_name = self.spec.at("sshKeyName");
         outcome.wrote("ssh.access", &access);
+        for (index, item) in access.items().iter().enumerate() {
+            outcome.wrote(&format!("ssh.access[{index}]"), item);
+        }
         outcome.wrote("ssh.keyName", &key_name);
         let keys = keys
             .iter()

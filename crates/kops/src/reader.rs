@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use slipway_spec::{
-    diagnostic::{Diagnostic, closest, code},
-    reader::{Document, Reader, Reading},
+    diagnostic::{Diagnostic, Severity, closest, code},
+    reader::{Document, ReadCluster, Reader, Reading},
+    source::{Location, Origin},
 };
 
 use crate::{
@@ -58,12 +59,20 @@ impl Reader for KopsReader {
     fn read(&self, documents: &[Document]) -> Reading {
         let mut reading = Reading::default();
         let mut by_kind: BTreeMap<Kind, Vec<&Document>> = BTreeMap::new();
-        for document in documents {
-            let Some(kind) = Kind::from_name(&document.kind) else { continue };
-            reading.diagnostics.extend(structure::check(&self.table, kind, document));
-            reading.diagnostics.extend(account(&self.table, &self.rules, kind, document));
-            by_kind.entry(kind).or_default().push(document);
+        let kinds =
+            documents.iter().filter_map(|document| Some((Kind::from_name(&document.kind)?, document)));
+        let repaired: Vec<(Kind, Document)> = kinds
+            .map(|(kind, document)| {
+                reading.diagnostics.extend(structure::check(&self.table, kind, document));
+                reading.diagnostics.extend(account(&self.table, &self.rules, kind, document));
+                (kind, structure::repaired(&self.table, kind, document))
+            })
+            .collect();
+        for (kind, document) in &repaired {
+            by_kind.entry(*kind).or_default().push(document);
         }
+        let mistakes: Vec<Location> =
+            errors(&reading.diagnostics).filter_map(|diagnostic| diagnostic.location.clone()).collect();
         let mut of = |kind| by_kind.remove(&kind).unwrap_or_default();
         let (clusters, groups, keys) = (of(Kind::Cluster), of(Kind::InstanceGroup), of(Kind::SshCredential));
         let names: Vec<&str> = clusters.iter().filter_map(|cluster| cluster.name()).collect();
@@ -77,11 +86,36 @@ impl Reader for KopsReader {
             let keys = keys.get(name).map_or(&[][..], Vec::as_slice);
             reading.diagnostics.extend(twice(groups));
             let (cluster, problems) = convert::cluster(&self.table, &self.rules, document, groups, keys);
-            reading.diagnostics.extend(problems);
-            reading.clusters.extend(cluster);
+            // What a mistake was named for already is not named again, nor what follows from it.
+            let again = |diagnostic: &Diagnostic| {
+                diagnostic.location.as_ref().is_some_and(|location| mistakes.contains(location))
+            };
+            reading.diagnostics.extend(problems.into_iter().filter(|diagnostic| !again(diagnostic)));
+            reading.clusters.extend(cluster.map(|cluster| distrust(cluster, &mistakes)));
         }
         reading
     }
+}
+
+fn errors(diagnostics: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Marks the fields of the model that come from a mistaken place, so that nothing more is said about them.
+fn distrust(mut read: ReadCluster, mistakes: &[Location]) -> ReadCluster {
+    let mistaken = |path: &&str| match read.sources.origin(path) {
+        Origin::Written(location) => mistakes.iter().any(|mistake| covers(mistake, location)),
+        Origin::Default => false,
+    };
+    let paths: Vec<String> = read.sources.paths().filter(mistaken).map(str::to_owned).collect();
+    read.refused.extend(paths);
+    read
+}
+
+fn covers(outer: &Location, inner: &Location) -> bool {
+    let start = |location: &Location| (location.line, location.column);
+    let end = |location: &Location| (location.end_line, location.end_column);
+    outer.file == inner.file && start(outer) <= start(inner) && end(inner) <= end(outer)
 }
 
 /// Documents by the cluster that their label names, and what is wrong with the labels of the others.
@@ -101,10 +135,15 @@ fn by_cluster<'a>(
                 found.entry(cluster.to_owned()).or_default().push(document);
             }
             Some(cluster) => {
-                let hint = match closest(cluster, clusters.iter().copied()) {
+                let meant = closest(cluster, clusters.iter().copied());
+                let hint = match meant {
                     Some(meant) => format!("did you mean {meant}?"),
                     None => format!("add the Cluster {cluster}, or load its file too"),
                 };
+                // It is read as it was meant, so that nothing is said to be missing because of it.
+                if let Some(meant) = meant {
+                    found.entry(meant.to_owned()).or_default().push(document);
+                }
                 let label = labels.entry(CLUSTER_LABEL);
                 let unknown = label
                     .error(
@@ -120,6 +159,9 @@ fn by_cluster<'a>(
                     .error(code::NO_CLUSTER, format!("{what} does not say to which cluster it belongs"))
                     .hint(format!("add the label {CLUSTER_LABEL}: {example}"));
                 problems.push(missing);
+                if let [only] = clusters {
+                    found.entry((*only).to_owned()).or_default().push(document);
+                }
             }
         }
     }

@@ -21,6 +21,45 @@ pub fn check(table: &Table, kind: Kind, document: &Document) -> Vec<Diagnostic> 
     check.diagnostics
 }
 
+/// The document with misspelt fields under the names that were probably meant, so that nothing is said to be missing
+/// because of a typo. Nothing is planned from it: the typo itself is an error.
+#[must_use]
+pub fn repaired(table: &Table, kind: Kind, document: &Document) -> Document {
+    let mut document = document.clone();
+    if let Some(shape) = table.shape(kind) {
+        repair(shape, &mut document.root);
+    }
+    document
+}
+
+fn repair(shape: &Shape, node: &mut Node) {
+    match (shape, &mut node.value) {
+        (Shape::Fields(fields), Value::Mapping(entries)) => {
+            for index in 0..entries.len() {
+                let name = &entries[index].key.text;
+                let meant = match fields.get(name) {
+                    Some(_) => name.clone(),
+                    None => match closest(name, fields.keys().map(String::as_str)) {
+                        Some(meant) if !entries.iter().any(|entry| entry.key.text == meant) => {
+                            meant.to_owned()
+                        }
+                        _ => continue,
+                    },
+                };
+                if let Some(shape) = fields.get(&meant) {
+                    repair(shape, &mut entries[index].value);
+                }
+                entries[index].key.text = meant;
+            }
+        }
+        (Shape::Map(value), Value::Mapping(entries)) => {
+            entries.iter_mut().for_each(|entry| repair(value, &mut entry.value));
+        }
+        (Shape::List(item), Value::Sequence(items)) => items.iter_mut().for_each(|node| repair(item, node)),
+        _ => {}
+    }
+}
+
 struct Check<'a> {
     table: &'a Table,
     kind: Kind,

@@ -5,11 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use slipway_kops::KopsReader;
+use slipway_kops::{
+    KopsReader,
+    fields::{Kind, Shape},
+    rules::Class,
+};
 use slipway_spec::{
     diagnostic::{self, Severity},
     load::{Loaded, load_with},
     model::Cluster,
+    source::{SourceFile, Span},
+    yaml::{self, Node, Value},
 };
 
 fn fixtures() -> PathBuf {
@@ -98,4 +104,68 @@ fn cases_load_unmodified() {
         assert_eq!(loaded.clusters[0].provider.name, "aws");
         assert!(!loaded.clusters[0].pools.is_empty());
     }
+}
+
+/// The leaves of a document: their paths in the table, and the places of the names on the way to them.
+fn leaves(shape: &Shape, node: &Node, path: &str, way: &mut Vec<Span>, found: &mut Vec<(String, Vec<Span>)>) {
+    match (shape, &node.value) {
+        (Shape::Fields(fields), Value::Mapping(entries)) => {
+            for entry in entries {
+                let name = &entry.key.text;
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                way.push(entry.key.span);
+                let shape = fields.get(name).unwrap_or_else(|| panic!("{path} is not in the table"));
+                leaves(shape, &entry.value, &path, way, found);
+                way.pop();
+            }
+        }
+        (Shape::List(item), Value::Sequence(items)) => {
+            for node in items {
+                leaves(item, node, &format!("{path}[]"), way, found);
+            }
+        }
+        (Shape::Map(value), Value::Mapping(entries)) => {
+            for entry in entries {
+                way.push(entry.key.span);
+                leaves(value, &entry.value, &format!("{path}{{}}"), way, found);
+                way.pop();
+            }
+        }
+        _ if node.is_null() => {}
+        _ => found.push((path.to_owned(), way.clone())),
+    }
+}
+
+#[test]
+fn no_field_is_dropped_in_silence() {
+    let mut folders = folders(&fixtures());
+    match std::env::var_os("SLIPWAY_CASES") {
+        Some(cases) => folders.extend(self::folders(Path::new(&cases))),
+        None => println!("SLIPWAY_CASES names no folder: only the fixtures are walked"),
+    }
+    let reader = KopsReader::default();
+    let mut walked = 0;
+    for folder in folders {
+        let loaded = read(&folder);
+        let text = fs::read_to_string(folder.join("spec.yaml")).unwrap();
+        let file = SourceFile::new(folder.join("spec.yaml").display().to_string(), text);
+        for document in yaml::parse(&file).0 {
+            let kind = document.root.get("kind").and_then(Node::as_str).and_then(Kind::from_name).unwrap();
+            let mut found = Vec::new();
+            leaves(reader.table().shape(kind).unwrap(), &document.root, "", &mut Vec::new(), &mut found);
+            for (path, way) in found {
+                let (_, treatment) = reader.rules().find(kind, &path).expect("every field has a rule");
+                let named = loaded.diagnostics.iter().any(|diagnostic| {
+                    let location = diagnostic.location.as_ref();
+                    diagnostic.code.id.starts_with("KOPS")
+                        && way.iter().any(|span| Some(&file.location(*span)) == location)
+                });
+                let said = matches!(treatment.class(), Class::Refused | Class::WithoutEffect);
+                assert!(!said || named, "{}: nothing is said of {path}", folder.display());
+                walked += 1;
+            }
+        }
+    }
+    println!("{walked} fields");
+    assert!(walked > 500);
 }

@@ -1,0 +1,221 @@
+//! Documents with mistakes: each is named once, with its place and a way out.
+
+use slipway_kops::KopsReader;
+use slipway_spec::{diagnostic::Severity, load::load_files, source::SourceFile};
+
+const GOOD: &str = "\
+apiVersion: kops.k8s.io/v1alpha2
+kind: Cluster
+metadata:
+  name: demo.example.org
+spec:
+  cloudProvider: aws
+  kubernetesVersion: 1.35.2
+  networkCIDR: 10.0.0.0/16
+  networking:
+    cilium: {}
+  kubernetesApiAccess: [10.0.0.0/8]
+  etcdClusters:
+  - name: main
+    etcdMembers:
+    - name: a
+      instanceGroup: masters
+  subnets:
+  - name: a
+    zone: eu-west-1a
+    type: Public
+    cidr: 10.0.0.0/20
+---
+apiVersion: kops.k8s.io/v1alpha2
+kind: InstanceGroup
+metadata:
+  name: masters
+  labels:
+    kops.k8s.io/cluster: demo.example.org
+spec:
+  role: Master
+  machineType: m5.large
+  minSize: 1
+  maxSize: 1
+  subnets: [a]
+";
+
+/// The errors of a text, as `line:column message | hint`.
+fn errors(text: &str) -> Vec<String> {
+    let loaded = load_files(vec![SourceFile::new("demo.yaml", text)], &[&KopsReader::default()]);
+    loaded
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(|diagnostic| {
+            let location = diagnostic.location.as_ref().expect("every error has a place");
+            let hint = diagnostic.hint.as_deref().unwrap_or_default();
+            format!("{}:{} {} | {hint}", location.line, location.column, diagnostic.message)
+        })
+        .collect()
+}
+
+/// The one error of the good documents with a stretch replaced.
+fn error(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    let found = errors(&GOOD.replacen(from, to, 1));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.into_iter().next().unwrap_or_default()
+}
+
+#[test]
+fn good_documents_are_good() {
+    assert_eq!(errors(GOOD), Vec::<String>::new());
+}
+
+#[test]
+fn fields_that_do_not_exist() {
+    assert_eq!(
+        error("  cloudProvider: aws\n", "  cloudProvider: aws\n  sshAcess: []\n"),
+        "7:3 spec.sshAcess is not a field of a kOps Cluster | did you mean sshAccess?"
+    );
+    assert_eq!(
+        error("    cilium: {}\n", "    cilium: { enableNodeport: true }\n"),
+        "10:15 spec.networking.cilium.enableNodeport is not a field of a kOps Cluster | did you mean enableNodePort?"
+    );
+    assert_eq!(
+        error("  maxSize: 1\n", "  maxSize: 1\n  rootVolumeSizes: 20\n"),
+        "34:3 spec.rootVolumeSizes is not a field of a kOps InstanceGroup | did you mean rootVolumeSize?"
+    );
+    assert_eq!(
+        error("  cloudProvider: aws\n", "  cloudProvider: aws\n  crossZoneLoadBalancing: true\n"),
+        "7:3 spec.crossZoneLoadBalancing is not a field of a kOps Cluster | kOps has \
+         spec.api.loadBalancer.crossZoneLoadBalancing; is crossZoneLoadBalancing indented as it should be?"
+    );
+}
+
+#[test]
+fn a_typo_is_one_mistake() {
+    // What was meant is not reported as missing.
+    for (from, to, meant) in [
+        ("  machineType: m5.large", "  machineTyp: m5.large", "machineType"),
+        ("kubernetesVersion:", "kubernetesVersions:", "kubernetesVersion"),
+        ("cloudProvider:", "cloudprovider:", "cloudProvider"),
+        ("    etcdMembers:", "    etcdMember:", "etcdMembers"),
+        ("  - name: a\n    zone:", "  - nmae: a\n    zone:", "name"),
+    ] {
+        assert!(error(from, to).ends_with(&format!("| did you mean {meant}?")), "{}", error(from, to));
+    }
+}
+
+#[test]
+fn values_of_the_wrong_type() {
+    assert_eq!(
+        error("kubernetesVersion: 1.35.2", "kubernetesVersion: 1.35"),
+        "7:22 spec.kubernetesVersion is a number (1.35), and a text is wanted | write it in quotes: \"1.35\""
+    );
+    assert_eq!(
+        error("maxSize: 1", "maxSize: \"1\""),
+        "33:12 spec.maxSize is a text (\"1\"), and a whole number is wanted | write it without quotes: 1"
+    );
+    assert_eq!(
+        error("  maxSize: 1\n", "  maxSize: 1\n  associatePublicIp: yes\n"),
+        "34:22 spec.associatePublicIp is a text (yes), and a boolean is wanted | write true"
+    );
+    assert_eq!(
+        error("subnets: [a]", "subnets: a"),
+        "34:12 spec.subnets is a text (a), and a list of texts is wanted | write it as a list of one: [a]"
+    );
+    assert_eq!(
+        error("  cloudProvider: aws\n", "  cloudProvider: aws\n  kubeAPIServer: { eventTTL: 3d }\n"),
+        "7:30 spec.kubeAPIServer.eventTTL: 3d is not a duration | write numbers with the units h, m, s or ms, as in \
+         15m or 1h30m"
+    );
+}
+
+#[test]
+fn values_that_mean_nothing() {
+    assert_eq!(
+        error("cidr: 10.0.0.0/20", "cidr: 10.0.1.0/20"),
+        "21:11 spec.subnets[a].cidr: \"10.0.1.0/20\" has bits set behind its prefix | did you mean 10.0.0.0/20?"
+    );
+    assert_eq!(
+        error("type: Public", "type: Pubic"),
+        "20:11 the subnet a has the type \"pubic\" | did you mean Public?"
+    );
+    assert_eq!(error("role: Master", "role: Mater"), "30:9 spec.role is \"Mater\" | did you mean Master?");
+    assert_eq!(
+        error("    cilium: {}\n", "    weave: {}\n"),
+        "10:5 spec.networking.weave is refused: kOps has removed Weave | choose cilium or calico"
+    );
+    assert_eq!(
+        error("  maxSize: 1\n", "  maxSize: 1\n  taints: [\"gpu=true\"]\n"),
+        "34:12 spec.taints[0]: \"gpu=true\" is not a taint | write key=value:effect with the effect NoSchedule, \
+         PreferNoSchedule or NoExecute"
+    );
+    assert_eq!(
+        error("  maxSize: 1\n", "  maxSize: 1\n  rollingUpdate: { drainAndTerminate: false }\n"),
+        "34:39 spec.rollingUpdate.drainAndTerminate is false: a roll that leaves the old nodes running does not exist \
+         here | leave it out, and roll this group when its nodes may go"
+    );
+}
+
+#[test]
+fn names_of_things_that_do_not_exist() {
+    assert_eq!(
+        error("instanceGroup: masters", "instanceGroup: master"),
+        "16:22 the member a of the etcd cluster main names the instance group master, which does not exist | did you \
+         mean masters?"
+    );
+    assert_eq!(
+        error("kops.k8s.io/cluster: demo.example.org", "kops.k8s.io/cluster: demos.example.org"),
+        "28:26 the InstanceGroup masters belongs to the cluster demos.example.org, which is not among the documents | \
+         did you mean demo.example.org?"
+    );
+    assert_eq!(
+        error("  labels:\n    kops.k8s.io/cluster: demo.example.org\n", ""),
+        "25:1 the InstanceGroup masters does not say to which cluster it belongs | add the label \
+         kops.k8s.io/cluster: demo.example.org"
+    );
+    assert!(error("subnets: [a]", "subnets: [b]").contains("the subnet `b`, which does not exist"));
+}
+
+#[test]
+fn fields_that_are_missing() {
+    assert_eq!(
+        error("  kubernetesVersion: 1.35.2\n", ""),
+        "5:1 the cluster demo.example.org gives no kubernetesVersion | kOps takes one from its channel; write the \
+         release that the cluster runs, as in 1.35.2"
+    );
+    assert_eq!(
+        error("  networking:\n    cilium: {}\n", ""),
+        "5:1 the cluster demo.example.org names no pod network | write one, as in networking: { cilium: {} }"
+    );
+    assert_eq!(
+        error("  role: Master\n", ""),
+        "29:1 the instance group masters has no role | write role: Master, Node, Bastion or APIServer"
+    );
+    let without = GOOD.replacen("  cloudProvider: aws\n", "", 1);
+    assert_eq!(
+        errors(&without),
+        [
+            "5:1 the cluster demo.example.org has no cloudProvider | write where it lives, as in cloudProvider: aws"
+        ]
+    );
+}
+
+#[test]
+fn groups_of_the_same_name() {
+    let group = GOOD.split("---\n").nth(1).unwrap_or_default();
+    let found = errors(&format!("{GOOD}---\n{group}"));
+    assert!(found[0].contains("there are two instance groups named masters"), "{found:#?}");
+}
+
+#[test]
+fn notes_come_with_their_line() {
+    let text =
+        GOOD.replacen("  cloudProvider: aws\n", "  cloudProvider: aws\n  docker: { version: 19.03.4 }\n", 1);
+    let loaded = load_files(vec![SourceFile::new("demo.yaml", text)], &[&KopsReader::default()]);
+    let note = loaded
+        .diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.severity == Severity::Note)
+        .expect("the field is named");
+    assert_eq!(note.message, "spec.docker has no effect: kOps has removed Docker");
+    assert_eq!(note.location.as_ref().map(ToString::to_string).as_deref(), Some("demo.yaml:7:3"));
+}
