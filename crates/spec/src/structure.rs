@@ -13,7 +13,7 @@ use crate::{
     reader::{Document, item_paths, join},
     shape::{Field, Kind, Shape},
     source::Span,
-    yaml::{Entry, Node, Value},
+    yaml::{Entry, Node, Style, Value},
 };
 
 mod scalar;
@@ -81,7 +81,7 @@ impl Checker<'_> {
             Kind::Opaque => Some(node.to_json()),
             Kind::Object(fields) => {
                 if !matches!(node.value, Value::Mapping(_)) {
-                    self.wrong_type(shape, node, path);
+                    self.wrong_type(shape, node, path, holder);
                     return None;
                 }
                 Some(self.object(fields, node, path, holder))
@@ -89,14 +89,14 @@ impl Checker<'_> {
             Kind::OneOf(fields) => self.one_of(shape, fields, node, path, holder),
             Kind::Map(values) => {
                 if !matches!(node.value, Value::Mapping(_)) {
-                    self.wrong_type(shape, node, path);
+                    self.wrong_type(shape, node, path, holder);
                     return None;
                 }
                 Some(self.map(values, node, path))
             }
             Kind::List(items) => {
                 if !matches!(node.value, Value::Sequence(_)) {
-                    self.wrong_type(shape, node, path);
+                    self.wrong_type(shape, node, path, holder);
                     return None;
                 }
                 Some(self.list(items, node, path))
@@ -110,17 +110,17 @@ impl Checker<'_> {
             ) {
                 Ok(json) => Some(json),
                 Err(diagnostic) => {
-                    self.report(*diagnostic, node.span, path);
+                    self.report(*diagnostic, pointed(node, holder), path);
                     None
                 }
             },
         }
     }
 
-    fn wrong_type(&mut self, shape: &Shape, node: &Node, path: &str) {
+    fn wrong_type(&mut self, shape: &Shape, node: &Node, path: &str, holder: Span) {
         let excerpt = self.document.file.excerpt(node.span);
         let diagnostic = scalar::wrong_type(shape, node, &excerpt, field_name(path));
-        self.report(diagnostic, node.span, path);
+        self.report(diagnostic, pointed(node, holder), path);
     }
 
     fn object(&mut self, fields: &BTreeMap<String, Field>, node: &Node, path: &str, holder: Span) -> Json {
@@ -172,7 +172,12 @@ impl Checker<'_> {
         let missing = |candidate: &&str| node.entry(candidate).is_none();
         let names = fields.keys().map(String::as_str);
         let meant = suggest::field(name, names.clone().filter(missing));
-        let hint = self.vocabulary.hint(name, meant, fields, path, &names.collect::<Vec<_>>());
+        let holder = if path.is_empty() && meant.is_none() { suggest::holder(name, fields) } else { None };
+        let hint = match holder {
+            Some(holder) => format!("indent `{name}` below `{holder}`"),
+            None => self.vocabulary.hint(name, meant, fields, path, &names.collect::<Vec<_>>()),
+        };
+        let meant = meant.or(holder);
         let place = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_FIELD, format!("unknown field `{name}`{place}")).hint(hint);
@@ -297,6 +302,12 @@ impl Checker<'_> {
         }
         Json::Array(json)
     }
+}
+
+/// Where a message about a value points: a list, a mapping or a block of text on lines of its own goes by its key.
+fn pointed(node: &Node, holder: Span) -> Span {
+    let block = matches!(node.value, Value::Sequence(_) | Value::Mapping(_)) || node.style == Style::Block;
+    if block && holder.start.line < node.span.start.line { holder } else { node.span }
 }
 
 /// The last name of a path, for messages.

@@ -48,7 +48,10 @@ fn read(text: &str) -> Loaded {
 #[test]
 fn every_leaf_can_be_changed_and_survives_the_way_round() {
     let base = example("ha-private");
-    let original = documents(&base);
+    let mut original = documents(&base);
+    original.retain(|document| {
+        ["ha-private", "control-plane", "databases"].iter().any(|name| document["metadata"]["name"] == *name)
+    });
     let (mut changed, mut valid) = (0, 0);
     for leaf in leaves() {
         for value in leaf.values() {

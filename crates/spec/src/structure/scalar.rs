@@ -94,7 +94,9 @@ fn integer(
 /// The complaint about a value of the wrong type, with the way out that fits how it was written.
 pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) -> Diagnostic {
     let written = match &node.value {
-        Value::Text(text) if text.chars().count() <= 40 => format!("the text `{text}`"),
+        Value::Text(text) if text.chars().count() <= 40 && !text.contains('\n') => {
+            format!("the text `{text}`")
+        }
         Value::Bool(_) | Value::Number(_) => format!("{} ({excerpt})", node.noun()),
         _ => node.noun().to_owned(),
     };
@@ -114,14 +116,31 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
         (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), _) => {
             Some(format!("write one text, as in `{}`", suggest::example(name, shape)))
         }
-        (Kind::List(item), Value::Mapping(_)) if matches!(item.kind, Kind::Object(_)) => {
-            Some("begin each item with a hyphen, as in `- name: …`".to_owned())
+        (Kind::List(item), _) if matches!(item.kind, Kind::Object(_)) => {
+            let Kind::Object(fields) = &item.kind else { return diagnostic };
+            let required: Vec<String> = fields
+                .iter()
+                .filter(|(_, field)| field.required)
+                .map(|(name, field)| suggest::example(name, &field.shape))
+                .collect();
+            Some(format!("write a list, each item after a hyphen, as in `- {{ {} }}`", required.join(", ")))
+        }
+        (Kind::List(_), Value::Text(text)) if text.starts_with('-') => {
+            Some("write a space between the hyphen and the item, as in `- item`".to_owned())
         }
         (Kind::List(_), Value::Text(_) | Value::Number(_) | Value::Bool(_)) => {
             Some(format!("write a list: `{name}: [{excerpt}]`"))
         }
         (Kind::List(_), _) => Some("write a list, each item after a hyphen".to_owned()),
         (Kind::Map(_), _) => Some(format!("write keys with values below `{name}`, as in `key: value`")),
+        (Kind::Object(fields), Value::Text(_) | Value::Bool(_)) if suggest::only(fields, node).is_some() => {
+            let only = suggest::only(fields, node).unwrap_or_default();
+            Some(if name.ends_with(']') {
+                format!("write `- {{ {only}: {excerpt} }}`")
+            } else {
+                format!("write `{name}: {{ {only}: {excerpt} }}`")
+            })
+        }
         (Kind::Object(fields), _) => {
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             Some(format!("write fields below `{name}`: {}", suggest::list(&names)))

@@ -53,6 +53,12 @@ const FOREIGN: &[(&str, &str)] = &[
     ("type", "kind"),
 ];
 
+/// Names that many groups have, so that where else they occur says nothing.
+const COMMON: &[&str] = &[
+    "address", "config", "content", "enabled", "host", "id", "image", "key", "kind", "mode", "name", "path",
+    "port", "provider", "type", "url", "value", "version",
+];
+
 /// Where each field name of all documents occurs, for "it belongs there" hints.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
@@ -85,6 +91,14 @@ impl Vocabulary {
         }
     }
 
+    /// The place of a field name that shares most of `path`, as the likeliest.
+    fn place(&self, name: &str, path: &str) -> Option<&String> {
+        self.places.get(name)?.iter().rev().max_by_key(|place| {
+            let place = place.trim_start_matches('`');
+            path.bytes().zip(place.bytes()).take_while(|(a, b)| a == b).count()
+        })
+    }
+
     /// The way out of an unknown field: what was meant, where it belongs, or what there is.
     pub(super) fn hint(
         &self,
@@ -102,18 +116,15 @@ impl Vocabulary {
                 _ => format!("did you mean `{meant}`?"),
             };
         }
-        let belongs = self.places.get(name).map(|places| {
-            // The place that shares most of the path is the likeliest.
-            places
-                .iter()
-                .max_by_key(|place| {
-                    let place = place.trim_start_matches('`');
-                    path.bytes().zip(place.bytes()).take_while(|(a, b)| a == b).count()
-                })
-                .map_or_else(String::new, |place| format!("`{name}` belongs to {place}"))
-        });
-        match belongs {
-            Some(hint) if !hint.is_empty() => hint,
+        // An item of some list is seldom what was meant.
+        let own = self.place(name, path).filter(|place| !place.contains("[]") && !COMMON.contains(&name));
+        let elsewhere = match (own, foreign(name)) {
+            (Some(place), _) => Some(format!("`{name}` belongs to {place}")),
+            (None, Some(ours)) => self.place(ours, path).map(|place| format!("that is {place}")),
+            (None, None) => None,
+        };
+        match elsewhere {
+            Some(hint) => hint,
             _ if names.is_empty() => "there are no fields here; leave it out".to_owned(),
             _ => format!("the fields here are {}", list(names)),
         }
@@ -150,6 +161,27 @@ pub(super) fn variant(node: &Node, name: &str, fields: &BTreeMap<String, Field>)
     match meant {
         Some(meant) => Some(format!("write `{name}: {{ {} }}`", example(meant, &fields[meant].shape))),
         None => Some(format!("write a mapping with exactly one of {}", list(&names))),
+    }
+}
+
+/// The field of a document that holds a field with this name.
+pub(super) fn holder<'a>(name: &str, fields: &'a BTreeMap<String, Field>) -> Option<&'a str> {
+    let holds = |field: &Field| field.shape.fields().is_some_and(|inside| inside.contains_key(name));
+    fields.iter().find(|(_, field)| holds(field)).map(|(holder, _)| holder.as_str())
+}
+
+/// The one field of a mapping that a bare text or boolean probably belongs to: the only required one, or `enabled`.
+pub(super) fn only<'a>(fields: &'a BTreeMap<String, Field>, node: &Node) -> Option<&'a str> {
+    match &node.value {
+        Value::Bool(_) => fields.get_key_value("enabled").map(|(name, _)| name.as_str()),
+        Value::Text(text) if !text.contains('\n') => {
+            let mut required = fields.iter().filter(|(_, field)| field.required);
+            match (required.next(), required.next()) {
+                (Some((name, field)), None) if matches!(field.shape.kind, Kind::Text(None)) => Some(name),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

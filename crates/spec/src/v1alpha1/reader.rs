@@ -182,8 +182,10 @@ fn assign<'a>(
                 .hint(hint)
             }
         };
-        // Where a cluster's own document could not be read, its pools are not to blame.
-        if !(names.is_empty() && clusters.is_empty() && !diagnostics.is_empty()) {
+        // Where a cluster's own document or name could not be read, its pools are not to blame.
+        let unread = clusters.is_empty() && !diagnostics.is_empty();
+        let unnamed = clusters.iter().any(|cluster| cluster.document.name().is_none());
+        if !unread && !unnamed {
             diagnostics.push(diagnostic);
         }
     }

@@ -70,6 +70,10 @@ impl FromStr for Cidr {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let Some((address, prefix)) = text.split_once('/') else {
             return Err(match text.parse::<IpAddr>() {
+                Ok(IpAddr::V4(address)) if address.octets()[3] == 0 => Malformed::new(
+                    "has no prefix length",
+                    format!("add the length of the network's prefix, as in {text}/16"),
+                ),
                 Ok(IpAddr::V4(_)) => {
                     Malformed::new("has no prefix length", format!("for this one address write {text}/32"))
                 }

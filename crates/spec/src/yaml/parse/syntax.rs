@@ -86,6 +86,12 @@ pub(super) fn explain(
             .hint(format!("close it with `{closing}`"));
         return (diagnostic, stopped);
     }
+    if let Some(start) = missing_space_after_hyphen(file, position.line) {
+        let diagnostic = Diagnostic::error(code::SYNTAX, "a list item has no space after its hyphen")
+            .at(file, to_line_end(file, start))
+            .hint("write a space between the hyphen and the item, as in `- item`");
+        return (diagnostic, stopped);
+    }
     if let Some(start) = missing_space_after_colon(file, position.line) {
         let diagnostic = Diagnostic::error(code::SYNTAX, "a key has no space after its colon")
             .at(file, to_line_end(file, start))
@@ -195,6 +201,19 @@ fn missing_space_after_colon(file: &SourceFile, stopped: u32) -> Option<Position
         let glued = rest.chars().next().is_some_and(|letter| !letter.is_whitespace() && letter != '/');
         (name && glued).then(|| Position { line: number, column: first_column(line) })
     })
+}
+
+/// The first of the lines such as `-item` right above the line where reading stopped.
+fn missing_space_after_hyphen(file: &SourceFile, stopped: u32) -> Option<Position> {
+    let glued = |number: &u32| {
+        let content = file.line(*number).trim_start();
+        content
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+    };
+    let above = (1..stopped).rev().take_while(glued).last();
+    let line = above.or_else(|| glued(&stopped).then_some(stopped))?;
+    Some(Position { line, column: first_column(file.line(line)) })
 }
 
 fn last_content_line(file: &SourceFile, from: u32) -> u32 {

@@ -43,6 +43,7 @@ fn reports_mistakes_where_they_are() {
         ("a:\n  b: 1\n c: 2\n", 3, "indentation"),
         ("a: b: c\n", 1, "begins another key"),
         ("a: 1\nb:2\nc: 3\n", 2, "colon"),
+        ("a:\n  -x\n  b: 1\n", 2, "hyphen"),
         ("a: *none\n", 1, "alias"),
         ("a: @b\n", 1, "keeps for itself"),
         ("a: !custom b\n", 1, "tag"),
