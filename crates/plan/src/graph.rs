@@ -88,8 +88,9 @@ fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
             component.len() > 1 || component.iter().any(|node| graph.contains_edge(*node, *node))
         })
         .unwrap_or_default();
-    // Walk inside the component until a node comes again: that is the circle.
-    let mut walk: Vec<NodeIndex> = component.first().copied().into_iter().collect();
+    // Walk inside the component until a node comes again: that is the circle. Nodes are numbered in the order of
+    // their addresses, so that the same circle is told in the same words.
+    let mut walk: Vec<NodeIndex> = component.iter().min().copied().into_iter().collect();
     while let Some(last) = walk.last().copied() {
         let Some(next) = graph.neighbors(last).find(|next| component.contains(next)) else {
             break;

@@ -14,12 +14,16 @@ use crate::change::ResourceChange;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Screen<'a> {
     rests: Vec<&'a [Segment]>,
+    /// Whether this is all of a resource's attributes: a path begins with the name of one, never with a key of
+    /// some map.
+    is_top: bool,
 }
 
 impl<'a> Screen<'a> {
     /// The screen for the value at `base`.
     pub(super) fn new(sensitive: &'a [Path], base: &Path) -> Self {
         let base = base.segments();
+        let is_top = base.is_empty();
         let rests = sensitive
             .iter()
             .map(Path::segments)
@@ -27,7 +31,7 @@ impl<'a> Screen<'a> {
                 if base.starts_with(path) { Some(&path[path.len()..]) } else { path.strip_prefix(base) }
             })
             .collect();
-        Self { rests }
+        Self { rests, is_top }
     }
 
     /// Whether nothing here is hidden.
@@ -54,7 +58,7 @@ impl<'a> Screen<'a> {
     /// The screen for one entry of a map. A key that the map does not have may stand for each of its nested
     /// values: paths by a schema leave the keys of maps out.
     pub(super) fn entry(&self, entries: &BTreeMap<String, Value>, key: &str) -> Self {
-        let is_nested = || matches!(entries.get(key), Some(Value::Map(_) | Value::List(_)));
+        let is_nested = || !self.is_top && matches!(entries.get(key), Some(Value::Map(_) | Value::List(_)));
         self.further(|segment| match segment {
             Segment::Key(other) if other == key => Step::Down,
             Segment::Key(other) if !entries.contains_key(other) && is_nested() => Step::Stay,
@@ -85,7 +89,7 @@ impl<'a> Screen<'a> {
                 },
             })
             .collect();
-        Self { rests }
+        Self { rests, is_top: false }
     }
 
     /// The value with a nameless secret in place of all that is hidden.
@@ -173,6 +177,9 @@ mod tests {
         let hidden = veiled(&["users.password"], &by_name);
         assert_eq!(hidden.at(&"users.a.name".parse().unwrap()), Some(&"n".into()));
         assert!(matches!(hidden.at(&"users.a.password".parse().unwrap()), Some(Value::Secret(_))));
+        let named_alike =
+            Value::map([("zones", Value::list(["a"])), ("labels", Value::map([("team", "t")]))]);
+        assert_eq!(veiled(&["password", "login.password"], &named_alike), named_alike);
         let flat = Value::map([("config", "password = p")]);
         let hidden = veiled(&["config.password"], &flat);
         assert!(matches!(hidden.get("config"), Some(Value::Secret(_))));

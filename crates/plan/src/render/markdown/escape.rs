@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(code("a|b"), "`a\\|b`");
         assert_eq!(code("`x`` y"), "``` `x`` y ```");
         let lines = [Line::at(0).text("```"), Line::at(0).text("</details>")];
-        assert_eq!(fence(&lines), "````diff\n ```\n </details>\n````\n");
+        assert_eq!(fence(&lines), "````diff\n  ```\n  </details>\n````\n");
         assert_eq!(html("</summary>"), "&lt;/summary&gt;");
     }
 }
