@@ -221,24 +221,24 @@ fn samples(kind: Kind, leaf: &Leaf) -> Vec<Value> {
 fn put(node: &mut Value, path: &str, value: Value) {
     let mut node = node;
     for part in path.split('.') {
-        let name = part.trim_end_matches("[]").trim_end_matches("{}");
-        if !node.is_object() {
-            *node = Value::Object(Map::new());
-        }
-        node = node.as_object_mut().unwrap().entry(name).or_insert(Value::Null);
+        node = field(node, part.trim_end_matches("[]").trim_end_matches("{}"));
         if part.ends_with("[]") {
             if node.as_array().is_none_or(Vec::is_empty) {
                 *node = json!([{}]);
             }
-            node = &mut node.as_array_mut().unwrap()[0];
+            node = &mut node[0];
         } else if part.ends_with("{}") {
-            if !node.is_object() {
-                *node = Value::Object(Map::new());
-            }
-            node = node.as_object_mut().unwrap().entry("key").or_insert(Value::Null);
+            node = field(node, "key");
         }
     }
     *node = value;
+}
+
+fn field<'a>(node: &'a mut Value, name: &str) -> &'a mut Value {
+    if !node.is_object() {
+        *node = Value::Object(Map::new());
+    }
+    &mut node[name]
 }
 
 fn documents(values: &[Value]) -> Vec<Document> {
