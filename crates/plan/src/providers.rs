@@ -111,7 +111,8 @@ pub(crate) async fn preflight(
                     ChangeAction::Create => ("create", decision.change.after.clone()),
                     ChangeAction::Update => ("update", decision.change.after.clone()),
                     ChangeAction::Delete => ("delete", Value::Null),
-                    action if action.is_replace() => ("create", decision.change.after.clone()),
+                    ChangeAction::ReplaceCreateFirst => ("create", decision.change.after.clone()),
+                    ChangeAction::ReplaceDeleteFirst => ("replace", decision.change.after.clone()),
                     _ => return None,
                 };
                 Some(PreflightItem {

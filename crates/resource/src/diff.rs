@@ -105,9 +105,10 @@ impl Differ {
             let wanted = attribute.default.clone();
             return self.value(&attribute.kind, path, found, &wanted, applied, inherited);
         }
+        let left_to_server = wanted.is_null() || *wanted == Value::Unknown;
         match attribute.mode {
             Mode::Computed => {}
-            Mode::OptionalComputed if wanted.is_null() => {
+            Mode::OptionalComputed if left_to_server => {
                 let was_asked_for = applied.is_some_and(|applied| !applied.is_null());
                 if was_asked_for && applied == Some(found) {
                     self.push(path, found, &Value::Unknown, inherited);

@@ -71,6 +71,7 @@ fn a_removed_field_is_a_change_and_a_server_default_is_none() {
         paths(&with("size", 5i64), &base(), Some(&observed)).is_empty(),
         "already given back to the server"
     );
+    assert!(paths(&observed, &with("size", Value::Unknown), Some(&base())).is_empty(), "the server will say");
     assert_eq!(paths(&with("comment", "x"), &base(), None), ["comment"]);
     assert_eq!(
         paths(

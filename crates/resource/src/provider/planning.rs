@@ -179,7 +179,7 @@ pub struct Prerequisite {
 pub struct PreflightItem {
     /// The resource.
     pub address: Address,
-    /// `create`, `update` or `delete`.
+    /// `create`, `update`, `delete`, or `replace` for an object that is deleted before the new one is made.
     pub action: String,
     /// What is wanted; null for a delete.
     pub desired: Value,
