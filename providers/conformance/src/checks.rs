@@ -1,0 +1,12 @@
+//! What proves the rules.
+
+pub(crate) mod acting;
+pub(crate) mod desiring;
+pub(crate) mod ending;
+pub(crate) mod evolving;
+pub(crate) mod finding;
+pub(crate) mod lifecycle;
+pub(crate) mod lint;
+pub(crate) mod planning;
+pub(crate) mod reading;
+pub(crate) mod secrecy;

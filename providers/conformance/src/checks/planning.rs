@@ -1,0 +1,163 @@
+//! Plan and preflight.
+
+use slipway_resource::provider::{PlanItem, Planned, PreflightItem, ReadRequest};
+use slipway_resource::{Mode, Observation, Path, Value};
+
+use crate::bench::{Bench, count, without_unknown};
+use crate::scenario::Ready;
+use crate::stop::{Checked, Stop, ensure, fail};
+
+/// How many items a large cluster has.
+const MANY: usize = 10_000;
+
+fn text(planned: &Planned) -> Result<String, Stop> {
+    serde_json::to_string(planned).map_err(|error| Stop::Skip(error.to_string()))
+}
+
+fn item(sample: &Ready) -> PlanItem {
+    PlanItem {
+        address: sample.address.clone(),
+        desired: Some(sample.attributes.clone()),
+        observed: None,
+        last_applied: None,
+    }
+}
+
+pub(crate) async fn plan_pure(bench: &mut Bench<'_>) -> Checked {
+    let samples = bench.samples()?;
+    let mut before = Vec::new();
+    for round in 0..3 {
+        for (position, sample) in samples.iter().enumerate() {
+            let desired = Some(bench.resolve(&sample.attributes));
+            let planned = bench.plan_one(&sample.address, desired, None, None).await?;
+            let planned = text(&planned)?;
+            match before.get(position) {
+                None => before.push(planned),
+                Some(known) => ensure(*known == planned, || {
+                    format!("{}: planned differently: {known} and {planned}", sample.address)
+                })?,
+            }
+        }
+        if round == 1 {
+            bench.restart().await?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn plan_order(bench: &mut Bench<'_>) -> Checked {
+    let samples = bench.samples()?;
+    let mut alone = Vec::new();
+    for sample in &samples {
+        let desired = Some(sample.attributes.clone());
+        alone.push(bench.plan_one(&sample.address, desired, None, None).await?);
+    }
+    // Twice each, so that one sample is an order, too.
+    let items = || samples.iter().chain(&samples).map(item);
+    let together = bench.session.plan(items().collect()).await?;
+    let backwards = bench.session.plan(items().rev().collect()).await?;
+    let expected: Vec<&Planned> = alone.iter().chain(&alone).collect();
+    ensure(together.iter().eq(expected.iter().copied()), || {
+        "items planned together get other answers than alone".to_owned()
+    })?;
+    ensure(backwards.iter().eq(expected.into_iter().rev()), || {
+        "items planned in another order get other answers".to_owned()
+    })
+}
+
+pub(crate) async fn plan_idempotent(bench: &mut Bench<'_>) -> Checked {
+    for sample in bench.samples()? {
+        let address = &sample.address;
+        let desired = Some(sample.attributes.clone());
+        let first = bench.plan_one(address, desired, None, None).await?.normalised;
+        let again = Some(without_computed(bench, &sample, &first)?);
+        let second = bench.plan_one(address, again, None, None).await?.normalised;
+        ensure(first == second, || {
+            format!("{address}: normalised once is {}, twice {}", first.to_json(), second.to_json())
+        })?;
+    }
+    Ok(())
+}
+
+/// What of a normalised value a spec could have said.
+fn without_computed(bench: &Bench<'_>, sample: &Ready, normalised: &Value) -> Result<Value, Stop> {
+    let mut value = without_unknown(normalised);
+    for (name, attribute) in &bench.kind(&sample.address)?.attributes {
+        if attribute.mode == Mode::Computed {
+            value.set(&Path::key(name.as_str()), Value::Null);
+        }
+    }
+    Ok(value)
+}
+
+pub(crate) async fn plan_takes_unknown(bench: &mut Bench<'_>) -> Checked {
+    for sample in bench.samples()? {
+        let address = &sample.address;
+        let desired = Some(sample.attributes.clone());
+        bench.plan_one(address, desired, None, None).await?;
+        let names: Vec<String> =
+            sample.attributes.as_map().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let path = Path::key(name.as_str());
+            let mut attributes = sample.attributes.clone();
+            attributes.set(&path, Value::Unknown);
+            let planned = bench.plan_one(address, Some(attributes), None, None).await?;
+            let said = planned.normalised.at(&path).cloned().unwrap_or_default();
+            ensure(!said.is_known(), || {
+                format!("{address}: {name} is unknown, and Plan says {}", said.to_json())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn batch(bench: &mut Bench<'_>) -> Checked {
+    let sample = bench.first()?;
+    let items: Vec<PlanItem> = (0..MANY)
+        .map(|number| PlanItem {
+            address: slipway_resource::Address::new(sample.address.kind(), format!("n{number}")),
+            ..item(&sample)
+        })
+        .collect();
+    let planned = bench.session.plan(items).await?;
+    ensure(planned.len() == MANY, || format!("{} answers to {MANY} items of Plan", planned.len()))?;
+    let made = bench.make(&sample).await?;
+    let is_present = |observation: &Observation| matches!(observation, Observation::Present(_));
+    bench.read(&sample.address, &made.identity, is_present).await?;
+    let request = ReadRequest { address: sample.address.clone(), identity: made.identity.clone() };
+    let observed = bench.session.read(vec![request; MANY]).await?;
+    let present = observed.iter().filter(|observed| is_present(&observed.observation)).count();
+    ensure(present == MANY, || format!("{present} of {MANY} reads of one object find it"))
+}
+
+pub(crate) async fn preflight_changes_nothing(bench: &mut Bench<'_>) -> Checked {
+    let samples = bench.samples()?;
+    let first = bench.first()?;
+    let made = bench.make(&first).await?;
+    let is_there = |discovery: &slipway_resource::provider::Discovery| count(discovery, &first.address) == 1;
+    let before = bench.discover(is_there).await?;
+    let mut items: Vec<PreflightItem> = Vec::new();
+    for sample in &samples[1..] {
+        items.push(PreflightItem {
+            address: sample.address.clone(),
+            action: "create".to_owned(),
+            desired: bench.resolve(&sample.attributes),
+        });
+    }
+    items.push(PreflightItem {
+        address: first.address.clone(),
+        action: "delete".to_owned(),
+        desired: Value::Null,
+    });
+    for finding in bench.session.preflight(items).await? {
+        if finding.message.is_empty() {
+            return fail("a finding says nothing");
+        }
+    }
+    let after = bench.discover(is_there).await?;
+    ensure(before == after, || {
+        format!("{} objects before, {} after, or other ones", before.observed.len(), after.observed.len())
+    })?;
+    let now = bench.read(&first.address, &made.identity, |_| true).await?;
+    ensure(matches!(now, Observation::Present(_)), || format!("{} is gone", first.address))
+}

@@ -1,0 +1,132 @@
+//! The rules of the contract, in the order of `docs/design/provider-contract.md`.
+
+use futures_util::future::BoxFuture;
+
+use crate::bench::Bench;
+use crate::checks::{acting, desiring, ending, evolving, finding, lifecycle, planning, reading, secrecy};
+use crate::stop::Checked;
+use crate::suite::Suite;
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name.
+    pub id: &'static str,
+    /// Whether every provider has to keep it.
+    pub mandatory: bool,
+    /// What it asks for, in one sentence.
+    pub text: &'static str,
+    pub(crate) check: Check,
+}
+
+/// How a rule is proved.
+#[derive(Debug)]
+pub(crate) enum Check {
+    /// With processes of its own.
+    Process(for<'a> fn(&'a Suite) -> BoxFuture<'a, Checked>),
+    /// With a session in a new place.
+    Session(for<'a> fn(&'a mut Bench<'_>) -> BoxFuture<'a, Checked>),
+}
+
+macro_rules! rules {
+    ($($kind:ident $id:literal $mandatory:ident $check:path, $text:literal;)*) => {
+        /// All rules.
+        pub static RULES: &[Rule] = &[$(Rule {
+            id: $id,
+            mandatory: rules!($mandatory),
+            text: $text,
+            check: Check::$kind(|subject| Box::pin($check(subject))),
+        }),*];
+    };
+    (must) => { true };
+    (should) => { false };
+}
+
+rules! {
+    Process "handshake" must lifecycle::handshake,
+        "The process announces itself within ten seconds with one line of at most 8 kB that repeats the nonce and names a socket in the directory it was given.";
+    Process "ends-with-stdin" must lifecycle::ends_with_stdin,
+        "The process ends by itself soon after its standard input closes.";
+    Process "info" must lifecycle::info,
+        "GetInfo gives the name and version of the announcement, a batch of at least one, and rate classes that let calls through.";
+    Process "schema-stable" must lifecycle::schema_stable,
+        "The schema and its digest are the same in every call and every process of one version.";
+    Process "schema-lint" must lifecycle::schema_lint,
+        "Types and attributes are well formed, described, and refer to rate classes and attributes that exist.";
+    Process "config-validated" must lifecycle::config_validated,
+        "ValidateConfig finds nothing in a good configuration and something in a bad one.";
+    Process "offline" must lifecycle::offline,
+        "An offline session opens without credentials, and plans.";
+    Session "sessions-isolated" must lifecycle::sessions_isolated,
+        "Sessions at different places see nothing of each other, and the end of one leaves the other alone.";
+    Session "catalog-digest" must desiring::catalog_digest,
+        "A catalog carries the digest of its data, and stays the same while the cloud does.";
+    Session "expand-pure" must desiring::expand_pure,
+        "Expand gives the same answer for the same input, byte for byte.";
+    Session "expand-order" must desiring::expand_order,
+        "Expand does not depend on an order that has no meaning.";
+    Session "expand-fits" must desiring::expand_fits,
+        "What Expand returns is sorted by address, names each address once, refers to what is there, and fits the schema.";
+    Session "plan-pure" must planning::plan_pure,
+        "Plan gives the same answer for the same input, byte for byte, in every session and process.";
+    Session "plan-order" must planning::plan_order,
+        "Plan gives one answer for each item, in their order, and none depends on its neighbours.";
+    Session "plan-idempotent" must planning::plan_idempotent,
+        "Normalised values are normalised: planning them changes nothing.";
+    Session "plan-takes-unknown" must planning::plan_takes_unknown,
+        "Plan takes references and unknown values for any attribute, and does not claim to know them.";
+    Session "batch" must planning::batch,
+        "Ten thousand items go through Plan and Read in batches of the size that GetInfo names.";
+    Session "preflight-changes-nothing" must planning::preflight_changes_nothing,
+        "Preflight answers, and changes nothing.";
+    Session "ownership" must finding::ownership,
+        "A created object is found by Discover under its address at once, or within the consistency window.";
+    Session "discover-complete" must finding::discover_complete,
+        "Discover returns every object of the cluster, once, sorted by address and identity.";
+    Session "discover-one-cluster" must finding::discover_one_cluster,
+        "Discover returns no object of another cluster.";
+    Session "discover-by-name" must finding::discover_by_name,
+        "Discover by a cluster's name finds its objects and tells the unique id in their tags.";
+    Session "read-absent" must reading::read_absent,
+        "Read answers `absent` for an identity that does not exist; it does not fail.";
+    Session "read-order" must reading::read_order,
+        "Read gives one answer for each request, in their order.";
+    Session "unreadable-is-not-absent" must reading::unreadable_is_not_absent,
+        "What cannot be read is unreadable, or the call fails; it is never absent.";
+    Session "apply-as-planned" must acting::apply_as_planned,
+        "What a create returns, what Read finds and what Plan said agree where Plan knew, and planning again changes nothing.";
+    Session "identity-early" must acting::identity_early,
+        "The identity of a new object is announced before any waiting is told of, and before the end.";
+    Session "token-once" must acting::token_once,
+        "A repeated token has one effect and the same answer.";
+    Session "update" must acting::update,
+        "An update in place changes the object as planned, and keeps its identity.";
+    Session "tag" must acting::tag,
+        "Tagging moves an object to another address and changes nothing else.";
+    Session "operations" must acting::operations,
+        "A gate that a type declares can be run.";
+    Session "actions-side-by-side" must acting::side_by_side,
+        "An action that waits holds up no other.";
+    Session "cancel" must acting::cancel,
+        "Cancel ends an action that waits, and its answer tells the truth about the object; an unknown token is no error.";
+    Session "delete" must ending::delete,
+        "A deleted object is gone.";
+    Session "delete-vanished" must ending::delete_vanished,
+        "Deleting what is gone already succeeds.";
+    Session "refuses-unknown" must acting::refuses_unknown,
+        "An operation or a type that is not in the schema is refused as `invalid`.";
+    Session "invalid-attributes" must acting::invalid_attributes,
+        "A create that does not fit the schema is refused as `invalid`, and makes nothing.";
+    Session "no-secret-shown" must secrecy::no_secret_shown,
+        "The text of a secret is in no answer, event, error, or line of output.";
+    Session "resume" must ending::resume,
+        "After the death of the provider inside an action, Resume tells the truth about it, once.";
+    Session "resume-unsent" must ending::resume_unsent,
+        "Resume of an action that never arrived answers `not-done`.";
+    Session "upgrade-state" must evolving::upgrade_state,
+        "UpgradeState leaves the present version alone, and refuses one that it does not know as `invalid`.";
+    Session "import" must evolving::import,
+        "Import finds an object by its identity, and answers `not-found` for one that does not exist.";
+    Session "tells-progress" should acting::tells_progress,
+        "An action that waits says so, or gives a handle.";
+}

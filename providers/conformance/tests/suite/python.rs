@@ -1,0 +1,1 @@
+//! A provider in another language.

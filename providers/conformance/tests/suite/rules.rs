@@ -1,0 +1,55 @@
+//! For every mandatory rule there is a provider that breaks it and no other.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use slipway_provider_conformance::{Limits, RULES, Report, Scenario, Suite, Verdict};
+
+pub fn reference() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_slipway-provider-reference"))
+}
+
+pub fn scenario() -> Scenario {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("reference/conformance.json");
+    Scenario::read(&file).unwrap()
+}
+
+async fn report(defect: Option<&str>) -> Report {
+    let arguments = defect.map(|rule| vec!["--defect".into(), rule.into()]);
+    let limits = Limits { end: Duration::from_secs(3), parallel: 6, ..Limits::default() };
+    Suite::new("reference", reference(), scenario())
+        .with_arguments(arguments.unwrap_or_default())
+        .with_limits(limits)
+        .run(&[])
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reference_provider_keeps_every_rule() {
+    let report = report(None).await;
+    assert!(report.conforms(), "{}", report.to_text());
+    assert_eq!(report.with(&Verdict::Pass).len(), RULES.len(), "{}", report.to_text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_provider_breaks_exactly_its_rule() {
+    let mandatory = RULES.iter().filter(|rule| rule.mandatory);
+    let complaints: Vec<String> = stream::iter(mandatory)
+        .map(|rule| async move {
+            let report = report(Some(rule.id)).await;
+            // Without a process nothing else can be proved; everything else must be.
+            let skipped = if rule.id == "handshake" { RULES.len() - 1 } else { 0 };
+            let is_exact = report.with(&Verdict::Fail) == [rule.id]
+                && report.with(&Verdict::Skip).len() == skipped
+                && !report.conforms();
+            let shown = report.to_text();
+            let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("pass")).collect();
+            (!is_exact).then(|| format!("with {} broken:\n{}", rule.id, shown.join("\n")))
+        })
+        .buffer_unordered(3)
+        .filter_map(|complaint| async { complaint })
+        .collect()
+        .await;
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
