@@ -112,7 +112,7 @@ impl Diagnostic {
     /// The same problem, at a stretch of a file.
     #[must_use]
     pub fn at(mut self, file: &SourceFile, span: Span) -> Self {
-        self.source_line = Some(file.line(span.start.line).to_owned());
+        self.source_line = file.shown_line(span.start.line).map(ToOwned::to_owned);
         self.location = Some(file.location(span));
         self
     }
@@ -127,7 +127,7 @@ impl Diagnostic {
     /// Fills in the source line from the file of the location.
     pub fn show_line(&mut self, file: &SourceFile) {
         if let Some(location) = self.location.as_ref().filter(|location| *location.file == *file.path()) {
-            self.source_line = Some(file.line(location.line).to_owned());
+            self.source_line = file.shown_line(location.line).map(ToOwned::to_owned);
         }
     }
 

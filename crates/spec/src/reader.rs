@@ -5,7 +5,7 @@
 //! API) implements [`Reader`], converts to [`crate::model::Cluster`], and says with diagnostics of severity
 //! [`crate::diagnostic::Severity::Note`] or `Warning`, at the field's key, what it does not honour.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     diagnostic::Diagnostic,
@@ -74,9 +74,16 @@ pub fn join(path: &str, name: &str) -> String {
 
 /// The items of the list at `path` with their paths: by `name`, or by index where there is none or it was used before.
 pub fn item_paths<'a>(path: &str, items: &'a [Node]) -> Vec<(String, &'a Node)> {
-    let names: Vec<&str> =
-        items.iter().map(|item| item.get("name").and_then(Node::as_str).unwrap_or_default()).collect();
-    items.iter().enumerate().map(|(index, item)| (item_path(path, &names, index), item)).collect()
+    let mut seen = BTreeSet::new();
+    let name = |item: &'a Node| item.get("name").and_then(Node::as_str).filter(|name| !name.is_empty());
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| match name(item).filter(|name| seen.insert(*name)) {
+            Some(name) => (format!("{path}[{name}]"), item),
+            None => (format!("{path}[{index}]"), item),
+        })
+        .collect()
 }
 
 /// The path of the item with this index, given the names of all items; those without a name have an empty one.

@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Serialize;
 
+/// The longest line that messages show, in bytes.
+const LONGEST_SHOWN: usize = 1000;
+
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
@@ -42,6 +45,12 @@ impl SourceFile {
         let start = self.lines.get(index).copied().unwrap_or(self.text.len());
         let end = self.lines.get(index + 1).copied().unwrap_or(self.text.len());
         self.text.get(start..end).unwrap_or_default().trim_end_matches(['\n', '\r'])
+    }
+
+    /// The line with this number for a message; `None` when it is too long to be shown.
+    #[must_use]
+    pub fn shown_line(&self, number: u32) -> Option<&str> {
+        Some(self.line(number)).filter(|line| line.len() <= LONGEST_SHOWN)
     }
 
     /// What `span` covers, when it lies on one line; otherwise the rest of its first line.

@@ -21,6 +21,9 @@ mod suggest;
 
 pub use suggest::Vocabulary;
 
+/// After so many mistakes the rest of a document's are left unsaid.
+const MAX_MISTAKES: usize = 200;
+
 /// What the check made of a document.
 #[derive(Debug)]
 pub struct Checked {
@@ -62,6 +65,9 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn report(&mut self, diagnostic: Diagnostic, span: Span, path: &str) {
         self.refused.push(path.to_owned());
+        if self.diagnostics.len() >= MAX_MISTAKES {
+            return;
+        }
         if matches!(diagnostic.code, code::MISSING_FIELD) || self.reported.insert((span, diagnostic.code.id))
         {
             self.diagnostics.push(diagnostic.at(&self.document.file, span));
@@ -104,7 +110,7 @@ impl Checker<'_> {
             _ => match scalar::check(
                 shape,
                 node,
-                &self.document.file.excerpt(node.span),
+                &|| self.document.file.excerpt(node.span),
                 field_name(path),
                 default,
             ) {
@@ -169,6 +175,10 @@ impl Checker<'_> {
         path: &str,
     ) -> Option<String> {
         let name = entry.key.text.as_str();
+        if self.diagnostics.len() >= MAX_MISTAKES {
+            self.refused.push(path.to_owned());
+            return None;
+        }
         let missing = |candidate: &&str| node.entry(candidate).is_none();
         let names = fields.keys().map(String::as_str);
         let meant = suggest::field(name, names.clone().filter(missing));

@@ -126,3 +126,24 @@ fn cut_off_files_never_break_the_loader() {
         }
     }
 }
+
+#[test]
+fn hostile_files_cost_little() {
+    let header = "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a}\nspec:\n";
+    let unknown: String = (0..30_000).map(|index| format!("  field{index}: 1\n")).collect();
+    let twice = "  same: 1\n".repeat(30_000);
+    let quotes = "---\na: \"b\n".repeat(30_000);
+    let items: String = (0..20_000).map(|_| "  - {name: x, zone: a, kind: private}\n").collect();
+    let one_line = format!("{{\"a\": [{}0]}}", "[1, \"x\"], ".repeat(20_000));
+    for (name, text) in [
+        ("unknown", format!("{header}{unknown}")),
+        ("twice", format!("{header}{twice}")),
+        ("quotes", quotes),
+        ("items", format!("{header}  network:\n   subnets:\n{items}")),
+        ("one line", one_line),
+    ] {
+        let started = std::time::Instant::now();
+        assert!(!read(&text).is_valid());
+        println!("{name}: {:?}", started.elapsed());
+    }
+}

@@ -8,11 +8,11 @@ use crate::{
     yaml::{Node, Style, Value},
 };
 
-/// The JSON of a single value. `excerpt` is the value as it is written.
+/// The JSON of a single value. `excerpt` gives the value as it is written.
 pub(super) fn check(
     shape: &Shape,
     node: &Node,
-    excerpt: &str,
+    excerpt: &dyn Fn() -> String,
     name: &str,
     default: Option<&Json>,
 ) -> Result<Json, Box<Diagnostic>> {
@@ -29,7 +29,7 @@ pub(super) fn check(
         (Kind::Text(Some(format)), Value::Text(text)) => form(*format, text, name),
         // A version or an address that looks like a number gets its own words, not "a number".
         (Kind::Text(Some(format)), Value::Number(_)) => {
-            form(*format, excerpt, name).and(Err(Box::new(wrong_type(shape, node, excerpt, name))))
+            form(*format, &excerpt(), name).and(Err(Box::new(wrong_type(shape, node, &excerpt(), name))))
         }
         (Kind::Enum(words), Value::Text(text)) => {
             if words.iter().any(|word| word.value == *text) {
@@ -49,7 +49,7 @@ pub(super) fn check(
             let hint = format!("write `{constant}`");
             Err(Box::new(Diagnostic::error(code::UNKNOWN_VALUE, message).hint(hint)))
         }
-        _ => Err(Box::new(wrong_type(shape, node, excerpt, name))),
+        _ => Err(Box::new(wrong_type(shape, node, &excerpt(), name))),
     }
 }
 
@@ -67,12 +67,12 @@ fn integer(
     number: &serde_json::Number,
     min: Option<i64>,
     max: Option<i64>,
-    excerpt: &str,
+    excerpt: &dyn Fn() -> String,
     name: &str,
     default: Option<&Json>,
 ) -> Result<i64, Box<Diagnostic>> {
     let Some(value) = number.as_i64() else {
-        let message = format!("`{name}` is a whole number, not {excerpt}");
+        let message = format!("`{name}` is a whole number, not {}", excerpt());
         let hint = "write digits only, without a decimal point";
         return Err(Box::new(Diagnostic::error(code::WRONG_TYPE, message).hint(hint)));
     };

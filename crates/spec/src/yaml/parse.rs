@@ -14,6 +14,9 @@ use builder::{Builder, Stop};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
+/// After so many mistakes the rest of a file is left unread.
+const MAX_MISTAKES: usize = 100;
+
 /// A document of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedDocument {
@@ -54,6 +57,9 @@ pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
         }
         documents.append(&mut segment.documents);
         diagnostics.append(&mut segment.diagnostics);
+        if diagnostics.len() > MAX_MISTAKES {
+            break;
+        }
         let Some((rest, skipped)) =
             failure.and_then(|failure| after_document(&text, failure.line - lines_before))
         else {

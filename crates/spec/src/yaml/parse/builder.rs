@@ -4,14 +4,14 @@ use saphyr_parser::{Event, ScalarStyle, Tag};
 
 use crate::{
     diagnostic::{Diagnostic, code},
-    source::{Position, SourceFile, Span},
+    source::{SourceFile, Span},
     yaml::{Entry, Key, Node, Style, Value, resolve},
 };
 
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 64;
 /// The most values in a file, what aliases expand to included.
-const MAX_NODES: usize = 200_000;
+const MAX_NODES: usize = 100_000;
 
 /// The file asks for more than the budget: reading it ends.
 pub(super) struct Stop;
@@ -35,7 +35,7 @@ struct Frame {
 
 enum Content {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, merges: Vec<Node>, key: Option<PendingKey> },
+    Mapping { entries: Vec<Entry>, keys: BTreeMap<String, Span>, merges: Vec<Node>, key: Option<PendingKey> },
 }
 
 enum PendingKey {
@@ -96,7 +96,12 @@ impl<'a> Builder<'a> {
                 self.begin(anchor, tag.as_deref(), span, Content::Sequence(Vec::new()))?;
             }
             Event::MappingStart(anchor, tag) => {
-                let content = Content::Mapping { entries: Vec::new(), merges: Vec::new(), key: None };
+                let content = Content::Mapping {
+                    entries: Vec::new(),
+                    keys: BTreeMap::new(),
+                    merges: Vec::new(),
+                    key: None,
+                };
                 self.begin(anchor, tag.as_deref(), span, content)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -181,19 +186,19 @@ impl<'a> Builder<'a> {
             self.root = Some(node);
             return Some(());
         };
-        let (entries, merges, key) = match &mut frame.content {
+        let (entries, keys, merges, key) = match &mut frame.content {
             Content::Sequence(items) => {
                 items.push(node);
                 return None;
             }
-            Content::Mapping { entries, merges, key } => (entries, merges, key),
+            Content::Mapping { entries, keys, merges, key } => (entries, keys, merges, key),
         };
         match key.take() {
             Some(PendingKey::Key(name)) => entries.push(Entry { key: name, value: node }),
             Some(PendingKey::Merge) => merges.push(node),
             Some(PendingKey::Refused) => {}
             None => {
-                let (next, problem) = take_key(self.file, entries, node);
+                let (next, problem) = take_key(self.file, keys, node);
                 *key = Some(next);
                 self.diagnostics.extend(problem);
             }
@@ -202,24 +207,21 @@ impl<'a> Builder<'a> {
     }
 
     fn close(&mut self, frame: Frame, end: Option<Span>) -> Node {
-        let first = self.file.excerpt(Span {
-            start: frame.span.start,
-            end: Position { column: frame.span.start.column + 1, ..frame.span.start },
-        });
-        let flow = first == "{" || first == "[";
+        // Only a list or mapping in brackets has an end of its own; the others end with their last value.
+        let flow = end.is_some_and(|end| end.start != end.end);
         let (value, last) = match frame.content {
             Content::Sequence(items) => {
                 let last = items.last().map(|item| item.span.end);
                 (Value::Sequence(items), last)
             }
-            Content::Mapping { mut entries, merges, key } => {
+            Content::Mapping { mut entries, mut keys, merges, key } => {
                 if let Some(PendingKey::Key(key)) = key {
                     let value = Node { value: Value::Null, span: key.span, style: Style::Plain };
                     entries.push(Entry { key, value });
                 }
                 let last = entries.iter().map(|entry| entry.value.span.end.max(entry.key.span.end)).max();
                 for merge in merges {
-                    self.merge(&mut entries, merge);
+                    self.merge(&mut entries, &mut keys, merge);
                 }
                 (Value::Mapping(entries), last)
             }
@@ -236,7 +238,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds what a merge key brings, behind the mapping's own entries.
-    fn merge(&mut self, entries: &mut Vec<Entry>, merge: Node) {
+    fn merge(&mut self, entries: &mut Vec<Entry>, keys: &mut BTreeMap<String, Span>, merge: Node) {
         let sources = match merge.value {
             Value::Mapping(_) => vec![merge],
             Value::Sequence(items) if items.iter().all(|item| matches!(item.value, Value::Mapping(_))) => {
@@ -253,7 +255,8 @@ impl<'a> Builder<'a> {
         for source in sources {
             if let Value::Mapping(merged) = source.value {
                 for entry in merged {
-                    if !entries.iter().any(|own| own.key.text == entry.key.text) {
+                    if !keys.contains_key(&entry.key.text) {
+                        keys.insert(entry.key.text.clone(), entry.key.span);
                         entries.push(entry);
                     }
                 }
@@ -285,7 +288,11 @@ fn without_run_ons(node: Node) -> Node {
 }
 
 /// Makes a key of a value, unless it is none or was given before.
-fn take_key(file: &SourceFile, entries: &[Entry], node: Node) -> (PendingKey, Option<Diagnostic>) {
+fn take_key(
+    file: &SourceFile,
+    keys: &mut BTreeMap<String, Span>,
+    node: Node,
+) -> (PendingKey, Option<Diagnostic>) {
     let text = match &node.value {
         Value::Text(text) if text == "<<" && node.style == Style::Plain => return (PendingKey::Merge, None),
         Value::Text(text) => text.clone(),
@@ -297,12 +304,13 @@ fn take_key(file: &SourceFile, entries: &[Entry], node: Node) -> (PendingKey, Op
             return (PendingKey::Refused, Some(problem));
         }
     };
-    if let Some(first) = entries.iter().find(|entry| entry.key.text == text) {
+    if let Some(first) = keys.get(&text) {
         let problem = Diagnostic::error(code::DUPLICATE_KEY, format!("the key `{text}` is given twice"))
             .at(file, node.span)
-            .hint(format!("keep one of them; the first `{text}` is on line {}", first.key.span.start.line))
-            .related("first given here", Some(&file.location(first.key.span)));
+            .hint(format!("keep one of them; the first `{text}` is on line {}", first.start.line))
+            .related("first given here", Some(&file.location(*first)));
         return (PendingKey::Refused, Some(problem));
     }
+    keys.insert(text.clone(), node.span);
     (PendingKey::Key(Key { text, span: node.span }), None)
 }
