@@ -234,7 +234,23 @@ impl Checker<'_> {
         let known: Vec<&Entry> =
             node.entries().iter().filter(|entry| fields.contains_key(&entry.key.text)).collect();
         for entry in node.entries().iter().filter(|entry| !fields.contains_key(&entry.key.text)) {
-            // A field of the chosen variant that stands one level too high.
+            // A field of a variant that stands one level too high.
+            let holds = |variant: &&String| {
+                fields[*variant].shape.fields().is_some_and(|inside| inside.contains_key(&entry.key.text))
+            };
+            if known.is_empty()
+                && let Some(variant) = fields.keys().find(holds)
+            {
+                let name = &entry.key.text;
+                let diagnostic =
+                    Diagnostic::error(code::UNKNOWN_FIELD, format!("unknown field `{name}` in `{path}`"))
+                        .hint(format!(
+                            "write it below `{variant}`, as in `{}: {{ {variant}: {{ {name}: … }} }}`",
+                            field_name(path)
+                        ));
+                self.report(diagnostic, entry.key.span, path);
+                continue;
+            }
             let inside = known.first().and_then(|chosen| {
                 fields[&chosen.key.text]
                     .shape

@@ -114,7 +114,11 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
             Some("write the one item without the hyphen or the brackets".to_owned())
         }
         (Kind::Text(_) | Kind::Enum(_) | Kind::Constant(_), _) => {
-            Some(format!("write one text, as in `{}`", suggest::example(name, shape)))
+            let example = suggest::example(name, shape);
+            Some(match example.split_once("]: ") {
+                Some((_, item)) => format!("write one text, as in `- {item}`"),
+                None => format!("write one text, as in `{example}`"),
+            })
         }
         (Kind::List(item), _) if matches!(item.kind, Kind::Object(_)) => {
             let Kind::Object(fields) = &item.kind else { return diagnostic };
@@ -133,12 +137,21 @@ pub(super) fn wrong_type(shape: &Shape, node: &Node, excerpt: &str, name: &str) 
         }
         (Kind::List(_), _) => Some("write a list, each item after a hyphen".to_owned()),
         (Kind::Map(_), _) => Some(format!("write keys with values below `{name}`, as in `key: value`")),
-        (Kind::Object(fields), Value::Text(_) | Value::Bool(_)) if suggest::only(fields, node).is_some() => {
+        (Kind::Object(fields), Value::Text(_) | Value::Bool(_) | Value::Number(_))
+            if suggest::only(fields, node).is_some() =>
+        {
             let only = suggest::only(fields, node).unwrap_or_default();
             Some(if name.ends_with(']') {
                 format!("write `- {{ {only}: {excerpt} }}`")
             } else {
                 format!("write `{name}: {{ {only}: {excerpt} }}`")
+            })
+        }
+        (Kind::Object(fields), Value::Bool(wanted)) if !fields.values().any(|field| field.required) => {
+            Some(if *wanted {
+                format!("write `{name}: {{}}` to take its defaults")
+            } else {
+                format!("leave `{name}` out")
             })
         }
         (Kind::Object(fields), _) => {

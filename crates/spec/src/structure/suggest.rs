@@ -123,8 +123,12 @@ impl Vocabulary {
             (None, Some(ours)) => self.place(ours, path).map(|place| format!("that is {place}")),
             (None, None) => None,
         };
-        match elsewhere {
-            Some(hint) => hint,
+        let opaque = fields.iter().find(|(_, field)| matches!(field.shape.kind, Kind::Opaque));
+        match (elsewhere, opaque) {
+            (Some(hint), _) => hint,
+            (None, Some((opaque, _))) => {
+                format!("the fields here are {}; settings of others go below `{opaque}`", list(names))
+            }
             _ if names.is_empty() => "there are no fields here; leave it out".to_owned(),
             _ => format!("the fields here are {}", list(names)),
         }
@@ -174,6 +178,7 @@ pub(super) fn holder<'a>(name: &str, fields: &'a BTreeMap<String, Field>) -> Opt
 pub(super) fn only<'a>(fields: &'a BTreeMap<String, Field>, node: &Node) -> Option<&'a str> {
     match &node.value {
         Value::Bool(_) => fields.get_key_value("enabled").map(|(name, _)| name.as_str()),
+        Value::Number(_) => ["sizeGiB", "minSize"].into_iter().find(|name| fields.contains_key(*name)),
         Value::Text(text) if !text.contains('\n') => {
             let mut required = fields.iter().filter(|(_, field)| field.required);
             match (required.next(), required.next()) {
