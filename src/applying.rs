@@ -1,7 +1,6 @@
 //! Carrying plans out: take the cluster, take up what an earlier run left, run, report.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use slipway_engine::journal::EndResult;
@@ -71,14 +70,14 @@ pub(crate) async fn bring(
 ) -> Result<bool, CommandError> {
     let planned = prepared.plan(request).await?;
     let interrupted = prepared.state.as_ref().is_some_and(State::is_interrupted);
-    if planned.plan.is_empty() && !interrupted {
+    if planned.plan.is_empty() && !interrupted && !is_new_spec(prepared, &planned.plan) {
         context.output.result(&ui::show::text(context, &planned.plan, full))?;
         return Ok(true);
     }
     context.output.result(&ui::show::text(context, &planned.plan, full))?;
     stop_at_findings(&planned.plan)?;
     check_confirmations(&planned.plan, arguments)?;
-    if !arguments.yes {
+    if !arguments.yes && !planned.plan.is_empty() {
         ui::prompt::confirm(context, "Carry this plan out?")?;
     }
     let operation = match request.mode {
@@ -97,6 +96,15 @@ pub(crate) async fn bring(
     let report = run(context, prepared, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
     ui::report::show(context, &planned.plan, &report)?;
     Ok(report.is_complete() && !planned.plan.has_deferred())
+}
+
+/// Whether the state has another spec than the plan: one that changes no resource is recorded all the same, for
+/// what begins at the recorded one, as deletion and drift.
+fn is_new_spec(prepared: &Prepared, plan: &Plan) -> bool {
+    let recorded = prepared.state.as_ref().and_then(|state| state.snapshot.spec_digest.as_ref());
+    plan.mode == slipway_plan::Mode::Apply
+        && plan.left_out == 0
+        && recorded.is_some_and(|recorded| *recorded != plan.binding.spec_digest)
 }
 
 /// The plan made before the hold, or a new one when something happened in between.
@@ -129,8 +137,8 @@ async fn still_valid(
     Ok(Some(again))
 }
 
-/// Ends an interrupted run after which nothing is left to do: an empty plan is carried out, so that the state
-/// is committed.
+/// Commits the state where nothing is left to do: after an interrupted run, or for a spec that changes no
+/// resource. An empty plan is carried out.
 async fn settle(
     context: &Context,
     prepared: &Prepared,
@@ -138,8 +146,13 @@ async fn settle(
     held: Held,
     arguments: &RunArguments,
 ) -> Result<bool, CommandError> {
+    let interrupted = held.recovered || held.state.is_interrupted();
     let report = run(context, prepared, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
-    context.output.message("The interrupted run is through; nothing was left to do.");
+    context.output.message(if interrupted {
+        "The interrupted run is through; nothing was left to do."
+    } else {
+        "The spec is recorded."
+    });
     Ok(report.is_complete())
 }
 
@@ -155,7 +168,7 @@ pub(crate) async fn run(
     let stop = StopSignal::default();
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
-    let secrets = UserSecrets { folder: secret_folder(prepared) };
+    let secrets = UserSecrets { folder: prepared.wanted.folder() };
     let run = Run {
         plan,
         providers: &prepared.opened.providers,
@@ -214,13 +227,6 @@ pub(crate) fn stop_at_findings(plan: &Plan) -> Result<(), CommandError> {
         }
     }
     Err(error.hint("`--no-preflight` tries all the same"))
-}
-
-/// Secrets in files are named relative to the spec.
-fn secret_folder(prepared: &Prepared) -> PathBuf {
-    let place = prepared.wanted.sources.nearest("name");
-    let file = place.map(|location| PathBuf::from(location.file.as_ref()));
-    file.and_then(|file| file.parent().map(PathBuf::from)).unwrap_or_default()
 }
 
 fn user() -> String {

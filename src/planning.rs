@@ -16,6 +16,7 @@ use crate::cli::ScopeArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::providers::{self, Opened};
+use crate::secrets::{UserSecrets, compare_by_fingerprint};
 use crate::specs::Wanted;
 use crate::upgrade;
 
@@ -91,7 +92,7 @@ impl Prepared {
             upgrade::check_version_change(prior, cluster)?;
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
-        let (desired, notes) = match request.mode {
+        let (mut desired, mut notes) = match request.mode {
             Mode::Delete => (Vec::new(), Vec::new()),
             Mode::Apply | Mode::Drift => self.expand(&mut catalogs).await?,
         };
@@ -105,6 +106,9 @@ impl Prepared {
             None => None,
         };
         let uid = observed.uid.clone();
+        if let Some(uid) = &uid {
+            notes.extend(self.fingerprint_secrets(&mut desired, prior, uid));
+        }
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();
         options.preflight &= !request.offline;
@@ -148,6 +152,28 @@ impl Prepared {
         slipway_plan::lifecycle::ignore_changes(&mut desired, self.ignored());
         slipway_plan::lifecycle::renames(&mut desired, self.renames()?);
         Ok((desired, notes))
+    }
+
+    /// Lets the plan tell whether secrets changed. Returns a remark on each that cannot be read here.
+    fn fingerprint_secrets(
+        &self,
+        desired: &mut [Desired],
+        prior: Option<&Snapshot>,
+        uid: &ClusterUid,
+    ) -> Vec<ExpandNote> {
+        let secrets = UserSecrets { folder: self.wanted.folder() };
+        let mut notes = Vec::new();
+        for desired in desired {
+            let record = prior.and_then(|prior| prior.resources.get(&desired.address));
+            let applied = record.and_then(|record| record.applied.as_ref());
+            let mut unread = Vec::new();
+            compare_by_fingerprint(&mut desired.attributes, applied, uid, &secrets, &mut unread);
+            notes.extend(unread.into_iter().map(|error| ExpandNote {
+                field: desired.address.to_string(),
+                message: format!("{error}; it is taken to be as it was applied"),
+            }));
+        }
+        notes
     }
 
     fn ignored(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use slipway_engine::{SecretError, SecretSource};
-use slipway_resource::SecretText;
+use slipway_engine::{SecretError, SecretSource, fingerprint};
+use slipway_resource::{ClusterUid, Secret, SecretText, Value};
 
 /// Reads `env:NAME` and `file:path`; a relative path begins at the folder of the spec.
 #[derive(Debug, Default)]
@@ -24,5 +24,45 @@ impl SecretSource for UserSecrets {
                 .map_err(|error| fail(error.to_string())),
             _ => Err(fail("a secret comes from `env:NAME` or `file:path`".to_owned())),
         }
+    }
+}
+
+/// Gives the secrets in wanted attributes the fingerprints by which a plan compares them. One that cannot be read
+/// here is taken to be as it was when it comes from the same place as then; its error is added to `unread`.
+pub(crate) fn compare_by_fingerprint(
+    wanted: &mut Value,
+    applied: Option<&Value>,
+    uid: &ClusterUid,
+    source: &dyn SecretSource,
+    unread: &mut Vec<SecretError>,
+) {
+    match wanted {
+        Value::Secret(secret) => match source.text(&secret.source) {
+            Ok(text) => secret.fingerprint = Some(fingerprint(uid, &text)),
+            Err(error) => {
+                secret.fingerprint = as_applied(secret, applied);
+                unread.push(error);
+            }
+        },
+        Value::List(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                let applied = applied.and_then(Value::as_list).and_then(|items| items.get(index));
+                compare_by_fingerprint(item, applied, uid, source, unread);
+            }
+        }
+        Value::Map(entries) => {
+            for (key, value) in entries {
+                let applied = applied.and_then(|applied| applied.get(key));
+                compare_by_fingerprint(value, applied, uid, source, unread);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn as_applied(secret: &Secret, applied: Option<&Value>) -> Option<String> {
+    match applied {
+        Some(Value::Secret(before)) if before.source == secret.source => before.fingerprint.clone(),
+        _ => None,
     }
 }

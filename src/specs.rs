@@ -21,6 +21,12 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// The folder of the spec: secrets in files are named relative to it.
+    pub fn folder(&self) -> PathBuf {
+        let file = self.sources.nearest("name").map(|location| PathBuf::from(location.file.as_ref()));
+        file.and_then(|file| file.parent().map(PathBuf::from)).unwrap_or_default()
+    }
+
     /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
     pub fn locate(&self, field: &str) -> Option<String> {
         match self.sources.origin(field) {

@@ -185,7 +185,9 @@ fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &R
             nodes.arrival =
                 Some(graph.add(address, StepAction::Update, identity, estimate(kind.durations.update_ms)));
         }
-        ChangeAction::Adopt => nodes.arrival = Some(graph.add(address, StepAction::Record, identity, 0)),
+        ChangeAction::Adopt | ChangeAction::Record => {
+            nodes.arrival = Some(graph.add(address, StepAction::Record, identity, 0))
+        }
         ChangeAction::Forget => nodes.removal = Some(graph.add(address, StepAction::Forget, identity, 0)),
         ChangeAction::Delete => {
             let delete = StepAction::Delete { surplus: false };

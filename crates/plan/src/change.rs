@@ -116,6 +116,8 @@ pub enum ChangeAction {
     Forget,
     /// It exists and carries the cluster's ownership, but the state does not know it: it is recorded.
     Adopt,
+    /// It stays as it is; what the state keeps about it, as its protection, changes.
+    Record,
     /// It could not be read, or stands on something that could not: nothing is decided about it.
     Deferred,
 }

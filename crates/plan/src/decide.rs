@@ -57,12 +57,23 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
     let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
         subject.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
     });
+    if subject.desired.lifecycle.existing.is_some() {
+        // It is somebody else's, and used as it is.
+        changes.clear();
+    }
     for change in &mut changes {
         change.replaces |= planned.replace_paths.iter().any(|path| change.path.starts_with(path));
     }
     let mut reasons: Vec<Reason> =
         changes.iter().map(|change| change_reason(&subject, change, last_applied, context)).collect();
-    let action = action(&subject, &changes, last_applied);
+    let mut action = action(&subject, &changes, last_applied);
+    if action == ChangeAction::NoOp {
+        let lifecycle = lifecycle_reasons(&subject);
+        if !lifecycle.is_empty() {
+            action = ChangeAction::Record;
+            reasons.extend(lifecycle);
+        }
+    }
     if subject.force_replace {
         reasons.push(Reason::new(ReasonCode::Requested, "its replacement was asked for"));
     }
@@ -136,6 +147,24 @@ fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value
     let recorded =
         subject.record.zip(subject.object).is_some_and(|(record, object)| record.identity == object.identity);
     if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
+}
+
+/// What the state shall keep about it otherwise than it does.
+fn lifecycle_reasons(subject: &Subject<'_>) -> Vec<Reason> {
+    let Some(record) = subject.record else { return Vec::new() };
+    let lifecycle = &subject.desired.lifecycle;
+    let mut texts = Vec::new();
+    if record.protected != lifecycle.protected {
+        texts.push(if lifecycle.protected { "it is protected now" } else { "it is not protected any more" });
+    }
+    if record.retain != lifecycle.retain {
+        texts.push(if lifecycle.retain {
+            "it stays in the cloud when the spec or the cluster goes"
+        } else {
+            "it goes with the spec or the cluster"
+        });
+    }
+    texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
 }
 
 fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Decision {

@@ -368,7 +368,10 @@ fn roll_all(rollout: &mut Rollout) {
 fn known(decision: &Decision) -> Known {
     let change = &decision.change;
     match (&change.identity, change.action) {
-        (Some(identity), ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Adopt) => Known::Stays {
+        (
+            Some(identity),
+            ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Adopt | ChangeAction::Record,
+        ) => Known::Stays {
             identity: identity.clone(),
             attributes: change.after.clone(),
             unknown: decision.unknown_after.iter().map(Path::clone).collect(),

@@ -60,6 +60,8 @@ pub enum ReasonCode {
     Unrecorded,
     /// It has another address now.
     Renamed,
+    /// The spec says otherwise whether it is protected or kept.
+    LifecycleChanged,
     /// It could not be read.
     Unreadable,
     /// It stands on something that could not be read.

@@ -117,6 +117,7 @@ fn how(change: &ResourceChange) -> Option<&'static str> {
         ChangeAction::ReplaceDeleteFirst => Some("delete first, then create"),
         ChangeAction::ReplaceCreateFirst => Some("create first, then delete"),
         ChangeAction::Adopt => Some("exists, is recorded"),
+        ChangeAction::Record => Some("stays as it is, is recorded anew"),
         ChangeAction::Forget => Some("stays in the cloud, is forgotten"),
         _ => None,
     }

@@ -88,12 +88,16 @@ impl Group {
     pub(super) fn of(change: &ResourceChange) -> Self {
         match change.action {
             ChangeAction::Create => Self::Create,
-            ChangeAction::NoOp | ChangeAction::Update if !change.machines.is_empty() => Self::Roll,
+            ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Record
+                if !change.machines.is_empty() =>
+            {
+                Self::Roll
+            }
             ChangeAction::Update => Self::Update,
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => Self::Replace,
             ChangeAction::Delete => Self::Delete,
             ChangeAction::Forget => Self::Forget,
-            ChangeAction::NoOp | ChangeAction::Adopt => Self::Record,
+            ChangeAction::NoOp | ChangeAction::Adopt | ChangeAction::Record => Self::Record,
             ChangeAction::Deferred => Self::Deferred,
         }
     }
@@ -116,6 +120,8 @@ pub struct Counts {
     pub delete: u64,
     /// Found and recorded.
     pub adopt: u64,
+    /// Remembered otherwise.
+    pub record: u64,
     /// Given another address.
     pub rename: u64,
     /// Left in the cloud and forgotten.
@@ -148,6 +154,7 @@ impl Counts {
             ChangeAction::Delete => self.delete += 1,
             ChangeAction::Forget => self.forget += 1,
             ChangeAction::Adopt => self.adopt += 1,
+            ChangeAction::Record => self.record += 1,
             ChangeAction::Deferred => self.deferred += 1,
         }
         if change.previous_address.is_some() {
@@ -175,6 +182,7 @@ impl fmt::Display for Counts {
         write!(formatter, "{} to delete", self.delete)?;
         for (count, what) in [
             (self.adopt, "to adopt"),
+            (self.record, "to record"),
             (self.rename, "to rename"),
             (self.forget, "to forget"),
             (self.deferred, "deferred"),

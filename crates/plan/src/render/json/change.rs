@@ -86,7 +86,9 @@ fn body(change: &ResourceChange) -> Json {
 /// The actions that the form knows; what is adopted is a `no-op` with `importing`.
 fn actions(action: ChangeAction) -> &'static [&'static str] {
     match action {
-        ChangeAction::NoOp | ChangeAction::Adopt | ChangeAction::Deferred => &["no-op"],
+        ChangeAction::NoOp | ChangeAction::Adopt | ChangeAction::Record | ChangeAction::Deferred => {
+            &["no-op"]
+        }
         ChangeAction::Create => &["create"],
         ChangeAction::Update => &["update"],
         ChangeAction::ReplaceDeleteFirst => &["delete", "create"],
