@@ -1,9 +1,13 @@
 //! Looks into a simulated cloud past the provider, and changes it behind its users' backs; for tests.
 
+mod tamper;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use slipway_resource::{Address, ClusterUid, ProviderError};
+
+pub use tamper::Tamper;
 
 pub use crate::calls::{CallRecord, FILE as CALLS_FILE};
 use crate::clock::Clock;

@@ -2,6 +2,7 @@
 
 mod balance;
 mod builder;
+mod fit;
 mod identity;
 mod machine;
 mod name;
@@ -19,6 +20,7 @@ use slipway_resource::{Mode, ProviderError, ResourceType, Value};
 
 use crate::cloud::World;
 
+pub(crate) use fit::fits;
 pub(crate) use machine::{EVICTION_MS, MACHINE_POOL, POOL_MS, SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
 pub(crate) use storage::refuse_shrinking;
 pub(crate) use workload::WORKLOAD;
@@ -33,6 +35,8 @@ pub(crate) struct Kind {
     pub(crate) resource: ResourceType,
     /// Attributes that hold identities of other objects.
     pub(crate) links: Vec<Link>,
+    /// Attributes that reads never show.
+    pub(crate) write_only: Vec<&'static str>,
     /// Attributes that no two objects may have alike.
     pub(crate) unique: &'static [&'static str],
     /// How many an account may have.

@@ -22,9 +22,9 @@ pub(crate) fn attributes(world: &World, object: &Object, now: Millis) -> Option<
 pub(crate) fn current(world: &World, object: &Object, now: Millis) -> Value {
     let mut attributes = object.attributes.as_map().cloned().unwrap_or_default();
     if let Some(kind) = kind::all().get(object.kind.as_str()) {
-        attributes.retain(|name, _| {
-            kind.resource.attributes.get(name).is_none_or(|attribute| !attribute.write_only)
-        });
+        for name in &kind.write_only {
+            attributes.remove(*name);
+        }
     }
     match object.kind.as_str() {
         MACHINE_POOL => {

@@ -28,6 +28,7 @@ impl Kind {
                 durations: Durations { create_ms: 1_000, update_ms: 1_000, delete_ms: 1_000 },
             },
             links: Vec::new(),
+            write_only: Vec::new(),
             unique: &[],
             quota: 1_000,
             normalise: |_| {},
@@ -41,6 +42,12 @@ impl Kind {
 
     pub(super) fn attribute(mut self, name: &str, attribute: Attribute, description: &str) -> Self {
         self.resource.attributes.insert(name.to_owned(), attribute.describe(description));
+        self
+    }
+
+    /// Says that reads never show an attribute.
+    pub(super) fn hidden(mut self, name: &'static str) -> Self {
+        self.write_only.push(name);
         self
     }
 

@@ -169,6 +169,7 @@ fn template(kind: Kind) -> Kind {
             Attribute::optional(Type::String).sensitive().write_only(),
             "The key for encryption at rest, handed to machines.",
         )
+        .hidden("encryption_key")
 }
 
 fn sizes(kind: Kind) -> Kind {

@@ -3,7 +3,7 @@
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{Identity, ProviderError, Value};
 
-use super::create::{Settled, delete, tag};
+use super::create::{Circumstances, Settled, delete, tag};
 use super::running::Ticket;
 use super::{SimSession, kind_of};
 use crate::cloud::{Launch, view};
@@ -81,10 +81,11 @@ impl SimSession {
             })
         };
         let launch = Launch { seed: self.config.seed, never_ready: &never_ready };
+        let circumstances = Circumstances { delay, launch };
         let settled = self.cloud.write(&self.clock, |change| match &request.action {
-            Action::Create { desired } => self.create(change, kind, request, desired, delay, launch),
+            Action::Create { desired } => self.create(change, kind, request, desired, circumstances),
             Action::Update { identity, desired, .. } => {
-                self.update(change, kind, request, identity, desired, delay, launch)
+                self.update(change, kind, request, identity, desired, circumstances)
             }
             Action::Delete { identity } => delete(change, kind, request, identity, delay),
             Action::Tag { identity } => tag(change, kind, &request.ownership, identity),

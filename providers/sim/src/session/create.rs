@@ -8,7 +8,16 @@ use slipway_resource::{Address, ErrorClass, Identity, Ownership, ProviderError, 
 use super::SimSession;
 use crate::cloud::{Change, Journaled, Launch, Object, PoolState, Stale, World, pod, view};
 use crate::error::{conflict, dependency, invalid, not_found};
-use crate::kind::{self, Assigned, Candidate, Kind, MACHINE_POOL, OnDelete, WORKLOAD};
+use crate::kind::{self, Assigned, Candidate, Kind, MACHINE_POOL, OnDelete, WORKLOAD, fits};
+
+/// What a change depends on beside the request.
+#[derive(Clone, Copy)]
+pub(super) struct Circumstances<'a> {
+    /// For how long reads show what was before.
+    pub(super) delay: u64,
+    /// How machines are launched.
+    pub(super) launch: Launch<'a>,
+}
 
 /// An object after a change, and when the change is through.
 pub(super) struct Settled {
@@ -23,9 +32,9 @@ impl SimSession {
         kind: &Kind,
         request: &ApplyRequest,
         desired: &Value,
-        delay: u64,
-        launch: Launch<'_>,
+        circumstances: Circumstances<'_>,
     ) -> Result<Settled, ProviderError> {
+        let Circumstances { delay, launch } = circumstances;
         if let Some(object) = change.world().made_by(&request.token) {
             return Ok(Settled { id: object.id.clone(), at: object.settled_at });
         }
@@ -76,9 +85,9 @@ impl SimSession {
         request: &ApplyRequest,
         identity: &Identity,
         desired: &Value,
-        delay: u64,
-        launch: Launch<'_>,
+        circumstances: Circumstances<'_>,
     ) -> Result<Settled, ProviderError> {
+        let Circumstances { delay, launch } = circumstances;
         let address = &request.ownership.address;
         if let Some(entry) = change.world().journaled(&request.token) {
             return Ok(Settled { id: entry.id.clone(), at: entry.done_at.unwrap_or_default() });
@@ -330,7 +339,9 @@ fn existing(world: &World, kind: &Kind, identity: &Identity) -> Result<Object, P
 
 /// Refuses attributes that do not fit the schema, or are not known.
 fn check_form(kind: &Kind, desired: &Value, address: &Address) -> Result<(), ProviderError> {
-    if let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next() {
+    if !fits(&kind.resource.attributes, desired)
+        && let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next()
+    {
         return Err(invalid(format!("{address}: {misfit}")));
     }
     if !desired.is_known() {

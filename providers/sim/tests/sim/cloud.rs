@@ -1,7 +1,7 @@
 //! Rules that the cloud keeps.
 
 use serde_json::json;
-use slipway_provider_sim::inspect::Inventory;
+use slipway_provider_sim::inspect::{Inventory, Tamper};
 use slipway_resource::provider::{Action, EventSink, Resolution, ResumeRequest};
 use slipway_resource::{ErrorClass, Identity, Value};
 
@@ -92,4 +92,48 @@ async fn a_pool_is_made_when_its_machines_are_ready() {
     harness.delete("sim_machine_pool.workers", id.as_str()).await.unwrap();
     let inventory = Inventory::open(directory.path()).unwrap();
     assert!(inventory.objects.is_empty() && inventory.machines.is_empty());
+}
+
+#[tokio::test]
+async fn what_others_do_shows() {
+    let directory = tempfile::tempdir().unwrap();
+    let harness = open(directory.path(), json!({})).await;
+    let id = harness.create("sim_object.a", value(json!({"key": "k"}))).await.unwrap().identity.unwrap();
+    let tamper = Tamper::open(directory.path());
+    tamper.set(id.as_str(), &slipway_resource::Path::key("text"), "drift".into()).unwrap();
+    assert_eq!(harness.attributes("sim_object.a").await.get("text"), Some(&"drift".into()));
+    let second = tamper.duplicate(id.as_str()).unwrap();
+    let inventory = Inventory::open(directory.path()).unwrap();
+    assert_eq!(inventory.doubled().len(), 1);
+    assert_eq!(inventory.leaked([id.as_str()])[0].id, second);
+    tamper.delete(id.as_str()).unwrap();
+    tamper.add_foreign("sim_network", &value(json!({"name": "theirs"})), None).unwrap();
+    let observed = harness.observe().await;
+    assert_eq!(observed.len(), 1, "only what is the cluster's");
+    assert_eq!(observed[&"sim_object.a".parse().unwrap()].0.as_str(), second);
+}
+
+#[tokio::test]
+async fn a_machine_that_is_lost_is_replaced_by_the_next_plan_or_by_the_cloud() {
+    let directory = tempfile::tempdir().unwrap();
+    let harness = open(directory.path(), json!({})).await;
+    let pool = json!({"name": "workers", "cluster": "demo", "role": "worker", "kubernetes_version": "1.35.0",
+        "min": 1, "max": 5, "zones": ["a"]});
+    let made = harness.create("sim_machine_pool.workers", value(pool.clone())).await.unwrap();
+    let id = made.identity.unwrap();
+    let tamper = Tamper::open(directory.path());
+    tamper.autoscale(id.as_str(), 3).unwrap();
+    let machines = || {
+        let inventory = Inventory::open(directory.path()).unwrap();
+        inventory.machines.iter().map(|machine| machine.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(machines().len(), 3);
+    tamper.lose_machine(&machines()[0], true).unwrap();
+    assert_eq!(machines().len(), 3);
+    tamper.lose_machine(&machines()[0], false).unwrap();
+    let observed = harness.attributes("sim_machine_pool.workers").await;
+    let planned = harness.plan_one("sim_machine_pool.workers", Some(value(pool)), Some(observed)).await;
+    let rollout = planned.rollout.unwrap();
+    assert_eq!((rollout.size, rollout.members.len()), (3, 3), "the place is empty and is to be filled");
+    assert!(rollout.has_leaving());
 }

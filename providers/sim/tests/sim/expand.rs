@@ -182,3 +182,15 @@ async fn a_cluster_of_another_form_is_refused() {
     let refused = session.expand(ExpandRequest { cluster: json!({"name": "x"}), catalog }).await;
     assert_eq!(refused.unwrap_err().class.name(), "invalid");
 }
+
+#[test]
+fn the_conformance_samples_have_the_minimal_example() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance.json");
+    let mut samples: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let expand = json!({ "cluster": cluster("minimal") });
+    if std::env::var_os("UPDATE_SAMPLES").is_some() {
+        samples["expand"] = expand.clone();
+        std::fs::write(&path, serde_json::to_string_pretty(&samples).unwrap() + "\n").unwrap();
+    }
+    assert_eq!(samples["expand"], expand, "regenerate with UPDATE_SAMPLES=1");
+}

@@ -2,4 +2,8 @@
 
 mod cloud;
 mod expand;
+mod faults;
+mod files;
 mod harness;
+mod machines;
+mod speed;
