@@ -8,8 +8,12 @@ pub use kind::Type;
 
 /// The leaf fields of kOps' own definitions.
 const V1ALPHA2: &str = include_str!("fields/v1alpha2.tsv");
+/// Those of the version that kOps converts them to.
+const V1ALPHA3: &str = include_str!("fields/v1alpha3.tsv");
 /// What stands beside them.
 const BESIDE: &str = include_str!("fields/beside.tsv");
+/// What stands beside those of `v1alpha3` too.
+const BESIDE_V1ALPHA3: &str = include_str!("fields/beside-v1alpha3.tsv");
 
 /// A kind of kOps document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,8 +80,18 @@ impl Table {
     /// The table of `v1alpha2`.
     #[must_use]
     pub fn v1alpha2() -> Self {
+        Self::of(&[V1ALPHA2, BESIDE])
+    }
+
+    /// The table of `v1alpha3`.
+    #[must_use]
+    pub fn v1alpha3() -> Self {
+        Self::of(&[V1ALPHA3, BESIDE, BESIDE_V1ALPHA3])
+    }
+
+    fn of(texts: &[&str]) -> Self {
         let mut leaves: BTreeMap<Kind, Vec<Leaf>> = BTreeMap::new();
-        for text in [V1ALPHA2, BESIDE] {
+        for text in texts {
             for (kinds, line) in sections(text) {
                 let Some((path, kind)) = line.split_once('\t') else {
                     continue;

@@ -1,6 +1,7 @@
 //! Reads kOps Cluster and InstanceGroup documents into the internal spec.
 //!
-//! Documents of `kops.k8s.io/v1alpha2` are read as they are. [`KopsReader`] plugs into
+//! Documents of `kops.k8s.io/v1alpha2` and `v1alpha3` are read as they are; the latter are brought into the form of the
+//! former first. [`KopsReader`] plugs into
 //! [`slipway_spec::load::load_with`]; the clusters that it makes are checked like any other.
 //!
 //! Nothing is dropped in silence. A table ([`fields`]) knows every field of kOps with its type, and a list of rules
@@ -18,6 +19,7 @@ mod outcome;
 pub mod reader;
 pub mod rules;
 mod structure;
+mod v1alpha3;
 mod values;
 
 pub use reader::KopsReader;

@@ -16,29 +16,39 @@ use crate::{
     fields::{Kind, Table},
     rules::Rules,
     structure,
+    v1alpha3::Moves,
 };
 
-/// The `apiVersion` of the documents.
-pub const API_VERSION: &str = "kops.k8s.io/v1alpha2";
+/// The `apiVersion` of most documents.
+pub const V1ALPHA2: &str = "kops.k8s.io/v1alpha2";
+/// The `apiVersion` of documents in kOps' newer form.
+pub const V1ALPHA3: &str = "kops.k8s.io/v1alpha3";
 
-/// Reads `kops.k8s.io/v1alpha2` documents of the kinds `Cluster`, `InstanceGroup` and `SSHCredential`.
+/// Reads `kops.k8s.io/v1alpha2` and `v1alpha3` documents of the kinds `Cluster`, `InstanceGroup` and `SSHCredential`.
 ///
 /// Instance groups and keys belong to the cluster that their label `kops.k8s.io/cluster` names. Every field is either
 /// honoured, passed on to the provider or an add-on, refused with an error, or named in a note or warning.
 #[derive(Debug, Clone)]
 pub struct KopsReader {
     table: Table,
+    newer: Table,
+    moves: Moves,
     rules: Rules,
 }
 
 impl Default for KopsReader {
     fn default() -> Self {
-        Self { table: Table::v1alpha2(), rules: Rules::v1alpha2() }
+        Self {
+            table: Table::v1alpha2(),
+            newer: Table::v1alpha3(),
+            moves: Moves::default(),
+            rules: Rules::v1alpha2(),
+        }
     }
 }
 
 impl KopsReader {
-    /// The table of fields.
+    /// The table of fields of `v1alpha2`.
     #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table
@@ -53,7 +63,8 @@ impl KopsReader {
 
 impl Reader for KopsReader {
     fn kinds(&self) -> Vec<(String, String)> {
-        Kind::ALL.map(|kind| (API_VERSION.to_owned(), kind.as_str().to_owned())).into()
+        let of = |version: &str| Kind::ALL.map(|kind| (version.to_owned(), kind.as_str().to_owned()));
+        [of(V1ALPHA2), of(V1ALPHA3)].concat()
     }
 
     fn read(&self, documents: &[Document]) -> Reading {
@@ -63,9 +74,17 @@ impl Reader for KopsReader {
             documents.iter().filter_map(|document| Some((Kind::from_name(&document.kind)?, document)));
         let repaired: Vec<(Kind, Document)> = kinds
             .map(|(kind, document)| {
-                reading.diagnostics.extend(structure::check(&self.table, kind, document));
-                reading.diagnostics.extend(account(&self.table, &self.rules, kind, document));
-                (kind, structure::repaired(&self.table, kind, document))
+                let newer = document.api_version == V1ALPHA3;
+                let table = if newer { &self.newer } else { &self.table };
+                reading.diagnostics.extend(structure::check(table, kind, document));
+                let mut repaired = structure::repaired(table, kind, document);
+                if newer {
+                    let (moved, lost) = self.moves.apply((&self.newer, &self.table), kind, &repaired);
+                    repaired = moved;
+                    reading.diagnostics.extend(lost);
+                }
+                reading.diagnostics.extend(account(&self.table, &self.rules, kind, &repaired));
+                (kind, repaired)
             })
             .collect();
         for (kind, document) in &repaired {

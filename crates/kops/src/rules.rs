@@ -126,7 +126,7 @@ impl Rules {
         counts
     }
 
-    /// The leaf fields of an add-on and of the provider are those below these paths; for tests and documentation.
+    /// Whether a path lies below the path of a rule, or is it.
     #[must_use]
     pub fn is_below(path: &str, rule: &str) -> bool {
         let (path, rule) = (segments(path), segments(rule));

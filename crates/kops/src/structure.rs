@@ -119,7 +119,7 @@ impl Check<'_> {
         self.say(
             Diagnostic::error(code::UNKNOWN_FIELD, message)
                 .maybe_hint(hint)
-                .hint_unless("kOps v1alpha2 has no such field; leave it out"),
+                .hint_unless("kOps has no such field; leave it out"),
             span,
         );
     }

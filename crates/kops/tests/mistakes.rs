@@ -48,9 +48,9 @@ fn errors(text: &str) -> Vec<String> {
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .map(|diagnostic| {
-            let location = diagnostic.location.as_ref().expect("every error has a place");
+            let place = diagnostic.location.as_ref().map(|at| format!("{}:{}", at.line, at.column));
             let hint = diagnostic.hint.as_deref().unwrap_or_default();
-            format!("{}:{} {} | {hint}", location.line, location.column, diagnostic.message)
+            format!("{} {} | {hint}", place.unwrap_or_default(), diagnostic.message)
         })
         .collect()
 }
@@ -218,4 +218,66 @@ fn notes_come_with_their_line() {
         .expect("the field is named");
     assert_eq!(note.message, "spec.docker has no effect: kOps has removed Docker");
     assert_eq!(note.location.as_ref().map(ToString::to_string).as_deref(), Some("demo.yaml:7:3"));
+}
+
+#[test]
+fn the_newer_form_is_checked_by_its_own_names() {
+    let text = "\
+apiVersion: kops.k8s.io/v1alpha3
+kind: Cluster
+metadata: { name: demo.example.org }
+spec:
+  cloudProvider: { aws: {} }
+  kubernetesVersion: 1.35.2
+  api: { access: [10.0.0.0/8] }
+  controlPlaneKubelett: { maxPods: 40 }
+  networking:
+    cilium: {}
+    networkCIDR: 10.0.0.0/16
+    subnets: [{ name: a, zone: eu-west-1a, type: Public, cidr: 10.0.1.0/20 }]
+  etcdClusters: [{ name: main, etcdMembers: [{ name: a, instanceGroup: masters }] }]
+---
+apiVersion: kops.k8s.io/v1alpha3
+kind: InstanceGroup
+metadata: { name: masters, labels: { kops.k8s.io/cluster: demo.example.org } }
+spec: { role: ControlPlane, machineType: m5.large, subnets: [a], minSize: 1, maxSize: 1 }
+";
+    assert_eq!(
+        errors(text),
+        [
+            "8:3 spec.controlPlaneKubelett is not a field of a kOps Cluster | did you mean controlPlaneKubelet?",
+            "12:64 spec.subnets[a].cidr: \"10.0.1.0/20\" has bits set behind its prefix | did you mean 10.0.0.0/20?",
+        ]
+    );
+}
+
+#[test]
+fn what_another_setting_takes_the_effect_of_is_said() {
+    for (from, to, message) in [
+        (
+            "  cloudProvider: aws\n",
+            "  cloudProvider: aws\n  dnsZone: example.org\n  topology: { dns: { type: None } }\n",
+            "spec.dnsZone has no effect: no DNS records are made",
+        ),
+        (
+            "  maxSize: 1\n",
+            "  maxSize: 1\n  warmPool: { minSize: 1 }\n",
+            "spec.warmPool has no effect: only groups of workers on demand have one",
+        ),
+        (
+            "  maxSize: 1\n",
+            "  maxSize: 1\n  rollingUpdate: { maxSurge: 1 }\n",
+            "spec.rollingUpdate.maxSurge has no effect: nodes of this group go before others come",
+        ),
+        (
+            "    cilium: {}\n",
+            "    amazonvpc: {}\n  podCIDR: 10.0.128.0/17\n",
+            "spec.podCIDR has no effect: pods take addresses of the nodes' network",
+        ),
+    ] {
+        let text = GOOD.replacen(from, to, 1);
+        let loaded = load_files(vec![SourceFile::new("demo.yaml", text)], &[&KopsReader::default()]);
+        let said: Vec<&str> = loaded.diagnostics.iter().map(|diagnostic| &*diagnostic.message).collect();
+        assert!(said.contains(&message), "{said:#?}");
+    }
 }

@@ -169,10 +169,16 @@ fn dns_kind(context: &Context<'_>, outcome: &mut Outcome) -> DnsKind {
 
 /// `dnsZone`; without it the zone around the cluster's name, where kOps would ask the cloud for the longest that fits.
 fn zone(context: &Context<'_>, kind: DnsKind, outcome: &mut Outcome) -> Option<String> {
+    let field = context.spec.at("dnsZone");
     if kind == DnsKind::None {
+        if field.filled().is_some() {
+            let note = field
+                .note(kops_code::HARMLESS, "spec.dnsZone has no effect: no DNS records are made")
+                .hint("it is safe to go on, and to leave it out");
+            outcome.say(note);
+        }
         return None;
     }
-    let field = context.spec.at("dnsZone");
     outcome.wrote("controlPlane.dns.zone", &field);
     field.filled().or_else(|| {
         let around = context.name.split_once('.').map(|(_, zone)| zone.to_owned())?;

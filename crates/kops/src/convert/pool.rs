@@ -85,7 +85,7 @@ pub(super) fn read(
         architecture: machine::architecture(context, machine_type.as_deref(), image.as_deref()),
         machine_type,
         image,
-        warm_pool: warm_pool(context, &spec, role, spot.is_some() || mixed_instances.is_some()),
+        warm_pool: warm_pool(context, &spec, role, spot.is_some() || mixed_instances.is_some(), outcome),
         mixed_instances,
         spot,
         root_volume: volumes::root(context, &spec, role),
@@ -283,14 +283,29 @@ fn public_ip(spec: &Field<'_>, private: bool, outcome: &mut Outcome) -> bool {
 }
 
 /// The group's own warm pool, or the cluster's for workers; none for machines that the cloud may take back.
-fn warm_pool(context: &Context<'_>, spec: &Field<'_>, role: Role, mixed: bool) -> Option<WarmPool> {
+fn warm_pool(
+    context: &Context<'_>,
+    spec: &Field<'_>,
+    role: Role,
+    mixed: bool,
+    outcome: &mut Outcome,
+) -> Option<WarmPool> {
     let own = spec.at("warmPool");
-    let field = if own.is_given() { own } else { context.spec.at("warmPool") };
-    if !field.is_given() || role != Role::Worker || mixed {
+    let field = if own.is_given() { &own } else { &context.spec.at("warmPool") };
+    let max_size: Option<u32> = field.at("maxSize").number();
+    if !field.is_given() || max_size == Some(0) {
         return None;
     }
-    let max_size: Option<u32> = field.at("maxSize").number();
-    if max_size == Some(0) {
+    if role != Role::Worker || mixed {
+        if own.is_given() {
+            let note = own
+                .note(
+                    kops_code::HARMLESS,
+                    "spec.warmPool has no effect: only groups of workers on demand have one",
+                )
+                .hint("it is safe to go on, and to leave it out");
+            outcome.say(note);
+        }
         return None;
     }
     Some(WarmPool {

@@ -1,6 +1,6 @@
 use slipway_spec::{model::Subnet, value::Cidr};
 
-use crate::{convert::Context, defaults, outcome::Outcome};
+use crate::{code, convert::Context, defaults, outcome::Outcome};
 
 /// The ranges of pods and services.
 pub(super) struct Ranges {
@@ -43,9 +43,18 @@ pub(super) fn read(
             outcome.wrote("network.podCidrs", &whole);
             base.filter(|base| !base.is_ipv6()).and_then(upper_half)
         });
-    // What lies inside the nodes' network are addresses of the nodes' network.
+    // Pods of such a plugin have addresses of the nodes' network, so that a range inside it says nothing more.
     let inside = |range: &Cidr| network.is_some_and(|network| network.overlaps(range));
-    let pods: Vec<Cidr> = pods.into_iter().filter(|range| !inside(range)).collect();
+    let native =
+        plugin == "amazon-vpc" || spec.at("networking.cilium.ipam").filled().as_deref() == Some("eni");
+    let pods: Vec<Cidr> = pods.into_iter().filter(|range| !(native && inside(range))).collect();
+    let written = spec.at("podCIDR");
+    if pods.is_empty() && written.filled().is_some() && base.is_some() {
+        let note = written
+            .note(code::HARMLESS, "spec.podCIDR has no effect: pods take addresses of the nodes' network")
+            .hint("it is safe to go on, and to leave it out");
+        outcome.say(note);
+    }
     let services: Vec<Cidr> = services.into_iter().collect();
     // kOps lets services lie in the nodes' network as long as no subnet has their addresses.
     let beside = |range: &Cidr| {

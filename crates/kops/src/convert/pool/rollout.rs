@@ -27,7 +27,13 @@ pub(super) fn read(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome:
     let surge: Option<Amount> = field("maxSurge").parse(outcome);
     let unavailable: Option<Amount> = field("maxUnavailable").parse(outcome);
     // kOps never adds a node to a control plane, nor where Karpenter makes the machines.
-    if let Some(surge) = surge.filter(|_| role != Role::ControlPlane && !karpenter) {
+    let fixed = role == Role::ControlPlane || karpenter;
+    if fixed && own.at("maxSurge").is_given() && surge.is_some_and(|surge| !surge.is_zero()) {
+        let message = "spec.rollingUpdate.maxSurge has no effect: nodes of this group go before others come";
+        let note = own.at("maxSurge").note(kops_code::HARMLESS, message);
+        outcome.say(note.hint("it is safe to go on, and to leave it out"));
+    }
+    if let Some(surge) = surge.filter(|_| !fixed) {
         rollout.max_surge = surge;
         rollout.max_unavailable = Amount::Count(u32::from(surge.is_zero()));
     }
