@@ -1,3 +1,4 @@
-//! Helpers shared by the integration tests: a place of its own for each test, and the program run in it.
+//! Helpers shared by the integration tests: the libraries in one process, and the program in a place of its own.
 
+pub mod lab;
 pub mod place;

@@ -110,20 +110,21 @@ impl<'a> Dispatcher<'a> {
             })
     }
 
-    /// The wanted attributes, all known, without what only the server sets.
+    /// The wanted attributes, all known, without what is the server's: computed attributes, and those that
+    /// nobody asked for and the plan leaves as they are.
     fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Value> {
-        let after = change.map_or(&Value::Null, |change| &change.after);
-        let settable = match after {
-            Value::Map(entries) => Value::map(
-                entries
-                    .iter()
-                    .filter(|(name, _)| {
-                        kind.attributes.get(*name).is_none_or(|attribute| attribute.mode != Mode::Computed)
-                    })
-                    .map(|(name, value)| (name.clone(), value.clone())),
-            ),
-            other => other.clone(),
-        };
+        let Some(change) = change else { return Ok(Value::Null) };
+        let Value::Map(entries) = &change.after else { return Ok(Value::Null) };
+        let settable = entries.iter().filter(|(name, value)| {
+            let mode = kind.attributes.get(*name).map(|attribute| attribute.mode);
+            let asked = change.record.applied.get(name).is_some_and(|value| !value.is_null());
+            match mode {
+                Some(Mode::Computed) => false,
+                Some(Mode::OptionalComputed) => asked || change.before.get(name) != Some(*value),
+                _ => true,
+            }
+        });
+        let settable = Value::map(settable.map(|(name, value)| (name.clone(), value.clone())));
         self.known(&settable).map(without_unknown)
     }
 

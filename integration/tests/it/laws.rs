@@ -1,0 +1,180 @@
+//! Laws that hold for every cluster and every change of it, tried on generated ones.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, ensure};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use slipway_integration::lab::{Lab, cluster};
+use slipway_spec::model::Cluster;
+
+/// What a generated cluster is made of.
+#[derive(Clone, Debug)]
+struct Shape {
+    zones: usize,
+    public: bool,
+    control_planes: u32,
+    pools: Vec<Pool>,
+    patch: u32,
+    endpoint: &'static str,
+    label: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Pool {
+    size: u32,
+    image: u32,
+    autoscaled: bool,
+    tainted: bool,
+    surge: u32,
+}
+
+fn pools() -> impl Strategy<Value = Pool> {
+    (1u32..4, 0u32..3, any::<bool>(), any::<bool>(), 0u32..3).prop_map(
+        |(size, image, autoscaled, tainted, surge)| Pool { size, image, autoscaled, tainted, surge },
+    )
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let endpoints = prop::sample::select(vec![
+        "loadBalancer: { scheme: public }",
+        "loadBalancer: { scheme: internal }",
+        "given: { host: api.laws.example.com, port: 6443 }",
+    ]);
+    (
+        1usize..4,
+        any::<bool>(),
+        prop::bool::ANY,
+        prop::collection::vec(pools(), 1..4),
+        0u32..3,
+        endpoints,
+        0u32..3,
+    )
+        .prop_map(|(zones, public, several, pools, patch, endpoint, label)| Shape {
+            zones,
+            public,
+            control_planes: if several && zones == 3 { 3 } else { 1 },
+            pools,
+            patch,
+            endpoint,
+            label,
+        })
+}
+
+impl Shape {
+    fn documents(&self) -> Vec<String> {
+        let zones: Vec<String> =
+            ["a", "b", "c"].iter().take(self.zones).map(|zone| format!("sim-1{zone}")).collect();
+        let mut head = format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata:\n  name: laws\nspec:\n  provider:\n    name: sim\n  \
+             region: sim-1\n  kubernetesVersion: 1.34.{}\n  zones: [{}]\n  cloudLabels:\n    team: t{}\n",
+            self.patch,
+            zones.join(", "),
+            self.label
+        );
+        let topology = if self.public { "public" } else { "private" };
+        let _ = write!(
+            head,
+            "  network:\n    topology: {topology}\n  controlPlane:\n    endpoint:\n      {}\n",
+            self.endpoint
+        );
+        let mut documents = vec![head];
+        documents.push(format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata:\n  name: control-plane\nspec:\n  role: \
+             controlPlane\n  machineType: sim.medium\n  size:\n    fixed: {}\n",
+            self.control_planes
+        ));
+        for (index, pool) in self.pools.iter().enumerate() {
+            let size = if pool.autoscaled {
+                format!("bounds: {{ min: {}, max: {} }}", pool.size, pool.size + 2)
+            } else {
+                format!("fixed: {}", pool.size)
+            };
+            let mut text = format!(
+                "apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata:\n  name: pool-{index}\nspec:\n  machineType: \
+                 sim.large\n  image: image-{}\n  size:\n    {size}\n  rollout:\n    maxSurge: {}\n    maxUnavailable: {}\n",
+                pool.image,
+                pool.surge,
+                u32::from(pool.surge == 0)
+            );
+            if pool.tainted {
+                text.push_str(
+                    "  taints:\n    - { key: example.com/only, value: \"yes\", effect: NoSchedule }\n",
+                );
+            }
+            documents.push(text);
+        }
+        documents
+    }
+
+    fn cluster(&self) -> Result<Cluster> {
+        cluster(&self.documents().join("---\n"))
+    }
+
+    fn reversed(&self) -> Result<Cluster> {
+        let mut documents = self.documents();
+        documents.reverse();
+        cluster(&documents.join("---\n"))
+    }
+}
+
+async fn life(lab: &Lab, shapes: &[Shape]) -> Result<()> {
+    for shape in shapes {
+        let wanted = shape.cluster()?;
+        let plan = lab.plan(&wanted).await?;
+        ensure!(plan.to_bytes()? == lab.plan(&wanted).await?.to_bytes()?, "planned twice, two plans");
+        ensure!(
+            plan.to_bytes()? == lab.plan(&shape.reversed()?).await?.to_bytes()?,
+            "the order of documents matters"
+        );
+        let (plan, report) = lab.apply(&wanted).await?;
+        ensure!(
+            report.is_complete(),
+            "{:?}",
+            report
+                .failures
+                .iter()
+                .map(|failure| { format!("{}: {}", plan.steps[failure.step.index()].title(), failure.error) })
+                .collect::<Vec<_>>()
+        );
+        let again = lab.plan(&wanted).await?;
+        ensure!(
+            again.is_empty(),
+            "applied, and a plan is left: {}",
+            slipway_plan::render::text(&again, &Default::default())
+        );
+        let inventory = lab.inventory()?;
+        ensure!(inventory.doubled().is_empty(), "doubled: {:?}", inventory.doubled());
+    }
+    if let Some(last) = shapes.last() {
+        let (_, report) = lab.delete(&last.cluster()?).await?;
+        ensure!(report.is_complete(), "{:?}", report.failures);
+    }
+    let inventory = lab.inventory()?;
+    ensure!(inventory.objects.is_empty(), "left: {:?}", inventory.objects);
+    ensure!(inventory.machines.is_empty(), "left: {:?}", inventory.machines);
+    Ok(())
+}
+
+/// Tries generated lives; a failing one is made small before it is shown.
+fn try_lives(cases: u32, make: impl Fn() -> Result<Lab>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
+    let result = TestRunner::new(config).run(&prop::collection::vec(shapes(), 1..4), |shapes| {
+        let lab = make().map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
+        runtime.block_on(life(&lab, &shapes)).map_err(|error| TestCaseError::fail(format!("{error:#}")))
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn every_life_keeps_the_laws() {
+    try_lives(cases(), Lab::new);
+}
+
+/// How many lives are tried; more with `SLIPWAY_LAWS=<n>`.
+fn cases() -> u32 {
+    std::env::var("SLIPWAY_LAWS").ok().and_then(|text| text.parse().ok()).unwrap_or(16)
+}
