@@ -8,6 +8,7 @@ mod codegen;
 mod deny;
 mod error_pages;
 mod lengths;
+mod links;
 mod output;
 mod schemas;
 mod test;
@@ -28,6 +29,7 @@ enum Task {
     Schemas(schemas::Schemas),
     Lengths(lengths::Lengths),
     ErrorPages(error_pages::ErrorPages),
+    Links(links::Links),
     Deny(deny::Deny),
 }
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Task::Schemas(schemas) => schemas.run(),
         Task::Lengths(lengths) => lengths.run(),
         Task::ErrorPages(error_pages) => error_pages.run(),
+        Task::Links(links) => links.run(),
         Task::Deny(deny) => deny.run(),
     };
     match done {

@@ -9,6 +9,7 @@ use crate::codegen::Codegen;
 use crate::deny::Deny;
 use crate::error_pages::ErrorPages;
 use crate::lengths::Lengths;
+use crate::links::Links;
 use crate::output::say;
 use crate::schemas::Schemas;
 use crate::workspace::{cargo, run};
@@ -35,6 +36,8 @@ enum Stage {
     Lengths,
     /// A page for every error code.
     ErrorPages,
+    /// Links between pages.
+    Links,
     /// The code that is generated from the provider contract is current.
     Codegen,
     /// The JSON schemas of the spec documents are current.
@@ -93,6 +96,7 @@ impl Stage {
             Self::Fmt => "the form of the sources",
             Self::Lengths => "the length of the source files",
             Self::ErrorPages => "a page for every error code",
+            Self::Links => "links between pages",
             Self::Codegen => "generated code is current",
             Self::Schemas => "JSON schemas are current",
             Self::Deny => "licences, bans and sources of the dependencies",
@@ -107,6 +111,7 @@ impl Stage {
             Self::Fmt => run(&mut cargo(["fmt", "--all", "--check"])),
             Self::Lengths => Lengths.run(),
             Self::ErrorPages => ErrorPages.run(),
+            Self::Links => Links.run(),
             Self::Codegen => Codegen { check: true }.run(),
             Self::Schemas => Schemas { check: true }.run(),
             Self::Deny => Deny.run(),
