@@ -1,43 +1,52 @@
 //! Laws of loading and showing, over every leaf of the documents.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use serde_json::Value as Json;
 use slipway_spec::{
-    Loaded, diagnostic, full_yaml, leaves, leaves::Leaf, load, load_files, source::SourceFile, v1alpha1,
+    Loaded, diagnostic, full_yaml, leaves,
+    leaves::Leaf,
+    load, load_files,
+    shape::{Kind, Shape},
+    source::SourceFile,
+    v1alpha1::{self, ClusterDocument, NodePoolDocument},
 };
 
 fn example(name: &str) -> Loaded {
     load(&[format!("{}/../../specs/{name}", env!("CARGO_MANIFEST_DIR")).into()])
 }
 
-/// Sets a leaf wherever its path leads in a document, making what is on the way; `false` when the way is closed by
-/// another choice of "exactly one".
-fn set(target: &mut serde_json::Value, path: &[&str], value: &serde_json::Value) -> bool {
+/// Sets a leaf, making what is on the way where it is not there: items of lists, fields, the chosen one of several.
+fn set(target: &mut Json, shape: &Shape, path: &[&str], value: &Json) {
     let Some((step, rest)) = path.split_first() else {
         *target = value.clone();
-        return true;
+        return;
     };
-    if let Some(list) = step.strip_suffix("[]") {
-        let items = &mut target[list];
-        return items.as_array_mut().is_some_and(|items| items.iter_mut().any(|item| set(item, rest, value)));
+    if target.is_null() {
+        *target = shape.stand_in();
     }
-    if *step == "*" {
-        return target.as_object_mut().is_some_and(|map| map.values_mut().any(|item| set(item, rest, value)));
+    let (name, in_list) = step.strip_suffix("[]").map_or((*step, false), |name| (name, true));
+    let field = &shape.fields().unwrap_or_else(|| panic!("{step} is inside of something"))[name].shape;
+    if matches!(shape.kind, Kind::OneOf(_)) && target.get(name).is_none() {
+        *target = serde_json::json!({});
     }
-    if !target.is_object() {
-        return false;
+    let inside = &mut target[name];
+    if !in_list {
+        set(inside, field, rest, value);
+        return;
     }
-    if target.get(*step).is_none() {
-        target[*step] = if rest.is_empty() { serde_json::Value::Null } else { serde_json::json!({}) };
+    let Kind::List(item) = &field.kind else { panic!("{step} is no list") };
+    if inside.as_array().is_none_or(Vec::is_empty) {
+        *inside = Json::Array(vec![Json::Null]);
     }
-    set(&mut target[*step], rest, value)
+    set(&mut inside[0], item, rest, value);
 }
 
-fn documents(loaded: &Loaded) -> Vec<serde_json::Value> {
+fn documents(loaded: &Loaded) -> Vec<Json> {
     loaded.clusters.iter().flat_map(|cluster| v1alpha1::full_documents(cluster).unwrap()).collect()
 }
 
-fn text(documents: &[serde_json::Value]) -> String {
+fn text(documents: &[Json]) -> String {
     documents.iter().map(|document| format!("---\n{document}\n")).collect()
 }
 
@@ -52,16 +61,19 @@ fn every_leaf_can_be_changed_and_survives_the_way_round() {
     original.retain(|document| {
         ["ha-private", "control-plane", "databases"].iter().any(|name| document["metadata"]["name"] == *name)
     });
-    let (mut changed, mut valid) = (0, 0);
+    let (mut changed, mut valid, mut round) = (0, 0, 0);
     for leaf in leaves() {
         for value in leaf.values() {
-            let Some(mutated) = mutate(&original, &leaf, &value) else { continue };
+            let mutated = mutate(&original, &leaf, &value);
             let loaded = read(&text(&mutated));
             changed += 1;
-            if !loaded.is_valid() {
+            // What breaks a rule between fields is converted all the same, so the way round holds for it too; not for
+            // values that were replaced by stand-ins.
+            if loaded.diagnostics.iter().any(|problem| problem.code.id < "SPEC0020") {
                 continue;
             }
-            valid += 1;
+            valid += usize::from(loaded.is_valid());
+            round += 1;
             let full = full_yaml(&loaded).unwrap();
             let again = read(&full);
             assert_eq!(
@@ -74,31 +86,33 @@ fn every_leaf_can_be_changed_and_survives_the_way_round() {
             );
         }
     }
-    println!("{changed} changes, {valid} of them valid");
-    assert!(changed > 400, "{changed}");
-    assert!(valid * 10 > changed * 6, "{valid} of {changed}");
+    println!("{changed} changes, {valid} of them valid, {round} went round");
+    assert!(round * 10 > changed * 9, "{round} of {changed}");
+    assert!(changed > 600, "{changed}");
+    assert!(valid * 2 > changed, "{valid} of {changed}");
 }
 
-fn mutate(
-    original: &[serde_json::Value],
-    leaf: &Leaf,
-    value: &serde_json::Value,
-) -> Option<Vec<serde_json::Value>> {
+fn mutate(original: &[Json], leaf: &Leaf, value: &Json) -> Vec<Json> {
     let mut documents = original.to_vec();
-    let document = documents.iter_mut().rfind(|document| document["kind"] == leaf.document)?;
+    let document = documents.iter_mut().rfind(|document| document["kind"] == leaf.document).unwrap();
+    let shape = match leaf.document {
+        "Cluster" => Shape::of::<ClusterDocument>(),
+        _ => Shape::of::<NodePoolDocument>(),
+    };
     let path: Vec<&str> = leaf.path.split('.').collect();
-    set(document, &path, value).then_some(documents)
+    set(document, &shape, &path, value);
+    documents
 }
 
 #[test]
 fn every_leaf_of_a_wrong_type_is_reported() {
     let original = documents(&example("ha-private"));
     for leaf in leaves() {
-        if matches!(leaf.shape.kind, slipway_spec::shape::Kind::Opaque) {
+        if matches!(leaf.shape.kind, Kind::Opaque) {
             continue;
         }
         let wrong = serde_json::json!([[{ "wrong": "type" }]]);
-        let Some(mutated) = mutate(&original, &leaf, &wrong) else { continue };
+        let mutated = mutate(&original, &leaf, &wrong);
         let loaded = read(&text(&mutated));
         assert!(!loaded.is_valid(), "{} {}", leaf.document, leaf.path);
         for problem in &loaded.diagnostics {
