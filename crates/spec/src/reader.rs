@@ -1,6 +1,6 @@
 //! The extension point for kinds of documents: one reader per API group and version.
 //!
-//! [`crate::load`] parses every file into [`Document`]s, gives each reader all documents of its kinds at once, then
+//! [`crate::load()`] parses every file into [`Document`]s, gives each reader all documents of its kinds at once, then
 //! checks every resulting cluster the same way, wherever it came from. A reader of a foreign format (kOps, Cluster
 //! API) implements [`Reader`], converts to [`crate::model::Cluster`], and says with diagnostics of severity
 //! [`crate::diagnostic::Severity::Note`] or `Warning`, at the field's key, what it does not honour.
@@ -128,6 +128,6 @@ pub trait Reader: Sync {
     }
 
     /// Converts its documents, given in the order of files and lines. It never stops at the first problem, and does
-    /// not check what [`crate::load`] checks afterwards for every cluster (ranges, references, sizes, versions).
+    /// not check what [`crate::load()`] checks afterwards for every cluster (ranges, references, sizes, versions).
     fn read(&self, documents: &[Document]) -> Reading;
 }
