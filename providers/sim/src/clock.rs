@@ -47,6 +47,18 @@ impl Clock {
         }
     }
 
+    /// How much simulated time passes in so many real milliseconds; without end where waiting is free.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "the cast saturates, and time-outs are far below the limit"
+    )]
+    pub fn simulated(&self, real_ms: u64) -> Millis {
+        if self.scale > 0.0 { (real_ms as f64 / self.scale) as Millis } else { Millis::MAX }
+    }
+
     /// Waits until `moment`.
     pub async fn sleep_until(&self, moment: Millis) {
         let now = self.now();

@@ -25,3 +25,8 @@ pub(crate) fn dependency(message: impl Into<String>, blockers: Vec<String>) -> P
 pub(crate) fn unknown_outcome(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::OutcomeUnknown, message)
 }
+
+/// An action that was stopped on request. Where it has had an effect the caller names the object that is left.
+pub(crate) fn stopped(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Cancelled, message)
+}

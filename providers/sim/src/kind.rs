@@ -134,6 +134,23 @@ impl Kind {
         attributes
     }
 
+    /// Wanted attributes without those that only the server sets: a plan's own form of what is wanted has them.
+    pub(crate) fn without_computed(&self, desired: &Value) -> Value {
+        let computed = |name: &str| {
+            self.resource.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed)
+        };
+        match desired {
+            Value::Map(entries) => Value::Map(
+                entries
+                    .iter()
+                    .filter(|(name, _)| !computed(name))
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            ),
+            other => other.clone(),
+        }
+    }
+
     /// The attributes that make an object unique among its type, as one text.
     pub(crate) fn unique_key(&self, attributes: &Value) -> Option<String> {
         if self.unique.is_empty() {

@@ -7,7 +7,7 @@ use super::create::{Circumstances, Settled, delete, tag};
 use super::running::Ticket;
 use super::{SimSession, kind_of};
 use crate::cloud::{Launch, view};
-use crate::error::{permanent, unknown_outcome};
+use crate::error::{permanent, stopped, unknown_outcome};
 use crate::fault::{Call, Kind as FaultKind, Rule};
 use crate::kind::{Kind, MACHINE_POOL};
 
@@ -97,14 +97,23 @@ impl SimSession {
             events.send(ApplyEvent::Identity(identity.clone()));
         }
         let waited = self.settle(kind, request, &settled, begun, ticket, events).await;
-        waited.map_err(|mut error| {
-            error.identity = (!is_delete).then(|| identity.clone());
-            error
-        })?;
         if is_delete {
+            // It is gone, whether somebody waits for the end of it or not.
             return Ok(Applied::default());
         }
+        waited.map_err(|mut error| {
+            error.identity = Some(identity.clone());
+            error
+        })?;
         self.shown(&identity)
+    }
+
+    /// How long a request may take, simulated.
+    pub(super) fn patience(&self, request: &ApplyRequest) -> u64 {
+        match request.timeout_ms {
+            0 => u64::MAX,
+            timeout => self.clock.simulated(timeout),
+        }
     }
 
     /// Waits until a change is through, and for pools until their machines are ready.
@@ -117,7 +126,10 @@ impl SimSession {
         ticket: &mut Ticket<'_>,
         events: &EventSink,
     ) -> Result<(), ProviderError> {
-        let stopped = |_| unknown_outcome("stopped on request; the change goes on in the cloud");
+        let stopped = |_| stopped("stopped on request; the change goes on in the cloud");
+        if settled.at > self.clock.now() {
+            events.send(ApplyEvent::Progress("the cloud is at work".into()));
+        }
         ticket.wait_until(&self.clock, settled.at).await.map_err(stopped)?;
         let launches = matches!(request.action, Action::Create { .. } | Action::Update { .. });
         if kind.name != MACHINE_POOL || !launches {
@@ -138,8 +150,9 @@ impl SimSession {
         })?;
         let Some(last) = last else { return Ok(()) };
         events.send(ApplyEvent::Progress("waiting for machines to become ready".into()));
-        let limit = begun.saturating_add(limit.min(request.timeout_ms.max(1)));
-        ticket.wait_until(&self.clock, last.min(limit)).await.map_err(stopped)?;
+        let patience = self.patience(request);
+        let end = begun.saturating_add(limit.min(patience));
+        ticket.wait_until(&self.clock, last.min(end)).await.map_err(stopped)?;
         self.admit_nodes()?;
         let missing = self.cloud.read(&self.clock, |world, now| {
             world
@@ -151,12 +164,12 @@ impl SimSession {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(permanent(format!(
-            "{} did not become a ready node within {} s",
-            missing.join(", "),
-            limit.saturating_sub(begun) / 1000
-        ))
-        .with_hint("the machines exist; look at their consoles, then apply again"))
+        let missing = missing.join(", ");
+        if patience < limit {
+            return Err(unknown_outcome(format!("{missing} did not become a ready node in the given time")));
+        }
+        Err(permanent(format!("{missing} did not become a ready node within {} s", limit / 1000))
+            .with_hint("the machines exist; look at their consoles, then apply again"))
     }
 
     /// Places pods that have no node, now that there may be more nodes, and writes the time down.

@@ -39,6 +39,7 @@ impl SimSession {
             return Ok(Settled { id: object.id.clone(), at: object.settled_at });
         }
         let address = &request.ownership.address;
+        let desired = &kind.without_computed(desired);
         check_form(kind, desired, address)?;
         let mut attributes = kind.normalised(desired);
         let wanted = Value::Map(attributes.clone());
@@ -93,6 +94,7 @@ impl SimSession {
             return Ok(Settled { id: entry.id.clone(), at: entry.done_at.unwrap_or_default() });
         }
         let mut object = existing(change.world(), kind, identity)?;
+        let desired = &kind.without_computed(desired);
         check_form(kind, desired, address)?;
         let mut attributes = kind.normalised(desired);
         for (name, value) in object.attributes.as_map().into_iter().flatten() {

@@ -7,7 +7,7 @@ use super::SimSession;
 use super::running::Ticket;
 use super::surge::surge;
 use crate::cloud::{Change, Journaled, Launch, Machine, Object, pod, text_of};
-use crate::error::{dependency, invalid, not_found, permanent, unknown_outcome};
+use crate::error::{dependency, invalid, not_found, permanent, stopped, unknown_outcome};
 use crate::fault::Call;
 use crate::kind::{EVICTION_MS, Kind, SNAPSHOT, operation_ms};
 
@@ -26,15 +26,19 @@ impl SimSession {
         if !kind.resource.operations.contains_key(name) {
             return Err(invalid(format!("{} has no operation {name}", kind.name)));
         }
-        let machine = match name {
-            operation::SURGE => self.surge(request, identity, arguments, ticket).await?,
-            operation::VERIFY => self.verify(request, identity, arguments, ticket).await?,
-            operation::CORDON => self.cordon(request, identity, arguments, ticket).await?,
-            operation::DRAIN => self.drain(request, identity, arguments, events, ticket).await?,
-            operation::REMOVE => self.remove(request, identity, arguments, ticket).await?,
-            SNAPSHOT => self.snapshot(request, identity, ticket).await?,
+        let done = match name {
+            operation::SURGE => self.surge(request, identity, arguments, ticket).await,
+            operation::VERIFY => self.verify(request, identity, arguments, ticket).await,
+            operation::CORDON => self.cordon(request, identity, arguments, ticket).await,
+            operation::DRAIN => self.drain(request, identity, arguments, events, ticket).await,
+            operation::REMOVE => self.remove(request, identity, arguments, ticket).await,
+            SNAPSHOT => self.snapshot(request, identity, ticket).await,
             other => return Err(invalid(format!("operation {other} is not known"))),
         };
+        let machine = done.map_err(|mut error| {
+            error.identity = Some(identity.clone());
+            error
+        })?;
         Ok(Applied {
             identity: Some(identity.clone()),
             attributes: match machine {
@@ -108,22 +112,23 @@ impl SimSession {
             })?;
             Ok((machine, number("ready_timeout_ms"), number("settle_ms")))
         })??;
-        let limit = begun.saturating_add(limit.min(request.timeout_ms.max(1)));
+        let patience = self.patience(request);
+        let end = begun.saturating_add(limit.min(patience));
         let settled = machine.ready_at.map_or(u64::MAX, |ready| ready.saturating_add(settle));
-        ticket
-            .wait_until(&self.clock, settled.min(limit))
-            .await
-            .map_err(|_| unknown_outcome("stopped on request"))?;
+        ticket.wait_until(&self.clock, settled.min(end)).await.map_err(|_| stopped("stopped on request"))?;
         self.admit_nodes()?;
         let now = self.clock.now();
         if machine.is_ready(now) {
             self.keep_time(request, pool)?;
             return Ok(Some(machine));
         }
+        if patience < limit {
+            return Err(unknown_outcome(format!("{} was not ready in the given time", machine.name)));
+        }
         Err(permanent(format!(
             "machine {} did not become a ready node within {} s",
             machine.name,
-            limit.saturating_sub(begun) / 1000
+            limit / 1000
         ))
         .with_hint("look at the machine's console, then apply again"))
     }
@@ -163,7 +168,7 @@ impl SimSession {
             .get("timeout_ms")
             .and_then(Value::as_integer)
             .and_then(|timeout| u64::try_from(timeout).ok())
-            .unwrap_or(request.timeout_ms);
+            .unwrap_or_else(|| self.patience(request));
         let deadline = begun.saturating_add(timeout);
         self.rest(request, operation::DRAIN, ticket).await?;
         let mut told = Vec::new();
@@ -208,7 +213,7 @@ impl SimSession {
             ticket
                 .wait_until(&self.clock, next)
                 .await
-                .map_err(|_| unknown_outcome("stopped on request; pods that are left stay"))?;
+                .map_err(|_| stopped("stopped on request; the pods that are left stay"))?;
         }
     }
 
@@ -271,7 +276,7 @@ impl SimSession {
         ticket
             .wait_until(&self.clock, until)
             .await
-            .map_err(|_| unknown_outcome("stopped on request; the change goes on in the cloud"))
+            .map_err(|_| stopped("stopped on request; the change goes on in the cloud"))
     }
 
     /// Writes the end of a gate that changes nothing down, and with it the time.

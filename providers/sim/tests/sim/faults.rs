@@ -138,6 +138,6 @@ async fn a_running_action_stops_when_asked() {
     };
     let (result, ()) = tokio::join!(harness.apply(request), stop);
     let error = result.unwrap_err();
-    assert_eq!(error.class.name(), "outcome-unknown");
+    assert_eq!(error.class.name(), "cancelled");
     assert!(error.identity.is_some(), "it exists all the same");
 }

@@ -1,5 +1,7 @@
 //! The simulated cloud through its provider's own interface.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test")]
+
 mod cloud;
 mod expand;
 mod faults;
