@@ -68,92 +68,96 @@ pub(crate) async fn bring(
     arguments: &RunArguments,
     full: bool,
 ) -> Result<bool, CommandError> {
+    let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
+    if prepared.state.as_ref().is_some_and(busy) {
+        // Somebody is at work here, or was interrupted: what to plan for is known once the cluster is held.
+        let held = take(context, prepared, arguments, operation(request), None).await?;
+        return under_hold(context, prepared, request, arguments, full, held, None).await;
+    }
     let planned = prepared.plan(request).await?;
-    let interrupted = prepared.state.as_ref().is_some_and(State::is_interrupted);
-    if planned.plan.is_empty() && !interrupted && !is_new_spec(prepared, &planned.plan) {
-        context.output.result(&ui::show::text(context, &planned.plan, full))?;
-        return Ok(true);
-    }
-    context.output.result(&ui::show::text(context, &planned.plan, full))?;
-    stop_at_findings(&planned.plan)?;
-    check_confirmations(&planned.plan, arguments)?;
-    if !arguments.yes && !planned.plan.is_empty() {
-        ui::prompt::confirm(context, "Carry this plan out?")?;
-    }
-    let operation = match request.mode {
-        slipway_plan::Mode::Delete => "delete",
-        _ => "apply",
-    };
-    let held = take(context, prepared, arguments, operation, planned.uid.clone()).await?;
-    let Some(planned) = still_valid(context, prepared, request, arguments, &held, planned, full).await?
-    else {
-        held.holder.release(None).await?;
-        return Ok(true);
-    };
+    approve(context, &planned.plan, arguments, full)?;
     if planned.plan.is_empty() {
-        return settle(context, prepared, planned, held, arguments).await;
+        return Ok(true);
     }
-    let report = run(context, prepared, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
-    ui::report::show(context, &planned.plan, &report)?;
-    Ok(report.is_complete() && !planned.plan.has_deferred())
+    let held = take(context, prepared, arguments, operation(request), planned.uid.clone()).await?;
+    let seen = planned.plan.binding.generation.unwrap_or(0);
+    let unmoved = seen == held.state.head.generation.0 && !held.recovered && !held.state.is_interrupted();
+    if unmoved {
+        return finish(context, prepared, &planned, held, arguments).await;
+    }
+    under_hold(context, prepared, request, arguments, full, held, Some(planned)).await
 }
 
-/// Whether the state has another spec than the plan: one that changes no resource is recorded all the same, for
-/// what begins at the recorded one, as deletion and drift.
-fn is_new_spec(prepared: &Prepared, plan: &Plan) -> bool {
-    let recorded = prepared.state.as_ref().and_then(|state| state.snapshot.spec_digest.as_ref());
-    plan.mode == slipway_plan::Mode::Apply
-        && plan.left_out == 0
-        && recorded.is_some_and(|recorded| *recorded != plan.binding.spec_digest)
-}
-
-/// The plan made before the hold, or a new one when something happened in between.
-async fn still_valid(
+/// Plans what is to be done now that nobody else changes anything, and does it. A plan that was approved before
+/// and has become another one is shown and asked about again.
+async fn under_hold(
     context: &Context,
     prepared: &Prepared,
     request: &Request,
     arguments: &RunArguments,
-    held: &Held,
-    planned: Planned,
     full: bool,
-) -> Result<Option<Planned>, CommandError> {
-    let before = prepared.state.as_ref().map_or(0, |state| state.head.generation.0);
-    let seen = planned.plan.binding.generation.unwrap_or(before);
-    let interrupted = held.recovered || held.state.is_interrupted();
-    if seen == held.state.head.generation.0 && !interrupted {
-        return Ok(Some(planned));
+    held: Held,
+    approved: Option<Planned>,
+) -> Result<bool, CommandError> {
+    let known = held.state.head.snapshot.is_some() || held.recovered || held.state.is_interrupted();
+    let planned = match prepared.plan_from(request, Some(&held.state.snapshot).filter(|_| known)).await {
+        Ok(planned) => planned,
+        Err(error) => return give_back(held, error).await,
+    };
+    if approved.as_ref().is_none_or(|approved| approved.plan.changes != planned.plan.changes) {
+        if approved.is_some() {
+            context.output.message("Something happened since the plan was made; this is the plan now:");
+        }
+        if let Err(error) = approve(context, &planned.plan, arguments, full) {
+            return give_back(held, error).await;
+        }
     }
-    let prior = Some(&held.state.snapshot).filter(|_| held.state.head.snapshot.is_some() || interrupted);
-    let again = prepared.plan_from(request, prior).await?;
-    if again.plan.changes == planned.plan.changes {
-        return Ok(Some(again));
+    if planned.plan.is_empty() && !known {
+        held.holder.release(None).await?;
+        return Ok(true);
     }
-    context.output.message("What exists is not as it was when the plan was made; this is the plan now:");
-    context.output.result(&ui::show::text(context, &again.plan, full))?;
-    check_confirmations(&again.plan, arguments)?;
-    if !arguments.yes {
-        ui::prompt::confirm(context, "Carry this plan out?")?;
-    }
-    Ok(Some(again))
+    finish(context, prepared, &planned, held, arguments).await
 }
 
-/// Commits the state where nothing is left to do: after an interrupted run, or for a spec that changes no
-/// resource. An empty plan is carried out.
-async fn settle(
+/// Lets the cluster go after a failure that is more worth telling than one of letting go.
+async fn give_back<T>(held: Held, error: CommandError) -> Result<T, CommandError> {
+    let _ = held.holder.release(None).await;
+    Err(error)
+}
+
+/// Shows a plan and asks for it.
+fn approve(context: &Context, plan: &Plan, arguments: &RunArguments, full: bool) -> Result<(), CommandError> {
+    context.output.result(&ui::show::text(context, plan, full))?;
+    if plan.is_empty() {
+        return Ok(());
+    }
+    stop_at_findings(plan)?;
+    check_confirmations(plan, arguments)?;
+    if arguments.yes { Ok(()) } else { ui::prompt::confirm(context, "Carry this plan out?") }
+}
+
+/// Carries an approved plan out. An empty one after an interrupted run only commits what that run has left.
+async fn finish(
     context: &Context,
     prepared: &Prepared,
-    planned: Planned,
+    planned: &Planned,
     held: Held,
     arguments: &RunArguments,
 ) -> Result<bool, CommandError> {
-    let interrupted = held.recovered || held.state.is_interrupted();
     let report = run(context, prepared, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
-    context.output.message(if interrupted {
-        "The interrupted run is through; nothing was left to do."
+    if planned.plan.is_empty() {
+        context.output.message("The interrupted run is through; nothing was left to do.");
     } else {
-        "The spec is recorded."
-    });
-    Ok(report.is_complete())
+        ui::report::show(context, &planned.plan, &report)?;
+    }
+    Ok(report.is_complete() && !planned.plan.has_deferred())
+}
+
+fn operation(request: &Request) -> &'static str {
+    match request.mode {
+        slipway_plan::Mode::Delete => "delete",
+        _ => "apply",
+    }
 }
 
 /// Carries a plan out under a hold.

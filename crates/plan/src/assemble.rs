@@ -280,8 +280,10 @@ fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Deci
             continue;
         };
         let own = nodes.get(&address);
-        let groups: Vec<NodeId> =
-            rollout.after.iter().filter_map(|group| ends.get(group)).flatten().copied().collect();
+        // A pool that goes waits for nobody: what it stands on may have to wait for it.
+        let goes = decision.change.action == ChangeAction::Delete;
+        let after = rollout.after.iter().filter(|_| !goes);
+        let groups: Vec<NodeId> = after.filter_map(|group| ends.get(group)).flatten().copied().collect();
         let arrival = own.and_then(|own| own.arrival);
         if let Some(arrival) = arrival {
             // The pool's own change comes after those groups too: it may start machines.

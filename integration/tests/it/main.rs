@@ -1,3 +1,7 @@
 //! Tests of the built program.
 
+mod concurrency;
 mod crash;
+mod laws;
+mod leaves;
+mod rollout;

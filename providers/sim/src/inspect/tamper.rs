@@ -23,6 +23,16 @@ impl Tamper {
         Self { cloud: Cloud::open(directory.as_ref(), "sim-account"), clock: Clock::new(0.0) }
     }
 
+    /// Lets simulated time go by, in milliseconds, and writes that down at an object.
+    ///
+    /// # Errors
+    /// When the object does not exist, or the cloud cannot be written.
+    pub fn pass_time(&self, id: &str, milliseconds: u64) -> Result<(), ProviderError> {
+        let now = self.with_object(id, |change, _| change.now())?;
+        self.clock.advance_to(now + milliseconds);
+        self.with_object(id, |change, object| change.put_object(object))
+    }
+
     /// Sets one attribute of an object; null removes it.
     ///
     /// # Errors
