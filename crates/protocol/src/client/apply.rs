@@ -14,7 +14,6 @@ use slipway_resource::provider::{Applied, ApplyEvent, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tonic::Streaming;
 
 use super::Connection;
 use super::call::malformed;
@@ -32,17 +31,24 @@ struct Waiting {
     outcome: oneshot::Sender<Outcome>,
 }
 
-type Actions = Mutex<HashMap<String, Waiting>>;
+/// The actions of one stream by their tokens; `None` when the stream has ended.
+type Actions = Mutex<Option<HashMap<String, Waiting>>>;
 
-/// The stream of a session, opened by its first action.
+/// The stream of a session, opened by its first action, and again by the first after its end.
 pub(super) struct Multiplexer {
     stream: tokio::sync::Mutex<Option<OpenStream>>,
-    actions: Arc<Actions>,
 }
 
 struct OpenStream {
-    requests: mpsc::Sender<proto::ApplyRequest>,
+    line: Line,
     reader: JoinHandle<()>,
+}
+
+/// Where actions are sent.
+#[derive(Clone)]
+struct Line {
+    requests: mpsc::Sender<proto::ApplyRequest>,
+    actions: Arc<Actions>,
 }
 
 /// An action that waits; dropping it forgets the action.
@@ -54,7 +60,7 @@ pub(super) struct Ticket {
 
 impl Multiplexer {
     pub(super) fn new() -> Self {
-        Self { stream: tokio::sync::Mutex::new(None), actions: Arc::default() }
+        Self { stream: tokio::sync::Mutex::new(None) }
     }
 
     /// Sends an action.
@@ -65,66 +71,64 @@ impl Multiplexer {
         request: proto::ApplyRequest,
         events: EventSink,
     ) -> Result<Ticket, ProviderError> {
-        let requests = self.requests(connection, session).await?;
-        let ticket = self.ticket(&request.token, events)?;
-        if requests.send(request).await.is_err() {
+        if connection.life.ended().is_some()
+            && let Some(text) = connection.life.obituary(Duration::ZERO).await
+        {
+            // Nothing is sent, so nothing happens.
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        let line = self.line(connection, session).await;
+        let closed = || {
             // The queue went with the stream; nothing of this request has left.
-            return Err(ProviderError::new(
+            ProviderError::new(
                 ErrorClass::Transient,
                 format!("provider {} closed the stream of actions", connection.life.name()),
-            ));
-        }
-        Ok(ticket)
-    }
-
-    fn ticket(&self, token: &str, events: EventSink) -> Result<Ticket, ProviderError> {
+            )
+        };
         let (sender, outcome) = oneshot::channel();
-        match locked(&self.actions).entry(token.to_owned()) {
-            Entry::Occupied(_) => Err(ProviderError::new(
-                ErrorClass::Invalid,
-                format!("the action with token {token} is under way already"),
-            )),
-            Entry::Vacant(place) => {
+        let token = request.token.clone();
+        match locked(&line.actions).as_mut().map(|actions| actions.entry(token.clone())) {
+            None => return Err(closed()),
+            Some(Entry::Occupied(_)) => {
+                return Err(ProviderError::new(
+                    ErrorClass::Invalid,
+                    format!("the action with token {token} is under way already"),
+                ));
+            }
+            Some(Entry::Vacant(place)) => {
                 place.insert(Waiting { events, outcome: sender });
-                Ok(Ticket { token: token.to_owned(), actions: Arc::clone(&self.actions), outcome })
             }
         }
+        let ticket = Ticket { token, actions: line.actions, outcome };
+        match line.requests.send(request).await {
+            Ok(()) => Ok(ticket),
+            Err(_) => Err(closed()),
+        }
     }
 
-    #[expect(
-        clippy::significant_drop_tightening,
-        reason = "the lock is tokio's: others wait until the stream is open"
-    )]
-    async fn requests(
-        &self,
-        connection: &Arc<Connection>,
-        session: &str,
-    ) -> Result<mpsc::Sender<proto::ApplyRequest>, ProviderError> {
+    /// The open stream, or a new one.
+    async fn line(&self, connection: &Arc<Connection>, session: &str) -> Line {
         let mut stream = self.stream.lock().await;
         if let Some(open) = stream.as_ref()
-            && !open.requests.is_closed()
-            && !open.reader.is_finished()
+            && locked(&open.line.actions).is_some()
         {
-            return Ok(open.requests.clone());
+            return open.line.clone();
         }
         let (requests, queue) = mpsc::channel(REQUESTS);
-        let mut rpc = connection.rpc.clone();
-        let events = match rpc.apply(messages(session.to_owned(), queue)).await {
-            Ok(response) => response.into_inner(),
-            // Nothing was sent yet, so nothing has happened.
-            Err(status) => return Err(connection.failure(&status).await),
-        };
-        let reader = tokio::spawn(read(Arc::clone(connection), Arc::clone(&self.actions), events));
-        *stream = Some(OpenStream { requests: requests.clone(), reader });
-        Ok(requests)
+        let line = Line { requests, actions: Arc::new(Mutex::new(Some(HashMap::new()))) };
+        let messages = messages(session.to_owned(), queue);
+        let reader = tokio::spawn(read(Arc::clone(connection), Arc::clone(&line.actions), messages));
+        *stream = Some(OpenStream { line: line.clone(), reader });
+        drop(stream);
+        line
     }
 
     /// Says that no more actions come, and waits for the provider to end the stream; not longer than `limit`,
     /// in case that an action there never ends.
     pub(super) async fn close(&self, limit: Duration) {
         let open = self.stream.lock().await.take();
-        if let Some(OpenStream { requests, mut reader }) = open {
-            drop(requests);
+        if let Some(OpenStream { line, mut reader }) = open {
+            drop(line);
             if tokio::time::timeout(limit, &mut reader).await.is_err() {
                 reader.abort();
             }
@@ -154,11 +158,13 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        locked(&self.actions).remove(&self.token);
+        if let Some(actions) = locked(&self.actions).as_mut() {
+            actions.remove(&self.token);
+        }
     }
 }
 
-fn locked(actions: &Actions) -> MutexGuard<'_, HashMap<String, Waiting>> {
+fn locked(actions: &Actions) -> MutexGuard<'_, Option<HashMap<String, Waiting>>> {
     actions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -187,32 +193,50 @@ fn messages(
     })
 }
 
-/// Hands events over until the stream ends, and tells what is still waiting then.
-async fn read(connection: Arc<Connection>, actions: Arc<Actions>, mut events: Streaming<proto::ApplyEvents>) {
-    let end = loop {
+/// Opens the stream, hands events over until it ends, and tells those that still wait then.
+///
+/// The answer is not waited for before requests are sent: a server may begin to answer with its first event.
+async fn read(
+    connection: Arc<Connection>,
+    actions: Arc<Actions>,
+    requests: impl Stream<Item = proto::ApplyRequests> + Send + 'static,
+) {
+    let end = events(&connection, &actions, requests).await;
+    let waiting = locked(&actions).take().unwrap_or_default();
+    for (_, waiting) in waiting {
+        let error = ProviderError { class: ErrorClass::OutcomeUnknown, ..end.clone() };
+        // Whoever waited may have gone.
+        let _ = waiting.outcome.send(Err(error));
+    }
+}
+
+/// Hands events over, and returns how the stream ended.
+async fn events(
+    connection: &Connection,
+    actions: &Actions,
+    requests: impl Stream<Item = proto::ApplyRequests> + Send + 'static,
+) -> ProviderError {
+    let mut rpc = connection.rpc.clone();
+    let mut events = match rpc.apply(requests).await {
+        Ok(response) => response.into_inner(),
+        Err(status) => return connection.failure(&status).await,
+    };
+    loop {
         match events.message().await {
             Ok(Some(message)) => match connection.checked(message) {
                 Ok(message) => {
                     for event in message.events {
-                        deliver(&connection.life, &actions, event);
+                        deliver(&connection.life, actions, event);
                     }
                 }
-                Err(error) => break error,
+                Err(error) => return error,
             },
             Ok(None) => {
-                break ProviderError::new(
-                    ErrorClass::OutcomeUnknown,
-                    format!("provider {} ended the stream of actions", connection.life.name()),
-                );
+                let text = format!("provider {} ended the stream of actions", connection.life.name());
+                return ProviderError::new(ErrorClass::OutcomeUnknown, text);
             }
-            Err(status) => break connection.interrupted(&status).await,
+            Err(status) => return connection.failure(&status).await,
         }
-    };
-    let waiting: Vec<Waiting> = locked(&actions).drain().map(|(_, waiting)| waiting).collect();
-    for waiting in waiting {
-        let error = ProviderError { class: ErrorClass::OutcomeUnknown, ..end.clone() };
-        // Whoever waited may have gone.
-        let _ = waiting.outcome.send(Err(error));
     }
 }
 
@@ -220,18 +244,22 @@ fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) {
     let outcome = match event.event {
         Some(Event::Done(applied)) => Applied::try_from(applied)
             .map_err(|error| ProviderError { class: ErrorClass::OutcomeUnknown, ..malformed(life, &error) }),
-        Some(Event::Failed(error)) => {
-            Err(ProviderError::try_from(error).unwrap_or_else(|error| malformed(life, &error)))
-        }
+        Some(Event::Failed(error)) => Err(ProviderError::try_from(error).unwrap_or_else(|error| {
+            ProviderError { class: ErrorClass::OutcomeUnknown, ..malformed(life, &error) }
+        })),
         other => {
-            let sink = locked(actions).get(&event.token).map(|waiting| waiting.events.clone());
+            let sink = locked(actions)
+                .as_ref()
+                .and_then(|actions| actions.get(&event.token))
+                .map(|waiting| waiting.events.clone());
             if let (Some(sink), Some(event)) = (sink, passing(other)) {
                 sink.send(event);
             }
             return;
         }
     };
-    if let Some(waiting) = locked(actions).remove(&event.token) {
+    let waiting = locked(actions).as_mut().and_then(|actions| actions.remove(&event.token));
+    if let Some(waiting) = waiting {
         // Whoever waited may have gone.
         let _ = waiting.outcome.send(outcome);
     }

@@ -94,11 +94,6 @@ impl Connection {
             ),
         }
     }
-
-    /// What a status means for an action under way: nobody knows.
-    pub(super) async fn interrupted(&self, status: &Status) -> ProviderError {
-        ProviderError { class: ErrorClass::OutcomeUnknown, ..self.failure(status).await }
-    }
 }
 
 pub(super) fn malformed(life: &Life, error: &Malformed) -> ProviderError {

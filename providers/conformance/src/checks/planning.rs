@@ -52,17 +52,22 @@ pub(crate) async fn plan_order(bench: &mut Bench<'_>) -> Checked {
         let desired = Some(sample.attributes.clone());
         alone.push(bench.plan_one(&sample.address, desired, None, None).await?);
     }
-    // Twice each, so that one sample is an order, too.
+    // Twice each, so that one sample is an order, too. What is said for people is left to `plan-pure`.
     let items = || samples.iter().chain(&samples).map(item);
     let together = bench.session.plan(items().collect()).await?;
     let backwards = bench.session.plan(items().rev().collect()).await?;
-    let expected: Vec<&Planned> = alone.iter().chain(&alone).collect();
-    ensure(together.iter().eq(expected.iter().copied()), || {
+    let expected = || alone.iter().chain(&alone);
+    ensure(together.len() == expected().count() && together.iter().zip(expected()).all(is_same), || {
         "items planned together get other answers than alone".to_owned()
     })?;
-    ensure(backwards.iter().eq(expected.into_iter().rev()), || {
+    ensure(backwards.iter().rev().zip(expected()).all(is_same), || {
         "items planned in another order get other answers".to_owned()
     })
+}
+
+fn is_same((left, right): (&Planned, &Planned)) -> bool {
+    (&left.normalised, &left.replace_paths, left.disruption)
+        == (&right.normalised, &right.replace_paths, right.disruption)
 }
 
 pub(crate) async fn plan_idempotent(bench: &mut Bench<'_>) -> Checked {

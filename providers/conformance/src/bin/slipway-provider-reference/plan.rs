@@ -29,7 +29,7 @@ pub fn plan(schema: &Schema, item: PlanItem, number: u64, defect: &Defect) -> Re
     if let Some(name) = wanted.keys().find(|name| !kind.attributes.contains_key(*name)) {
         return Err(invalid(format!("{name} is not an attribute")).with_address(&item.address));
     }
-    if defect.breaks("plan-takes-unknown") && wanted.values().any(|value| !value.is_known()) {
+    if defect.breaks("plan-takes-unknown") && wanted.values().any(|value| matches!(value, Value::Unknown)) {
         return Err(invalid("a value is not known").with_address(&item.address));
     }
     let mut normalised = BTreeMap::new();
