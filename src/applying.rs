@@ -47,7 +47,7 @@ pub(crate) async fn take(
     acquire.wait = arguments.wait;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let mut state = State::of_view(cluster, holder.read().await?)?;
-    let resolved = recover(&holder, &mut state, &prepared.opened.providers).await?;
+    let resolved = recover(&holder, &mut state, &prepared.providers).await?;
     for step in &resolved {
         let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
         let how = match &step.result {
@@ -175,7 +175,7 @@ pub(crate) async fn run(
     let secrets = UserSecrets { folder: prepared.wanted.folder() };
     let run = Run {
         plan,
-        providers: &prepared.opened.providers,
+        providers: &prepared.providers,
         state: held.state,
         secrets: &secrets,
         confirmed: confirmed(arguments),

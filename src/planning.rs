@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use slipway_engine::{Observed, State, observe};
 use slipway_plan::file::Mode;
-use slipway_plan::{Inputs, Observations, Options, Plan, Snapshot};
+use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote, ExpandRequest};
 use slipway_resource::{ClusterUid, Desired};
 use slipway_spec::model::Cluster;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::cli::ScopeArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::providers::{self, Opened};
+use crate::providers;
 use crate::secrets::{UserSecrets, compare_by_fingerprint};
 use crate::specs::Wanted;
 use crate::upgrade;
@@ -47,7 +47,7 @@ impl Request {
 /// A cluster with everything that a plan or a run of it needs.
 pub(crate) struct Prepared {
     pub wanted: Wanted,
-    pub opened: Opened,
+    pub providers: Providers,
     pub backend: Option<Arc<dyn Backend>>,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
@@ -71,9 +71,9 @@ impl Prepared {
             Some(backend) => State::read(&**backend, &cluster.name).await?,
             None => None,
         };
-        let opened =
+        let providers =
             providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
-        Ok(Self { wanted, opened, backend, state })
+        Ok(Self { wanted, providers, backend, state })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.
@@ -88,6 +88,9 @@ impl Prepared {
         prior: Option<&Snapshot>,
     ) -> Result<Planned, CommandError> {
         let cluster = &self.wanted.cluster;
+        if let Some(prior) = prior {
+            slipway_engine::check_account(prior, &self.providers)?;
+        }
         if request.mode == Mode::Apply {
             upgrade::check_version_change(prior, cluster)?;
         }
@@ -99,7 +102,7 @@ impl Prepared {
         let observed = if request.offline {
             Observed { observations: Observations::default(), uid: None, at: Instant::now() }
         } else {
-            observe(&cluster.name, &self.opened.providers, prior, &desired).await?
+            observe(&cluster.name, &self.providers, prior, &desired).await?
         };
         let generation = match &self.backend {
             Some(backend) => generation(&**backend, &cluster.name).await?,
@@ -123,7 +126,7 @@ impl Prepared {
             prior,
             generation,
             observations: observed.observations,
-            providers: &self.opened.providers,
+            providers: &self.providers,
             catalogs,
             options,
             locate: &locate,
@@ -138,7 +141,7 @@ impl Prepared {
     ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
         let mut desired = Vec::new();
         let mut notes = Vec::new();
-        for (name, handle) in self.opened.providers.iter() {
+        for (name, handle) in self.providers.iter() {
             let catalog = match catalogs.get(name) {
                 Some(pinned) => pinned.clone(),
                 None => handle.session.catalog().await?,

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Parser;
+use slipway_protocol::Running;
 use slipway_state_store::Backend;
 
 use crate::cli::{Cli, Global, LogFormat};
@@ -31,6 +32,8 @@ pub(crate) struct Context {
     /// Where results and messages go.
     pub output: Output,
     decorate_backend: Option<DecorateBackend>,
+    /// The providers' processes; all of them end with the command.
+    running: Mutex<Vec<Running>>,
 }
 
 impl Program {
@@ -65,13 +68,22 @@ impl Program {
 
     fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
         let configuration = Configuration::read(cli.global.config.as_deref())?;
-        let context =
-            Context { global: cli.global, configuration, output, decorate_backend: self.decorate_backend };
+        let context = Context {
+            global: cli.global,
+            configuration,
+            output,
+            decorate_backend: self.decorate_backend,
+            running: Mutex::default(),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", &error))?;
-        runtime.block_on(commands::run(cli.command, &context))
+        runtime.block_on(async {
+            let result = commands::run(cli.command, &context).await;
+            context.end_processes().await;
+            result
+        })
     }
 }
 
@@ -84,6 +96,18 @@ impl Context {
             Some(decorate) => decorate(backend),
             None => backend,
         })
+    }
+
+    /// Keeps a provider's process until the command is through.
+    pub fn keep(&self, running: Running) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+    }
+
+    async fn end_processes(&self) {
+        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        for process in running {
+            process.end().await;
+        }
     }
 
     /// Where the state is: the option, the environment, the configuration file, or a folder beside the spec.

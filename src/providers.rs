@@ -15,14 +15,6 @@ use crate::program::Context;
 /// Name of the provider that is built in.
 pub(crate) const EMBEDDED: &str = "sim";
 
-/// An open provider; the process behind it, if any, ends when this is dropped.
-pub(crate) struct Opened {
-    /// The one provider of the cluster.
-    pub providers: Providers,
-    /// Keeps the provider's process.
-    _process: Option<Running>,
-}
-
 /// Opens the provider of a cluster.
 ///
 /// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
@@ -33,8 +25,8 @@ pub(crate) async fn open(
     config: &serde_json::Value,
     region: Option<String>,
     offline: bool,
-) -> Result<Opened, CommandError> {
-    let (provider, process) = find(context, name).await?;
+) -> Result<Providers, CommandError> {
+    let provider = find(context, name).await?;
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     let config = Value::from_json(config);
@@ -49,20 +41,19 @@ pub(crate) async fn open(
     };
     let mut providers = Providers::default();
     providers.insert(name, ProviderHandle { session, schema, info, pin });
-    Ok(Opened { providers, _process: process })
+    Ok(providers)
 }
 
-/// The provider of a name, with its process if it has one.
-pub(crate) async fn find(
-    context: &Context,
-    name: &str,
-) -> Result<(Arc<dyn Provider>, Option<Running>), CommandError> {
+/// The provider of a name. Its process, if it has one, ends with the command.
+pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
     let lock = LockFile::read(Path::new(LOCK_FILE))?;
     if lock.get(name).is_none() && name == EMBEDDED {
-        return Ok((Arc::new(Sim), None));
+        return Ok(Arc::new(Sim));
     }
     let running = Running::locked(name, &search_path(context), &lock).await?;
-    Ok((running.provider(), Some(running)))
+    let provider = running.provider();
+    context.keep(running);
+    Ok(provider)
 }
 
 /// The lock file, in the folder where slipway is called.

@@ -71,7 +71,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
 }
 
 async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {
-    let (provider, _process) = find(context, &arguments.name).await?;
+    let provider = find(context, &arguments.name).await?;
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     if arguments.output == ReportFormat::Json {

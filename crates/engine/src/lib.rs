@@ -27,7 +27,7 @@ pub use observe::{Observed, observe};
 pub use recover::{Recovery, recover};
 pub use report::{Blocked, Report, StepFailure};
 pub use retry::Backoff;
-pub use run::Run;
+pub use run::{Run, check_account};
 pub use secrets::{NoSecrets, SecretError, SecretSource, fingerprint};
 pub use state::State;
 pub use stop::{Stop, StopSignal};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use slipway_plan::file::Mode;
-use slipway_plan::{Plan, Providers, StepAction};
+use slipway_plan::{Plan, Providers, Snapshot, StepAction};
 use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
 use slipway_resource::{Address, ClusterUid, Identity, Observation};
 use slipway_state_store::{Clock, CommitMeta, Holder};
@@ -116,7 +116,7 @@ impl Run<'_> {
         Error::Corrupt { cluster: self.plan.cluster.clone(), what, source }
     }
 
-    fn snapshot_bytes(&self, mut snapshot: slipway_plan::Snapshot) -> Result<Vec<u8>, Error> {
+    fn snapshot_bytes(&self, mut snapshot: Snapshot) -> Result<Vec<u8>, Error> {
         snapshot.spec = self.plan.spec.clone();
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();
@@ -151,7 +151,7 @@ impl Run<'_> {
                 });
             }
         }
-        self.check_account()?;
+        check_account(&self.state.snapshot, self.providers)?;
         let unconfirmed: Vec<String> = self
             .plan
             .changes
@@ -161,21 +161,6 @@ impl Run<'_> {
             .filter(|address| !self.confirmed.contains(address))
             .collect();
         if unconfirmed.is_empty() { Ok(()) } else { Err(Error::Unconfirmed(unconfirmed)) }
-    }
-
-    fn check_account(&self) -> Result<(), Error> {
-        for (name, recorded) in &self.state.snapshot.scopes {
-            if let Some(handle) = self.providers.get(name)
-                && handle.session.scope() != recorded
-            {
-                return Err(Error::OtherAccount {
-                    provider: name.clone(),
-                    recorded: display_scope(recorded),
-                    current: display_scope(handle.session.scope()),
-                });
-            }
-        }
-        Ok(())
     }
 
     async fn prepare(&self) -> Result<(RunBegin, Work<'_>), Error> {
@@ -276,6 +261,26 @@ impl Run<'_> {
     }
 }
 
+/// Whether a state belongs to the accounts and regions that the providers speak with: seen from another one,
+/// everything would be missing.
+///
+/// # Errors
+/// When it does not.
+pub fn check_account(state: &Snapshot, providers: &Providers) -> Result<(), Error> {
+    for (name, recorded) in &state.scopes {
+        if let Some(handle) = providers.get(name)
+            && handle.session.scope() != recorded
+        {
+            return Err(Error::OtherAccount {
+                provider: name.clone(),
+                recorded: display_scope(recorded),
+                current: display_scope(handle.session.scope()),
+            });
+        }
+    }
+    Ok(())
+}
+
 fn operation(mode: Mode) -> &'static str {
     match mode {
         Mode::Apply => "apply",
@@ -290,7 +295,7 @@ fn scopes(plan: &Plan) -> BTreeMap<String, slipway_resource::provider::Scope> {
 
 fn display_scope(scope: &slipway_resource::provider::Scope) -> String {
     match &scope.region {
-        Some(region) => format!("account {} in {region}", scope.account),
+        Some(region) => format!("account {} in region {region}", scope.account),
         None => format!("account {}", scope.account),
     }
 }

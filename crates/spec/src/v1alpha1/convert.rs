@@ -3,7 +3,6 @@
 use super::{ClusterDocument, ClusterSpec, ControlPlaneSpec, NodePoolDocument, defaults};
 use crate::model::{
     Addon, Cluster, ControlPlane, EtcdBackups, EtcdCluster, EtcdMember, NodePool, Profile, ServiceAccounts,
-    Volume,
 };
 
 mod network;
@@ -96,10 +95,7 @@ fn etcd(spec: &ClusterSpec, pools: &[NodePool], zones: &[String]) -> Vec<EtcdClu
                     .enumerate()
                     .map(|(index, member)| EtcdMember {
                         subnet: member.subnet.or_else(|| turn(pools, &member.pool, index)),
-                        volume: member
-                            .volume
-                            .map(|volume| Volume { delete_on_termination: false, ..volume })
-                            .or_else(|| defaults::etcd_volume(zones)),
+                        volume: member.volume.or_else(|| defaults::etcd_volume(zones)),
                         name: member.name,
                         pool: member.pool,
                     })

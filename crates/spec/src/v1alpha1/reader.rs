@@ -5,9 +5,10 @@ use serde::de::DeserializeOwned;
 use super::{API_VERSION, ClusterDocument, NodePoolDocument, convert};
 use crate::{
     diagnostic::{Diagnostic, closest, code},
-    reader::{Document, ReadCluster, Reader, Reading},
+    model::Cluster,
+    reader::{Document, ReadCluster, Reader, Reading, item_path},
     shape::Shape,
-    source::{FieldSources, Span},
+    source::{FieldSources, Origin, Span},
     structure::{self, Vocabulary},
 };
 
@@ -228,7 +229,26 @@ fn build(
         seen.insert(name, pool.document);
         documents.push(pool.content);
     }
-    ReadCluster { cluster: convert::cluster(cluster.content, documents), sources, refused }
+    let mut made = convert::cluster(cluster.content, documents);
+    etcd_volumes_stay(&mut made, &sources);
+    ReadCluster { cluster: made, sources, refused }
+}
+
+/// A volume of etcd stays when its machine goes; what somebody wrote to the contrary is left for the checks.
+fn etcd_volumes_stay(cluster: &mut Cluster, sources: &FieldSources) {
+    for etcd in &mut cluster.etcd {
+        let list = format!("etcd[{}].members", etcd.name);
+        let names: Vec<String> = etcd.members.iter().map(|member| member.name.clone()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        for (index, member) in etcd.members.iter_mut().enumerate() {
+            let field = format!("{}.volume.deleteOnTermination", item_path(&list, &names, index));
+            if let Some(volume) = &mut member.volume
+                && sources.origin(&field) == Origin::Default
+            {
+                volume.delete_on_termination = false;
+            }
+        }
+    }
 }
 
 /// The path in the model of a path in a document: the model has no `metadata` and `spec`.

@@ -71,6 +71,17 @@ fn members(context: &mut Context<'_>, etcd: &EtcdCluster, path: &str) {
         let path = item_path(&list, &names, index);
         pool(context, member, &path, &pools);
         subnet(context, member, &path);
+        if member.volume.as_ref().is_some_and(|volume| volume.delete_on_termination) {
+            let complaint = error(
+                CONTRADICTION,
+                format!(
+                    "the volume of the etcd member `{}` would go with its machine, and the data with it",
+                    member.name
+                ),
+                "remove `deleteOnTermination`: a volume of etcd always stays",
+            );
+            context.at(&format!("{path}.volume.deleteOnTermination"), complaint);
+        }
     }
     for pool in cluster.pools_with(Role::ControlPlane) {
         let here = etcd.members.iter().filter(|member| member.pool == pool.name).count();
