@@ -66,18 +66,28 @@ fn load_of(config: &Config, cluster: &Cluster) -> Result<Option<Load>, ProviderE
 fn notes(builder: &mut Builder<'_>) {
     let cluster = builder.cluster;
     if !cluster.labels.is_empty() {
-        builder.note("labels", "labels select clusters; they reach neither the cloud nor the nodes");
+        let labels = listed(&cluster.labels);
+        builder.note(
+            "labels",
+            format!("{labels} select the cluster; they reach neither the cloud nor the nodes"),
+        );
     }
     for pool in &cluster.pools {
         let field = |name: &str| format!("pools[{}].{name}", pool.name);
         if !pool.labels.is_empty() {
-            builder.note(field("labels"), "labels select pools; they reach neither the cloud nor the nodes");
+            let labels = listed(&pool.labels);
+            let message = format!("{labels} select the pool; they reach neither the cloud nor the nodes");
+            builder.note(field("labels"), message);
         }
         if pool.hosts.is_some() {
             builder
                 .note(field("hosts"), "provider sim makes machines of its own in place of hosts that exist");
         }
     }
+}
+
+fn listed(labels: &std::collections::BTreeMap<String, String>) -> String {
+    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 fn address(kind: &str, name: &str) -> Address {

@@ -2,7 +2,10 @@
 
 mod act;
 mod actual;
+mod check;
 mod create;
+mod delete;
+mod drain;
 mod gate;
 mod plan;
 mod preflight;

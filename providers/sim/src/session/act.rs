@@ -3,7 +3,8 @@
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{Identity, ProviderError, Value};
 
-use super::create::{Circumstances, Settled, delete, tag};
+use super::create::{Circumstances, Settled, tag};
+use super::delete::delete;
 use super::running::Ticket;
 use super::{SimSession, kind_of};
 use crate::cloud::{Launch, view};

@@ -1,15 +1,15 @@
 //! Gates: surge, verify, cordon, drain, remove, snapshot.
 
-use slipway_resource::provider::{Applied, ApplyEvent, ApplyRequest, EventSink, operation};
+use slipway_resource::provider::{Applied, ApplyRequest, EventSink, operation};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::SimSession;
 use super::running::Ticket;
 use super::surge::surge;
-use crate::cloud::{Change, Journaled, Launch, Machine, Object, pod, text_of};
-use crate::error::{dependency, invalid, not_found, permanent, stopped, unknown_outcome};
+use crate::cloud::{Change, Journaled, Launch, Machine, Object};
+use crate::error::{invalid, not_found, permanent, stopped, unknown_outcome};
 use crate::fault::Call;
-use crate::kind::{EVICTION_MS, Kind, SNAPSHOT, operation_ms};
+use crate::kind::{Kind, SNAPSHOT, operation_ms};
 
 impl SimSession {
     #[expect(clippy::too_many_arguments, reason = "the parts of one request, taken apart once")]
@@ -39,17 +39,7 @@ impl SimSession {
             error.identity = Some(identity.clone());
             error
         })?;
-        Ok(Applied {
-            identity: Some(identity.clone()),
-            attributes: match machine {
-                Some(machine) => Value::map([
-                    ("machine", Value::from(machine.id.as_str())),
-                    ("name", machine.name.as_str().into()),
-                    ("zone", machine.zone.as_str().into()),
-                ]),
-                None => Value::Map(std::collections::BTreeMap::new()),
-            },
-        })
+        Ok(Applied { identity: Some(identity.clone()), attributes: found(machine.as_ref()) })
     }
 
     async fn surge(
@@ -155,68 +145,6 @@ impl SimSession {
         Ok(machine)
     }
 
-    async fn drain(
-        &self,
-        request: &ApplyRequest,
-        pool: &Identity,
-        arguments: &Value,
-        events: &EventSink,
-        ticket: &mut Ticket<'_>,
-    ) -> Result<Option<Machine>, ProviderError> {
-        let begun = self.clock.now();
-        let timeout = arguments
-            .get("timeout_ms")
-            .and_then(Value::as_integer)
-            .and_then(|timeout| u64::try_from(timeout).ok())
-            .unwrap_or_else(|| self.patience(request));
-        let deadline = begun.saturating_add(timeout);
-        self.rest(request, operation::DRAIN, ticket).await?;
-        let mut told = Vec::new();
-        loop {
-            let late = self.clock.now() >= deadline;
-            let round = self.cloud.write(&self.clock, |change| {
-                let Some(mut machine) = member(change, pool, arguments)? else {
-                    return Ok(Round::Gone);
-                };
-                let pool = pool_of(change, pool)?;
-                if pool.attributes.get("drain").and_then(Value::as_bool) == Some(false) {
-                    return Ok(Round::Empty(machine));
-                }
-                if !machine.cordoned {
-                    machine.cordoned = true;
-                    change.put_machine(machine.clone());
-                }
-                let forced = late && text_of(&pool, "drain_on_blocked") == "force";
-                let respect = text_of(&pool, "drain_budgets") != "ignore" && !forced;
-                let eviction = pod::evict(change, &machine.id, respect);
-                Ok(if eviction.evicted > 0 || !eviction.blocked.is_empty() {
-                    Round::Left { machine, evicted: eviction.evicted, blocked: eviction.blocked }
-                } else {
-                    note(change, request, &pool.id, Some(&machine), operation::DRAIN);
-                    Round::Empty(machine)
-                })
-            })?;
-            match round {
-                Round::Gone => return Ok(None),
-                Round::Empty(machine) => return Ok(Some(machine)),
-                Round::Left { machine, evicted, blocked } => {
-                    if late && evicted == 0 {
-                        return Err(blocked_for_ever(&machine, timeout, blocked));
-                    }
-                    if !blocked.is_empty() && blocked != told {
-                        events.send(ApplyEvent::Progress(format!("waiting: {}", blocked.join("; "))));
-                        told = blocked;
-                    }
-                }
-            }
-            let next = (self.clock.now() + EVICTION_MS).min(deadline.max(self.clock.now() + 1));
-            ticket
-                .wait_until(&self.clock, next)
-                .await
-                .map_err(|_| stopped("stopped on request; the pods that are left stay"))?;
-        }
-    }
-
     async fn remove(
         &self,
         request: &ApplyRequest,
@@ -266,7 +194,7 @@ impl SimSession {
     }
 
     /// Waits what the gate itself takes.
-    async fn rest(
+    pub(super) async fn rest(
         &self,
         _request: &ApplyRequest,
         name: &str,
@@ -288,26 +216,25 @@ impl SimSession {
     }
 }
 
-enum Round {
-    Gone,
-    Empty(Machine),
-    Left { machine: Machine, evicted: usize, blocked: Vec<String> },
+/// What a gate answers: the machine that it was about.
+pub(super) fn found(machine: Option<&Machine>) -> Value {
+    match machine {
+        Some(machine) => Value::map([
+            ("machine", Value::from(machine.id.as_str())),
+            ("name", machine.name.as_str().into()),
+            ("zone", machine.zone.as_str().into()),
+        ]),
+        None => Value::Map(std::collections::BTreeMap::new()),
+    }
 }
 
-fn blocked_for_ever(machine: &Machine, timeout: u64, blocked: Vec<String>) -> ProviderError {
-    dependency(
-        format!(
-            "node {} could not be emptied within {} s: {}",
-            machine.name,
-            timeout / 1000,
-            blocked.join("; ")
-        ),
-        blocked,
-    )
-    .with_hint("give the workload more replicas or a smaller budget, then apply again; the node still runs")
-}
-
-fn note(change: &mut Change<'_>, request: &ApplyRequest, id: &str, machine: Option<&Machine>, name: &str) {
+pub(super) fn note(
+    change: &mut Change<'_>,
+    request: &ApplyRequest,
+    id: &str,
+    machine: Option<&Machine>,
+    name: &str,
+) {
     let done_at = Some(change.now() + if name == operation::VERIFY { 0 } else { operation_ms(name) });
     change.journal(Journaled {
         token: request.token.clone(),
@@ -317,7 +244,7 @@ fn note(change: &mut Change<'_>, request: &ApplyRequest, id: &str, machine: Opti
     });
 }
 
-fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError> {
+pub(super) fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError> {
     change
         .world()
         .object(pool.as_str())
@@ -326,7 +253,11 @@ fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError
 }
 
 /// The machine that a gate names; `None` when it is gone, which satisfies every gate.
-fn member(change: &Change<'_>, pool: &Identity, arguments: &Value) -> Result<Option<Machine>, ProviderError> {
+pub(super) fn member(
+    change: &Change<'_>,
+    pool: &Identity,
+    arguments: &Value,
+) -> Result<Option<Machine>, ProviderError> {
     let member = member_of(arguments).ok_or_else(|| invalid("the gate needs the argument member"))?;
     let machine = change.world().machine(member).cloned();
     match machine {

@@ -1,10 +1,11 @@
 //! What became of an action after a crash.
 
 use slipway_resource::provider::{Action, Applied, ApplyRequest, EventSink, Resolution, ResumeRequest};
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError};
 
 use super::act::{method, target};
 use super::create::Settled;
+use super::gate::found;
 use super::{SimSession, kind_of};
 use crate::fault::Call;
 
@@ -36,7 +37,7 @@ impl SimSession {
     async fn resolve(&self, request: &ApplyRequest, events: &EventSink) -> Result<Resolution, ProviderError> {
         let begun = self.clock.now();
         let kind = kind_of(&request.ownership.address)?;
-        let found = self.cloud.read(&self.clock, |world, now| match &request.action {
+        let resolved = self.cloud.read(&self.clock, |world, now| match &request.action {
             Action::Create { .. } => world
                 .made_by(&request.token)
                 .map(|object| Settled { id: object.id.clone(), at: object.settled_at }),
@@ -51,7 +52,7 @@ impl SimSession {
                 .journaled(&request.token)
                 .map(|entry| Settled { id: entry.id.clone(), at: entry.done_at.unwrap_or(now) }),
         })?;
-        let Some(settled) = found else {
+        let Some(settled) = resolved else {
             return Ok(Resolution::NotDone);
         };
         tracing::debug!(method = method(&request.action), id = %settled.id, "resumed");
@@ -64,10 +65,12 @@ impl SimSession {
         let identity = Identity::new(settled.id.as_str());
         Ok(Resolution::Done(match &request.action {
             Action::Delete { .. } => Applied::default(),
-            Action::Operation { .. } => Applied {
-                identity: Some(identity),
-                attributes: Value::Map(std::collections::BTreeMap::new()),
-            },
+            Action::Operation { .. } => {
+                let machine = self.cloud.read(&self.clock, |world, _| {
+                    world.machine(world.journaled(&request.token)?.machine.as_deref()?).cloned()
+                })?;
+                Applied { identity: Some(identity), attributes: found(machine.as_ref()) }
+            }
             _ => self.shown(&identity)?,
         }))
     }
