@@ -1,0 +1,416 @@
+//! Every field that a spec can have does something: another value is another plan, or is refused or remarked on
+//! where it stands.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value as Json, json};
+use slipway_integration::place::{Ended, Place};
+use slipway_spec::leaves::{Leaf, leaves};
+use slipway_spec::source::SourceFile;
+use slipway_spec::yaml::{self, Node};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+const BASE: &str = include_str!("../../../fixtures/leaves/base.yaml");
+const THREADS: usize = 2;
+
+/// What can only stand in place of something else of the base, as merge patches of its cluster.
+fn variants() -> Vec<(&'static str, Json)> {
+    let endpoint = |endpoint: Json| {
+        let mut patch = json!({ "spec": { "controlPlane": { "endpoint": { "loadBalancer": null } } } });
+        merge(&mut patch["spec"]["controlPlane"]["endpoint"], &endpoint);
+        patch
+    };
+    let encryption = |at_rest: Json| json!({ "spec": { "encryption": { "atRest": at_rest } } });
+    vec![
+        ("base", json!({})),
+        ("given", endpoint(json!({ "given": { "host": "api.leaves.example.com", "port": 8443 } }))),
+        (
+            "virtual",
+            endpoint(json!({ "virtualIp": {
+                "address": "10.10.40.10", "interface": "eth0", "mode": "arp", "port": 8443
+            } })),
+        ),
+        ("file", encryption(json!({ "key": { "env": null, "file": "key.txt" } }))),
+        ("kms", encryption(json!({ "provider": "kms", "key": null, "kmsEndpoint": "unix:///run/kms.sock" }))),
+        ("named-key", json!({ "spec": { "ssh": { "keys": null, "keyName": "operators" } } })),
+        (
+            "dual-stack",
+            json!({ "spec": { "network": {
+                "ipFamily": "dualStack", "ipv6Cidr": "fd00:10::/48",
+                "podCidrs": ["100.96.0.0/11", "fd00:11::/56"],
+                "serviceCidrs": ["100.64.0.0/13", "fd00:12::/108"],
+            } } }),
+        ),
+    ]
+}
+
+/// Which variant has a leaf, where it is not the base.
+fn variant_of(path: &str) -> &'static str {
+    match path {
+        "spec.encryption.atRest.key.file" => "file",
+        "spec.encryption.atRest.kmsEndpoint" => "kms",
+        "spec.ssh.keyName" => "named-key",
+        "spec.network.ipv6Cidr" | "spec.network.subnets[].ipv6Cidr" => "dual-stack",
+        _ if path.starts_with("spec.controlPlane.endpoint.given") => "given",
+        _ if path.starts_with("spec.controlPlane.endpoint.virtualIp") => "virtual",
+        _ => "base",
+    }
+}
+
+/// Values that fit the rest of the base, for leaves whose own examples do not.
+fn chosen(path: &str) -> Vec<Json> {
+    match path {
+        "spec.addons[].manifest.url.sha256" => vec![json!("ab".repeat(32))],
+        "spec.controlPlane.endpoint.loadBalancer.subnets" => vec![json!(["utility-a"])],
+        "spec.controlPlane.endpoint.virtualIp.address" => vec![json!("10.10.40.11")],
+        "spec.etcd[].members[].subnet" => vec![json!("nat-old")],
+        "spec.etcd[].name" => vec![json!("leases")],
+        "spec.kubelet.cpuManagerPolicy" => vec![json!("none")],
+        "spec.kubelet.evictionSoftGracePeriod" => vec![json!({ "memory.available": "2m" })],
+        "spec.kubelet.topologyManagerPolicy" => vec![json!("single-numa-node")],
+        "spec.kubernetesVersion" => vec![json!("1.35.3")],
+        "spec.network.cidr" => vec![json!("10.10.0.0/15")],
+        "spec.network.dnsAddress" => vec![json!("100.64.0.54")],
+        "spec.network.ipv6Cidr" => vec![json!("fd00:20::/48")],
+        "spec.network.serviceCidrs" => vec![json!(["100.64.0.0/14"])],
+        "spec.network.subnets[].cidr" => vec![json!("10.10.176.0/20")],
+        "spec.network.subnets[].ipv6Cidr" => vec![json!("fd00:10:0:1::/64")],
+        "spec.network.subnets[].zone" => vec![json!("sim-1b"), json!("sim-1a")],
+        "spec.nodeFiles.files[].mode" => vec![json!("0600")],
+        "spec.spot.maxPrice" => vec![json!("0.30")],
+        "spec.subnets" => vec![json!(["nat-new"])],
+        "spec.zones" => vec![json!(["sim-1a", "sim-1b", "sim-1c"]), json!(["sim-1b"])],
+        _ if path.ends_with("resources.cpuRequest") => vec![json!("200m")],
+        _ => Vec::new(),
+    }
+}
+
+/// Leaves that say how plans are made: what they do has tests of its own among the plans.
+const OF_PLANNING: &[&str] = &["Cluster spec.ignoreChanges[].attribute", "Cluster spec.moved[].from"];
+
+/// Leaves that no other value fits while the rest stays: what refuses it is said where it stands.
+const REFUSED: &[&str] = &[
+    // The pools name their cluster, and the cluster's name is who it is.
+    "Cluster metadata.name",
+    "Cluster spec.etcd[].members[].pool",
+    "Cluster spec.etcd[].members[].volume.deleteOnTermination",
+    "Cluster spec.network.ipFamily",
+    "Cluster spec.network.topology",
+    // The state belongs to one provider, account and region.
+    "Cluster spec.provider.config",
+    "Cluster spec.provider.name",
+    "Cluster spec.region",
+    "NodePool spec.cluster",
+];
+
+/// What came of another value; of several values the first of these counts.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// The plan has a change.
+    Changed,
+    /// The provider remarks that the field has no effect.
+    Noted,
+    /// Nothing came of it.
+    Silent(String),
+    /// It is refused where it stands.
+    Refused,
+    /// It is refused somewhere else, which says nothing about it.
+    Elsewhere(String),
+}
+
+#[test]
+fn every_leaf_changes_the_plan_or_is_spoken_of() -> Result<()> {
+    let worlds: BTreeMap<&str, World> = variants()
+        .into_iter()
+        .map(|(name, patch)| Ok((name, World::new(&patch).with_context(|| name.to_owned())?)))
+        .collect::<Result<_>>()?;
+    let leaves = leaves();
+    let next = AtomicUsize::new(0);
+    let found: Mutex<BTreeMap<String, Outcome>> = Mutex::new(BTreeMap::new());
+    let work = || -> Result<()> {
+        while let Some(leaf) = leaves.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let world = worlds.get(variant_of(&leaf.path)).context("a variant")?;
+            let name = format!("{} {}", leaf.document, leaf.path);
+            let outcome = world.outcome(leaf).with_context(|| name.clone())?;
+            if let Ok(mut found) = found.lock() {
+                found.insert(name, outcome);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(_) => bail!("a thread panicked"),
+        })
+    })?;
+    let found = found.into_inner().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+    let silent: Vec<String> = found
+        .iter()
+        .filter(|(name, _)| !OF_PLANNING.contains(&name.as_str()))
+        .filter_map(|(name, outcome)| match outcome {
+            Outcome::Silent(why) | Outcome::Elsewhere(why) => Some(format!("{name}: {why}")),
+            _ => None,
+        })
+        .collect();
+    ensure!(silent.is_empty(), "{} leaves say nothing:\n{}", silent.len(), silent.join("\n"));
+    let refused: Vec<&str> = found
+        .iter()
+        .filter(|(_, outcome)| **outcome == Outcome::Refused)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    ensure!(refused == REFUSED, "only ever refused:\n{}", refused.join("\n"));
+    Ok(())
+}
+
+/// A cluster that was applied, and its documents.
+struct World {
+    place: Place,
+    documents: Vec<Json>,
+    serial: AtomicUsize,
+}
+
+impl World {
+    fn new(patch: &Json) -> Result<Self> {
+        let mut documents = read(BASE)?;
+        let cluster = documents.first_mut().context("a cluster")?;
+        merge(cluster, patch);
+        let place = Place::new(PROGRAM)?;
+        place.write("key.txt", "leaves-key-in-a-file\n")?;
+        let world = Self { place, documents, serial: AtomicUsize::new(0) };
+        let (file, _) = world.write(&world.documents, None)?;
+        let applied = world.run(&["apply", "--yes", "-f", &file])?;
+        ensure!(applied.code == Some(0), "the base is not applied: {}", applied.err);
+        let again = world.run(&["plan", "-f", &file])?;
+        ensure!(again.code == Some(0), "the base leaves a plan:\n{}", again.out);
+        Ok(world)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Ended> {
+        let mut command = self.place.command(arguments);
+        Ended::of(command.env("LEAVES_ENCRYPTION_KEY", "leaves-key").output()?)
+    }
+
+    /// The best that any other value of the leaf, at any place of the spec, comes to.
+    fn outcome(&self, leaf: &Leaf) -> Result<Outcome> {
+        let mut best: Option<Outcome> = None;
+        for (document, pointer) in self.places(leaf) {
+            for value in candidates(leaf, self.documents[document].pointer(&pointer)) {
+                let outcome = self.try_one(document, &pointer, &value)?;
+                if outcome == Outcome::Changed {
+                    return Ok(outcome);
+                }
+                if best.as_ref().is_none_or(|best| outcome < *best) {
+                    best = Some(outcome);
+                }
+            }
+        }
+        Ok(best.unwrap_or_else(|| Outcome::Silent("the base has no place for it".to_owned())))
+    }
+
+    /// Where the leaf stands, or where it could.
+    fn places(&self, leaf: &Leaf) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        for (index, document) in self.documents.iter().enumerate() {
+            if document["kind"] == leaf.document {
+                let mut pointers = Vec::new();
+                walk(document, &leaf.path, String::new(), &mut pointers);
+                found.extend(pointers.into_iter().map(|(pointer, there)| (!there, index, pointer)));
+            }
+        }
+        found.sort();
+        // A choice without fields has no other value: it takes the place of the other choices.
+        let is_choice = leaf.values() == [json!({})];
+        let any_there = !is_choice && found.iter().any(|(missing, ..)| !missing);
+        found.retain(|(missing, ..)| *missing != any_there);
+        found.into_iter().map(|(_, index, pointer)| (index, pointer)).collect()
+    }
+
+    fn try_one(&self, document: usize, pointer: &str, value: &Json) -> Result<Outcome> {
+        let mut documents = self.documents.clone();
+        set(&mut documents[document], pointer, value);
+        let (file, lines) = self.write(&documents, Some((document, pointer)))?;
+        let planned = self.run(&["plan", "-f", &file, "-o", "json"])?;
+        if matches!(planned.code, Some(0 | 2)) {
+            let plan: Json = serde_json::from_str(&planned.out)?;
+            let changes = plan["resource_changes"].as_array().map_or(0, Vec::len);
+            if changes > 0 {
+                return Ok(Outcome::Changed);
+            }
+            let field = field(&documents[document], pointer);
+            let noted = plan["notes"].as_array().into_iter().flatten().any(|note| {
+                note["field"].as_str().is_some_and(|noted| field.starts_with(&without_names(noted)))
+            });
+            return Ok(if noted {
+                Outcome::Noted
+            } else {
+                Outcome::Silent(format!("{pointer} = {value} changes nothing"))
+            });
+        }
+        let checked = self.run(&["spec", "check", "-f", &file, "-o", "json"])?;
+        let diagnostics: Json = serde_json::from_str(&checked.out)?;
+        let at_place = diagnostics.as_array().into_iter().flatten().any(|diagnostic| {
+            let line = diagnostic["location"]["line"].as_u64();
+            line.is_some_and(|line| lines.contains(&line))
+        });
+        // A value that only the provider can refuse is named by its field.
+        let name = pointer.rsplit('/').next().unwrap_or_default();
+        let by_provider = checked.code == Some(0) && planned.err.contains(name);
+        Ok(if at_place || by_provider {
+            Outcome::Refused
+        } else {
+            let first = planned.err.lines().next().unwrap_or_default();
+            Outcome::Elsewhere(format!("{pointer} = {value} is refused elsewhere: {first}"))
+        })
+    }
+
+    /// Writes documents; returns the file and the lines of a place in them.
+    fn write(
+        &self,
+        documents: &[Json],
+        place: Option<(usize, &str)>,
+    ) -> Result<(String, std::ops::RangeInclusive<u64>)> {
+        let name = format!("spec-{}.yaml", self.serial.fetch_add(1, Ordering::Relaxed));
+        let texts: Vec<String> =
+            documents.iter().map(serde_json::to_string_pretty).collect::<Result<_, _>>()?;
+        let text = texts.join("\n---\n");
+        self.place.write(&name, &text)?;
+        let Some((document, pointer)) = place else { return Ok((name, 0..=0)) };
+        let (parsed, _) = yaml::parse(&SourceFile::new(name.as_str(), text));
+        let mut node = &parsed.get(document).context("the document")?.root;
+        for segment in pointer.split('/').skip(1) {
+            node = step(node, &unescape(segment)).with_context(|| pointer.to_owned())?;
+        }
+        Ok((name, u64::from(node.span.start.line)..=u64::from(node.span.end.line)))
+    }
+}
+
+fn step<'n>(node: &'n Node, segment: &str) -> Option<&'n Node> {
+    match segment.parse::<usize>() {
+        Ok(index) if !node.items().is_empty() => node.items().get(index),
+        _ => node.get(segment),
+    }
+}
+
+fn read(text: &str) -> Result<Vec<Json>> {
+    let (documents, diagnostics) = yaml::parse(&SourceFile::new("base.yaml", text));
+    ensure!(diagnostics.is_empty(), "{diagnostics:?}");
+    Ok(documents.iter().map(|document| document.root.to_json()).collect())
+}
+
+/// Every place that a leaf's path means in a document, and whether something stands there. The last object on
+/// the way must be there.
+fn walk(json: &Json, path: &str, at: String, found: &mut Vec<(String, bool)>) {
+    let (segment, rest) = match path.split_once('.') {
+        Some((segment, rest)) => (segment, Some(rest)),
+        None => (path, None),
+    };
+    let (name, list) = match segment.strip_suffix("[]") {
+        Some(name) => (name, true),
+        None => (segment, false),
+    };
+    let Some(fields) = json.as_object() else { return };
+    let names: Vec<&String> = fields.keys().filter(|key| name == "*" || *key == name).collect();
+    let Some(rest) = rest else {
+        found.push((format!("{at}/{name}"), fields.contains_key(name)));
+        return;
+    };
+    for key in names {
+        let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+        if list {
+            for (index, item) in fields[key].as_array().into_iter().flatten().enumerate() {
+                walk(item, rest, format!("{at}/{index}"), found);
+            }
+        } else {
+            walk(&fields[key], rest, at, found);
+        }
+    }
+}
+
+/// Other values of the leaf, the likeliest to fit first.
+fn candidates(leaf: &Leaf, now: Option<&Json>) -> Vec<Json> {
+    let mut values = chosen(&leaf.path);
+    match now {
+        Some(Json::Bool(now)) => values.push(json!(!now)),
+        Some(Json::Number(now)) => values.extend(now.as_i64().map(|now| json!(now + 1))),
+        Some(Json::String(now)) => values.push(json!(format!("{now}x"))),
+        Some(Json::Array(now)) => {
+            values.extend(now.iter().filter_map(Json::as_str).map(|item| json!([format!("{item}x")])));
+        }
+        Some(Json::Object(now)) if !now.is_empty() => {
+            let mut more = now.clone();
+            for value in more.values_mut() {
+                if let Some(other) = candidates(leaf, Some(value)).into_iter().next() {
+                    *value = other;
+                }
+            }
+            values.push(more.into());
+        }
+        _ => {}
+    }
+    values.extend(leaf.values());
+    values.retain(|value| Some(value) != now);
+    values
+}
+
+/// Sets the value at a pointer; a choice without fields takes the place of the other choices.
+fn set(document: &mut Json, pointer: &str, value: &Json) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return };
+    let Some(fields) = document.pointer_mut(parent).and_then(Json::as_object_mut) else { return };
+    if *value == json!({}) {
+        fields.clear();
+    }
+    fields.insert(unescape(name), value.clone());
+}
+
+fn unescape(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
+/// The field of a pointer as remarks name it, without the names of list items.
+fn field(document: &Json, pointer: &str) -> String {
+    let path: Vec<&str> = pointer
+        .split('/')
+        .skip(1)
+        .filter(|segment| !matches!(*segment, "spec" | "metadata") && segment.parse::<usize>().is_err())
+        .collect();
+    let path = path.join(".");
+    if document["kind"] == "NodePool" { format!("pools.{path}") } else { path }
+}
+
+fn without_names(field: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0;
+    for c in field.chars() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ if depth == 0 => text.push(c),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// A JSON merge patch (RFC 7396).
+fn merge(target: &mut Json, patch: &Json) {
+    let Json::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Some(target) = target.as_object_mut() else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            target.remove(key);
+        } else {
+            merge(target.entry(key.clone()).or_insert(Json::Null), value);
+        }
+    }
+}
