@@ -5,6 +5,9 @@ use slipway_resource::{Address, Identity, ResourceType, Value};
 
 use crate::step_graph::{Graph, NodeId};
 
+/// Why a machine goes that nothing else asks to go.
+pub(crate) const ASKED_FOR: &str = "its replacement was asked for";
+
 /// Makes the steps of one roll behind `before`; returns those after which it is through, empty when there is
 /// nothing to do.
 ///
@@ -27,6 +30,10 @@ pub(crate) fn steps(
         // Nothing goes: the pool's own update brings missing machines, there is nothing to gate.
         return Vec::new();
     }
+    // Those that go are no older than those that stay: a provider cannot tell by itself that new ones are needed.
+    let anew = leaving
+        .iter()
+        .any(|member| matches!(&member.fate, Fate::Replace { reason, path: None } if reason == ASKED_FOR));
     let mut roll = Roll { graph, address, identity, kind, rollout };
     let existing = rollout.members.len();
     let available = rollout.members.iter().filter(|member| member.ready).count();
@@ -54,7 +61,11 @@ pub(crate) fn steps(
             let mut after: Vec<NodeId> = before.to_vec();
             after.extend(needed.checked_sub(1).and_then(|index| removals.get(index)).copied());
             let slot = Value::map([("slot", Value::from(launched.to_string()))]);
-            let start = roll.gate(operation::SURGE, slot.clone(), &after);
+            let mut launch = slot.clone();
+            if anew {
+                launch.set(&slipway_resource::Path::key("anew"), Value::Bool(true));
+            }
+            let start = roll.gate(operation::SURGE, launch, &after);
             arrivals.push(roll.gate(operation::VERIFY, slot, &[start]));
         }
         let Some(member) = next else { break };

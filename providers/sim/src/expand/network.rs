@@ -1,5 +1,6 @@
 //! The network, its subnets, gateways and routes.
 
+use ipnet::Ipv6Net;
 use slipway_resource::{Address, Value};
 use slipway_spec::model::{Egress, Subnet};
 
@@ -21,13 +22,15 @@ pub(super) fn subnet_address(name: &str) -> Address {
 pub(super) fn network(builder: &mut Builder<'_>) {
     let cluster = builder.cluster;
     let network = &cluster.network;
-    let assigned = has_ipv6(cluster) && network.ipv6_cidr.is_none() && network.id.is_none();
+    let ipv6_range =
+        network.ipv6_cidr.map(|cidr| cidr.to_string()).or_else(|| range_of_subnets(&network.subnets));
+    let assigned = has_ipv6(cluster) && ipv6_range.is_none() && network.id.is_none();
     let mut draft = builder
         .draft("sim_network", "main", "network")
         .set("name", cluster.name.as_str(), "name")
         .set("cidr", network.cidr.map(|cidr| cidr.to_string()), "network.cidr")
         .set("additional_cidrs", texts(&network.additional_cidrs), "network.additionalCidrs")
-        .set("ipv6_cidr", network.ipv6_cidr.map(|cidr| cidr.to_string()), "network.ipv6Cidr")
+        .set("ipv6_cidr", ipv6_range, "network.ipv6Cidr")
         .set("assign_ipv6", assigned, "network.ipFamily")
         .set("zones", Value::list(cluster.zones.iter().map(String::as_str)), "zones")
         .protected(cluster.deletion_protection);
@@ -43,6 +46,23 @@ pub(super) fn network(builder: &mut Builder<'_>) {
     }
     gateways(builder);
     routes(builder);
+}
+
+/// The smallest range of a size that networks have, in which the IPv6 ranges of the subnets lie: subnets with ranges
+/// of their own tell which one the network has, where it does not say so itself.
+fn range_of_subnets(subnets: &[Subnet]) -> Option<String> {
+    const NETWORK_PREFIX: u8 = 56;
+    let ranges: Vec<Ipv6Net> = subnets
+        .iter()
+        .filter(|subnet| subnet.id.is_none())
+        .filter_map(|subnet| subnet.ipv6_cidr?.to_string().parse().ok())
+        .collect();
+    let first = ranges.first()?;
+    let mut range = Ipv6Net::new(first.addr(), NETWORK_PREFIX.min(first.prefix_len())).ok()?.trunc();
+    while !ranges.iter().all(|other| range.contains(other)) {
+        range = range.supernet()?;
+    }
+    Some(range.to_string())
 }
 
 fn texts<T: ToString>(items: &[T]) -> Value {

@@ -50,6 +50,7 @@ impl SimSession {
         ticket: &mut Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let slot = slot_of(arguments).ok_or_else(|| invalid("surge needs the argument slot"))?;
+        let anew = arguments.get("anew").and_then(Value::as_bool).unwrap_or(false);
         let address = &request.ownership.address;
         let never_ready = || {
             self.faults.never_ready(Call {
@@ -65,7 +66,7 @@ impl SimSession {
                 return Ok(machine.cloned());
             }
             let pool = pool_of(change, pool)?;
-            let machine = surge(change, &pool, &slot, launch)?;
+            let machine = surge(change, &pool, &slot, anew, launch)?;
             note(change, request, &pool.id, Some(&machine), operation::SURGE);
             Ok(Some(machine))
         })?;

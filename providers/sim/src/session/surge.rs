@@ -9,11 +9,13 @@ use crate::error::not_found;
 ///
 /// The caller has looked the token up, so this is not the same call again. Slots of another plan count anew, which is
 /// why the same number does not mean the same machine; but a pool never gets more machines of its current template
-/// than it has places. When it has them all, the newest that has no slot yet takes this one.
+/// than it has places. When it has them all, the newest that has no slot yet takes this one. With `anew` those that
+/// are there are on their way out, whatever their template, and a new one is launched.
 pub(super) fn surge(
     change: &mut Change<'_>,
     pool: &Object,
     slot: &str,
+    anew: bool,
     launch: Launch<'_>,
 ) -> Result<Machine, ProviderError> {
     let digest = pool.pool.as_ref().map(|state| state.template_digest.as_str()).unwrap_or_default();
@@ -21,7 +23,7 @@ pub(super) fn surge(
     let machines: Vec<Machine> = change.world().machines_of(&pool.id).cloned().collect();
     let current: Vec<&Machine> =
         machines.iter().filter(|machine| machine.template_digest == digest).collect();
-    if current.len() >= size.max(1) {
+    if !anew && current.len() >= size.max(1) {
         let of_slot = current.iter().rfind(|machine| machine.slot.as_deref() == Some(slot));
         if let Some(machine) = of_slot {
             return Ok((*machine).clone());
