@@ -5,3 +5,4 @@ mod crash;
 mod laws;
 mod leaves;
 mod rollout;
+mod specs_cases;
