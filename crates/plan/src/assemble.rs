@@ -254,7 +254,7 @@ fn removals_in_order(
             match (own.removal, own.arrival) {
                 (Some(earlier), _) => graph.edge(earlier, removal),
                 // It stays and lets go of the old object by its own change, unless that can only come later.
-                (None, Some(earlier)) if !other.removal_first => graph.edge(earlier, removal),
+                (None, Some(earlier)) if !other.removal_first => graph.preference(earlier, removal),
                 _ => {}
             }
         }

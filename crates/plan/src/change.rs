@@ -60,6 +60,13 @@ pub struct ResourceChange {
     pub machines: Vec<MachineChange>,
 }
 
+impl ResourceChange {
+    /// Whether nothing of its own happens to the resource, not even a new address.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.action == ChangeAction::NoOp && self.previous_address.is_none()
+    }
+}
+
 /// One machine that a roll replaces or retires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -88,7 +88,15 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
     }
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
     let drift = drift(&subject, object, &changes, last_applied);
-    let mut after = planned.normalised.clone();
+    let idle = action == ChangeAction::NoOp && subject.previous_address.is_none();
+    let precondition = if idle && planned.rollout.is_none() {
+        Precondition::None
+    } else {
+        let mut managed: Vec<&Value> = vec![&planned.normalised];
+        managed.extend(last_applied);
+        Precondition::unchanged(subject.kind, &object.attributes, &managed)
+    };
+    let mut after = planned.normalised;
     for change in &ignored {
         after.set(&change.path, change.before.clone());
     }
@@ -98,19 +106,10 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         (!action.is_replace()).then_some(&object.attributes),
         &planned.unknown_after,
     );
-    let idle =
-        action == ChangeAction::NoOp && planned.rollout.is_none() && subject.previous_address.is_none();
-    let precondition = if idle {
-        Precondition::None
-    } else {
-        let mut managed: Vec<&Value> = vec![&planned.normalised];
-        managed.extend(last_applied);
-        Precondition::unchanged(subject.kind, &object.attributes, &managed)
-    };
     let change = ResourceChange {
         action,
         identity: Some(object.identity.clone()),
-        before: object.attributes.clone(),
+        before: if idle && planned.rollout.is_none() { Value::Null } else { object.attributes.clone() },
         after,
         changes,
         ignored: ignored.into_iter().map(|change| change.path).collect(),
@@ -118,7 +117,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         disruption: planned.disruption,
         confirmation: if action.is_replace() { confirmation(&subject) } else { None },
         precondition,
-        ..blank(&subject)
+        ..if idle && planned.rollout.is_none() { bare(&subject) } else { blank(&subject) }
     };
     Decision {
         change,
@@ -209,6 +208,21 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
 fn blank(subject: &Subject<'_>) -> ResourceChange {
     let lifecycle = &subject.desired.lifecycle;
     ResourceChange {
+        record: RecordTemplate {
+            applied: subject.resolved.clone(),
+            depends_on: subject.depends_on.to_vec(),
+            retain: lifecycle.retain,
+            protected: lifecycle.protected,
+            existing: lifecycle.existing.is_some(),
+        },
+        sensitive: sensitive_paths(&subject.kind.attributes),
+        ..bare(subject)
+    }
+}
+
+/// A change of which nothing is known but whose it is.
+fn bare(subject: &Subject<'_>) -> ResourceChange {
+    ResourceChange {
         address: subject.desired.address.clone(),
         previous_address: subject.previous_address.clone(),
         provider: subject.provider.to_owned(),
@@ -223,14 +237,8 @@ fn blank(subject: &Subject<'_>) -> ResourceChange {
         disruption: Disruption::None,
         confirmation: None,
         precondition: Precondition::None,
-        record: RecordTemplate {
-            applied: subject.resolved.clone(),
-            depends_on: subject.depends_on.to_vec(),
-            retain: lifecycle.retain,
-            protected: lifecycle.protected,
-            existing: lifecycle.existing.is_some(),
-        },
-        sensitive: sensitive_paths(&subject.kind.attributes),
+        record: RecordTemplate::default(),
+        sensitive: Vec::new(),
         machines: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use slipway_resource::{Address, Desired};
 
@@ -82,7 +82,7 @@ fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
             }
         }
     }
-    let component = tarjan_scc(&graph)
+    let component = kosaraju_scc(&graph)
         .into_iter()
         .find(|component| {
             component.len() > 1 || component.iter().any(|node| graph.contains_edge(*node, *node))

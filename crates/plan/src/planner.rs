@@ -1,5 +1,6 @@
 //! From wanted, found and remembered to a plan.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rollout};
@@ -74,8 +75,9 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     inputs.desired.sort_by(|left, right| left.address.cmp(&right.address));
     let dependencies = graph::dependencies(&inputs.desired)?;
     check_schema(&inputs)?;
-    let mut records: BTreeMap<Address, Record> =
-        inputs.prior.map(|prior| prior.resources.clone()).unwrap_or_default();
+    // Copied only when something is renamed.
+    let mut records: Cow<'_, BTreeMap<Address, Record>> =
+        inputs.prior.map_or_else(Cow::default, |prior| Cow::Borrowed(&prior.resources));
     let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
     let mut planner =
         Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved };
@@ -173,11 +175,11 @@ struct Planner<'a> {
 struct Prepared<'a> {
     desired: &'a Desired,
     resolved: Value,
-    object: Option<Found>,
+    object: Option<&'a Found>,
     surplus: Vec<Found>,
 }
 
-impl Planner<'_> {
+impl<'p> Planner<'p> {
     /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
     async fn wanted(&mut self) -> Result<Decided, Error> {
         let by_address: BTreeMap<&Address, &Desired> =
@@ -207,8 +209,8 @@ impl Planner<'_> {
                     roll_all(rollout);
                 }
                 let address = &prepared.desired.address;
-                let decision = self.decide(&prepared, planned, &replaced)?;
-                resolver.insert(address.clone(), known(&decision));
+                let mut decision = self.decide(&prepared, planned, &replaced)?;
+                resolver.insert(address.clone(), known(&mut decision));
                 if decision.change.action.is_replace() {
                     replaced.insert(address.clone(), decision.change.reasons.clone());
                 }
@@ -220,11 +222,11 @@ impl Planner<'_> {
     }
 
     /// Looks up what is known of a resource, or says why nothing can be decided.
-    fn prepare<'d>(
+    fn prepare(
         &self,
-        desired: &'d Desired,
+        desired: &'p Desired,
         resolver: &Resolver,
-    ) -> Result<Result<Prepared<'d>, Box<ResourceChange>>, Error> {
+    ) -> Result<Result<Prepared<'p>, Box<ResourceChange>>, Error> {
         let address = &desired.address;
         let resolved = resolver.resolve(&desired.attributes);
         let record = self.records.get(address);
@@ -245,9 +247,7 @@ impl Planner<'_> {
             return Ok(Err(Box::new(assemble::deferred(address, provider, record, reason))));
         }
         let (object, surplus) = match standing {
-            Standing::Present { object, surplus } => {
-                (Some(object.clone()), surplus.into_iter().cloned().collect())
-            }
+            Standing::Present { object, surplus } => (Some(object), surplus.into_iter().cloned().collect()),
             _ => (None, Vec::new()),
         };
         if let (Some(identity), None) = (&desired.lifecycle.existing, &object) {
@@ -263,7 +263,7 @@ impl Planner<'_> {
             PlanItem {
                 address: address.clone(),
                 desired: Some(prepared.resolved.clone()),
-                observed: prepared.object.as_ref().map(|object| object.attributes.clone()),
+                observed: prepared.object.map(|object| object.attributes.clone()),
                 last_applied: self.records.get(address).and_then(|record| record.applied.clone()),
             }
         });
@@ -288,7 +288,7 @@ impl Planner<'_> {
             kind,
             provider,
             record: self.records.get(address),
-            object: prepared.object.as_ref(),
+            object: prepared.object,
             surplus: prepared.surplus.clone(),
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
@@ -360,22 +360,28 @@ fn is_named(patterns: &[String], address: &Address) -> bool {
 /// Lets every machine go that would stay.
 fn roll_all(rollout: &mut Rollout) {
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
-        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
+        member.fate = Fate::Replace { reason: crate::rollout::ASKED_FOR.to_owned(), path: None };
     }
 }
 
 /// What others may know of a resource that was decided.
-fn known(decision: &Decision) -> Known {
-    let change = &decision.change;
+fn known(decision: &mut Decision) -> Known {
+    let change = &mut decision.change;
+    // A resource of which nothing is to be done is only counted: its attributes are not needed any more.
+    let attributes = if decision.rollout.is_none() && change.is_idle() {
+        std::mem::take(&mut change.after)
+    } else {
+        change.after.clone()
+    };
     match (&change.identity, change.action) {
         (
             Some(identity),
             ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Adopt | ChangeAction::Record,
         ) => Known::Stays {
             identity: identity.clone(),
-            attributes: change.after.clone(),
+            attributes,
             unknown: decision.unknown_after.iter().map(Path::clone).collect(),
         },
-        _ => Known::Comes { attributes: change.after.clone() },
+        _ => Known::Comes { attributes },
     }
 }

@@ -1,5 +1,6 @@
 //! Renames: an object that keeps existing under another address.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::{Address, Desired, Value};
@@ -14,7 +15,7 @@ use crate::state::Record;
 /// with those of one that goes can only be the same object.
 pub(crate) fn apply(
     desired: &[Desired],
-    records: &mut BTreeMap<Address, Record>,
+    records: &mut Cow<'_, BTreeMap<Address, Record>>,
     observations: &mut Observations,
     providers: &Providers,
 ) -> BTreeMap<Address, Address> {
@@ -36,6 +37,7 @@ pub(crate) fn apply(
             .cloned();
         let from = declared.or_else(|| same_exclusive(resource, &wanted, records, observations, providers));
         let Some(from) = from else { continue };
+        let records = records.to_mut();
         if let Some(record) = records.remove(&from) {
             records.insert(to.clone(), record);
         }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
 use slipway_resource::{Address, Identity, ResourceType, Value};
 
 use crate::step::{Step, StepAction, StepId};
@@ -23,6 +25,8 @@ struct Node {
     action: StepAction,
     identity: Option<Identity>,
     after: BTreeSet<usize>,
+    /// Steps that had better be done before, where nothing else speaks against it.
+    preferably_after: BTreeSet<usize>,
     estimate_ms: u64,
     timeout_ms: u64,
 }
@@ -49,6 +53,7 @@ impl Graph {
             action,
             identity,
             after: BTreeSet::new(),
+            preferably_after: BTreeSet::new(),
             estimate_ms,
             timeout_ms: LEAST_TIMEOUT_MS.max(estimate_ms.saturating_mul(10)),
         });
@@ -96,10 +101,54 @@ impl Graph {
         }
     }
 
+    /// `later` waits for `earlier`, unless that closes a circle.
+    pub fn preference(&mut self, earlier: NodeId, later: NodeId) {
+        if earlier != later
+            && let Some(node) = self.nodes.get_mut(later.0)
+        {
+            node.preferably_after.insert(earlier.0);
+        }
+    }
+
     /// The steps, each behind those that it waits for; among equals by address and action.
     ///
-    /// Returns the addresses of a circle when there is one.
-    pub fn finish(self) -> Result<Vec<Step>, Vec<Address>> {
+    /// Returns the addresses of a circle when there is one. Preferences that would close a circle are dropped.
+    pub fn finish(mut self) -> Result<Vec<Step>, Vec<Address>> {
+        if self.nodes.iter().any(|node| !node.preferably_after.is_empty()) {
+            let component = self.components();
+            let of = |position: usize| component.get(position).copied();
+            for (position, node) in self.nodes.iter_mut().enumerate() {
+                let harmless = node.preferably_after.iter().filter(|earlier| of(**earlier) != of(position));
+                let harmless: Vec<usize> = harmless.copied().collect();
+                node.after.extend(harmless);
+            }
+        }
+        self.order()
+    }
+
+    /// By node: the strongly connected component in which it lies when every preference is kept.
+    fn components(&self) -> Vec<usize> {
+        let mut graph = DiGraph::<(), ()>::with_capacity(self.nodes.len(), self.nodes.len());
+        let indices: Vec<NodeIndex> = self.nodes.iter().map(|_| graph.add_node(())).collect();
+        for (node, index) in self.nodes.iter().zip(&indices) {
+            for earlier in node.after.union(&node.preferably_after) {
+                if let Some(earlier) = indices.get(*earlier) {
+                    graph.add_edge(*earlier, *index, ());
+                }
+            }
+        }
+        let mut component = vec![0; self.nodes.len()];
+        for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
+            for member in members {
+                if let Some(place) = component.get_mut(member.index()) {
+                    *place = number;
+                }
+            }
+        }
+        component
+    }
+
+    fn order(self) -> Result<Vec<Step>, Vec<Address>> {
         let count = self.nodes.len();
         let mut waiting: Vec<usize> = self.nodes.iter().map(|node| node.after.len()).collect();
         let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];

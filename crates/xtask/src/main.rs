@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod codegen;
+mod crash;
 mod deny;
 mod error_pages;
 mod lengths;
@@ -25,6 +27,9 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     Test(test::Test),
+    Bench(bench::Bench),
+    Crash(crash::Crash),
+    Measure(bench::Measure),
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
     Lengths(lengths::Lengths),
@@ -36,6 +41,9 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test(test) => test.run(),
+        Task::Bench(bench) => bench.run(),
+        Task::Crash(crash) => crash.run(),
+        Task::Measure(measure) => measure.run(),
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),
         Task::Lengths(lengths) => lengths.run(),

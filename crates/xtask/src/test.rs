@@ -115,16 +115,22 @@ impl Stage {
             Self::Codegen => Codegen { check: true }.run(),
             Self::Schemas => Schemas { check: true }.run(),
             Self::Deny => Deny.run(),
-            Self::Clippy => {
-                run(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-            }
+            Self::Clippy => run(&mut cargo([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--keep-going",
+                "--",
+                "-D",
+                "warnings",
+            ])),
             Self::Test => {
                 // The executables that integration tests start are made by the same build.
                 run(&mut cargo(["build", "--workspace", "--bins"]))?;
                 run(&mut cargo(["test", "--workspace", "--no-fail-fast"]))
             }
             Self::Doc => {
-                let mut doc = cargo(["doc", "--workspace", "--no-deps"]);
+                let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))
             }
         }

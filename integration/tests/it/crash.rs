@@ -184,3 +184,44 @@ fn small_cluster() -> Result<()> {
     let rolled = SMALL.replace("image-1", "image-2");
     survive("small", &life(SMALL, &changed, &rolled), SAMPLE)
 }
+
+/// One of the examples, with a change that updates and one that rolls every machine.
+fn example(text: &[&str]) -> Result<()> {
+    let spec = text.join("\n---\n").replace("deletionProtection: true", "deletionProtection: false");
+    let version = spec
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("kubernetesVersion: "))
+        .context("the example's version")?
+        .to_owned();
+    let (minor, patch) = version.rsplit_once('.').context("a version")?;
+    let patched = format!("{minor}.{}", patch.parse::<u32>()? + 1);
+    let rolled = spec.replace(&version, &patched);
+    let changed = spec.replacen("\nspec:\n", "\nspec:\n  sysctls: { vm.max_map_count: \"262144\" }\n", 1);
+    survive("example", &life(&spec, &changed, &rolled), SAMPLE / 3)
+}
+
+#[test]
+fn single_host() -> Result<()> {
+    example(&[include_str!("../../../specs/single-host/cluster.yaml")])
+}
+
+#[test]
+fn ipv6() -> Result<()> {
+    example(&[include_str!("../../../specs/ipv6/cluster.yaml")])
+}
+
+#[test]
+fn spot() -> Result<()> {
+    example(&[
+        include_str!("../../../specs/spot/cluster.yaml"),
+        include_str!("../../../specs/spot/pools.yaml"),
+    ])
+}
+
+#[test]
+fn ha_private() -> Result<()> {
+    example(&[
+        include_str!("../../../specs/ha-private/cluster.yaml"),
+        include_str!("../../../specs/ha-private/pools.yaml"),
+    ])
+}

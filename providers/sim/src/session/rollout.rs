@@ -193,10 +193,12 @@ fn wanted_size(wanted: &BTreeMap<String, Value>, observed: &Value) -> usize {
         usize::try_from(number.unwrap_or_default()).unwrap_or_default()
     };
     let min = number(wanted.get("min"));
-    match wanted.get("size") {
-        Some(Value::Integer(_)) => number(wanted.get("size")),
-        _ => number(observed.get("size")).clamp(min, number(wanted.get("max")).max(min)),
-    }
+    // Where an autoscaler owns the size it is the observed one, brought within the wanted bounds.
+    let size = match wanted.get("size") {
+        Some(Value::Integer(_)) => wanted.get("size"),
+        _ => observed.get("size"),
+    };
+    number(size).clamp(min, number(wanted.get("max")).max(min))
 }
 
 /// Why a machine has to be replaced.

@@ -1,0 +1,110 @@
+//! `cargo xtask bench`: what Slipway costs, beside a named peer in the same run.
+
+mod grpc;
+mod measure;
+mod place;
+mod terraform;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::output::say;
+use crate::workspace;
+use measure::Usage;
+use place::Place;
+
+pub(crate) use measure::Measure;
+
+/// Measure plan and apply of large specs, and the same with terraform.
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Go on without terraform, and without ratios to it.
+    #[arg(long)]
+    without_peer: bool,
+    /// How many resources the large spec has.
+    #[arg(long, default_value_t = 10_000)]
+    resources: usize,
+    /// How many resources terraform gets: its local state costs the square of it.
+    #[arg(long, default_value_t = 1_000)]
+    peer_resources: usize,
+    /// Runs of each command; the median counts.
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+}
+
+impl Bench {
+    /// Builds the program in release and measures.
+    pub(crate) fn run(&self) -> Result<()> {
+        let terraform = terraform::find();
+        if terraform.is_none() && !self.without_peer {
+            bail!("terraform is not on the PATH; `--without-peer` measures without it");
+        }
+        let program = build()?;
+        say("What                                            CPU      memory    wall");
+        let large = self.slipway(&program, self.resources)?;
+        let small = self.slipway(&program, self.resources / 10)?;
+        ratio("no-op plan, 10 times the resources", &large.plan, &small.plan);
+        ratio("apply, 10 times the resources", &large.apply, &small.apply);
+        let remote = grpc::measure(&program, self.resources, self.runs)?;
+        ratio("no-op plan over gRPC, to embedded", &remote.plan, &large.plan);
+        ratio("apply over gRPC, to embedded", &remote.apply, &large.apply);
+        let start = measure::median(self.runs, || measure::run(&program, &cold_start()?, workspace::root()))?;
+        row("plan of specs/minimal, from cold", &start);
+        if let Some(terraform) = terraform {
+            let peer = terraform::measure(&terraform, self.peer_resources, self.runs)?;
+            let own = self.slipway(&program, self.peer_resources)?;
+            ratio(&format!("no-op plan of {}, to terraform", self.peer_resources), &own.plan, &peer.plan);
+            ratio(&format!("apply of {}, to terraform", self.peer_resources), &own.apply, &peer.apply);
+        }
+        Ok(())
+    }
+
+    fn slipway(&self, program: &std::path::Path, count: usize) -> Result<Life> {
+        let mut applies = Vec::new();
+        let mut plans = Vec::new();
+        for _ in 0..self.runs {
+            let place = Place::with_objects(count)?;
+            applies.push(measure::run(program, &place::APPLY, place.path())?);
+            plans.push(measure::run(program, &place::PLAN, place.path())?);
+        }
+        let life = Life { apply: measure::middle(applies)?, plan: measure::middle(plans)? };
+        row(&format!("slipway: apply of {count} resources"), &life.apply);
+        row(&format!("slipway: no-op plan of {count} resources"), &life.plan);
+        Ok(life)
+    }
+}
+
+/// What the two halves of a life cost.
+struct Life {
+    apply: Usage,
+    plan: Usage,
+}
+
+fn cold_start() -> Result<Vec<String>> {
+    let spec = workspace::root().join("specs/minimal");
+    let spec = spec.to_str().context("the workspace's path")?.to_owned();
+    Ok(["plan", "--offline", "-f", &spec].map(str::to_owned).to_vec())
+}
+
+fn build() -> Result<PathBuf> {
+    let root = workspace::root();
+    let status = std::process::Command::new("cargo")
+        .args(["build", "--release", "-p", "slipway", "-p", "slipway-provider-sim"])
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        bail!("the program does not build");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release/slipway"))
+}
+
+fn row(what: &str, usage: &Usage) {
+    say(&format!("{what:46} {:6.2} s  {:5} MB  {:5.2} s", usage.cpu, usage.memory_mb, usage.wall));
+}
+
+fn ratio(what: &str, own: &Usage, other: &Usage) {
+    say(&format!("{what:46} {:6.2}x", own.cpu / other.cpu.max(0.001)));
+}
