@@ -1,6 +1,6 @@
 //! A plan as people and tools read it: text, JSON, markdown, DOT and SVG.
 //!
-//! No renderer shows a secret: values are hidden by [`screen`] before any other code sees them. Nor does one
+//! No renderer shows a secret: values are hidden by `screen` before any other code sees them. Nor does one
 //! write to a terminal; all of them return text. The same plan gives the same bytes.
 
 mod attribute;
