@@ -4,5 +4,6 @@ mod concurrency;
 mod crash;
 mod laws;
 mod leaves;
+mod policy;
 mod rollout;
 mod specs_cases;

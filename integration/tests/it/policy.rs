@@ -1,0 +1,167 @@
+//! The plan's JSON in the hands of the tools that people check Terraform plans with: HashiCorp's own library, and
+//! conftest with a policy.
+//!
+//! The tools are built from `integration/policy`, whose `go.sum` pins them, into the user's cache: the first run
+//! takes minutes, the others nothing.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use slipway_integration::place::{Ended, Place};
+use slipway_resource::Digest;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+const SPEC: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: policy }
+spec:
+  provider: { name: sim }
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.medium }
+";
+
+const WORKERS: &str = "\
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: workers }
+spec: { machineType: sim.medium }
+";
+
+fn module() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("policy")
+}
+
+/// The folder with `planjson` and `conftest`, built when it is not there.
+fn tools() -> Result<&'static Path> {
+    static TOOLS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = TOOLS.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    built.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+fn build() -> Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
+        .context("there is no home to cache the tools in")?
+        .join("slipway/tools");
+    let mut inputs = Vec::new();
+    for file in ["go.mod", "go.sum", "planjson/main.go"] {
+        inputs.extend(std::fs::read(module().join(file))?);
+    }
+    let folder = cache.join(Digest::of_bytes(&inputs).short());
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    std::fs::create_dir_all(&cache)?;
+    let fresh = tempfile::TempDir::new_in(&cache)?;
+    let mut target = fresh.path().join("tools").into_os_string();
+    target.push("/");
+    let output = Command::new("go")
+        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o"])
+        .arg(&target)
+        .args(["./planjson", "github.com/open-policy-agent/conftest"])
+        .env("CGO_ENABLED", "0")
+        .current_dir(module())
+        .output()
+        .context("go, which builds the policy tools, cannot be run")?;
+    ensure!(output.status.success(), "go build: {}", String::from_utf8_lossy(&output.stderr));
+    // Somebody else may have built the same meanwhile.
+    if let Err(error) = std::fs::rename(fresh.path().join("tools"), &folder)
+        && !folder.is_dir()
+    {
+        return Err(error.into());
+    }
+    Ok(folder)
+}
+
+/// What HashiCorp's library makes of a plan: a line for each resource.
+fn terraform(plan: &str) -> Result<Vec<String>> {
+    let mut child = Command::new(tools()?.join("planjson"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().context("standard input")?.write_all(plan.as_bytes())?;
+    let ended = Ended::of(child.wait_with_output()?)?;
+    ensure!(ended.code == Some(0), "{}", ended.err);
+    Ok(ended.out.lines().map(str::to_owned).collect())
+}
+
+/// Whether the policy lets a plan pass, and what conftest says.
+fn conftest(place: &Place, plan: &str) -> Result<(bool, String)> {
+    let file = place.write("plan.json", plan)?;
+    let ended = Ended::of(
+        Command::new(tools()?.join("conftest"))
+            .args(["test", "--no-color", "--policy"])
+            .arg(module().join("rego"))
+            .arg(&file)
+            .current_dir(place.path())
+            .output()?,
+    )?;
+    match ended.code {
+        Some(0) => Ok((true, ended.out)),
+        Some(1) if ended.out.contains("FAIL") => Ok((false, ended.out)),
+        _ => bail!("conftest: {ended:?}"),
+    }
+}
+
+#[test]
+fn terraform_reads_every_kind_of_plan() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &format!("{SPEC}{WORKERS}"))?;
+    let plan = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
+    let lines = terraform(&plan)?;
+    ensure!(lines.contains(&"sim_machine_pool.workers create".to_owned()), "{lines:?}");
+    let planned = lines.iter().find(|line| line.starts_with("planned ")).context("planned values")?;
+    ensure!(planned.contains("sim_network.main"), "{planned}");
+
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let nothing = place.expect(0, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
+    ensure!(terraform(&nothing)?.iter().all(|line| line.trim() == "planned"), "{nothing}");
+
+    let changed = SPEC.replace("zones: [sim-1a]", "zones: [sim-1a]\n  cloudLabels: { team: a }");
+    place.write("changed.yaml", &changed)?;
+    let plan = place
+        .expect(2, &["plan", "-f", "changed.yaml", "--replace", "sim_listener.api", "-o", "json"])?
+        .out;
+    let lines = terraform(&plan)?;
+    for wanted in ["sim_network.main update", "sim_machine_pool.workers delete"] {
+        ensure!(lines.iter().any(|line| line == wanted), "no `{wanted}` in {lines:#?}");
+    }
+    let replaced = ["create-before-destroy", "destroy-before-create"];
+    let of_listener = lines.iter().filter_map(|line| line.strip_prefix("sim_listener.api "));
+    ensure!(of_listener.into_iter().any(|word| replaced.contains(&word)), "{lines:#?}");
+    ensure!(!lines.iter().any(|line| line.contains("unknown")), "{lines:#?}");
+
+    let delete = place.expect(2, &["delete", "policy", "--dry-run", "-o", "json"])?.out;
+    let lines = terraform(&delete)?;
+    ensure!(lines.contains(&"sim_network.main delete".to_owned()), "{lines:#?}");
+    Ok(())
+}
+
+#[test]
+fn a_policy_forbids_deletions() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &format!("{SPEC}{WORKERS}"))?;
+    let create = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
+    let (passes, said) = conftest(&place, &create)?;
+    ensure!(passes, "{said}");
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    place.write("spec.yaml", SPEC)?;
+    let delete = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
+    let (passes, said) = conftest(&place, &delete)?;
+    ensure!(!passes && said.contains("sim_machine_pool.workers would be deleted"), "{said}");
+    Ok(())
+}
