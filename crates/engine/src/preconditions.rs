@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_plan::precondition::Precondition;
+use slipway_plan::render::{TextOptions, change_lines};
+use slipway_resource::diff::Change;
 use slipway_resource::provider::ReadRequest;
-use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError, Session};
+use slipway_resource::{Address, ErrorClass, Identity, Observation, Path, ProviderError, Session, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -97,7 +99,8 @@ pub(crate) enum Verdict {
     Gone,
 }
 
-/// Checks an expectation, reading where the last look is too old.
+/// Checks an expectation, reading where the last look is too old. `before` are the attributes that the plan read,
+/// where they are at hand.
 ///
 /// # Errors
 /// `precondition-failed` with what differs, or why it could not be read.
@@ -106,6 +109,7 @@ pub(crate) async fn check(
     address: &Address,
     identity: &Identity,
     expectation: &Expectation,
+    before: Option<&Value>,
 ) -> Result<Verdict, ProviderError> {
     let Precondition::Unchanged { .. } = expectation.precondition else { return Ok(Verdict::Holds) };
     if expectation.seen.is_some_and(|seen| seen.elapsed() < MAX_AGE) {
@@ -119,12 +123,38 @@ pub(crate) async fn check(
             let changed = expectation.precondition.changed_fields(&attributes);
             let text = format!(
                 "{address} ({identity}) was changed since the plan was made: {}",
-                if changed.is_empty() { "its managed fields differ".to_owned() } else { changed.join(", ") }
+                if changed.is_empty() {
+                    "its managed fields differ".to_owned()
+                } else {
+                    difference(&changed, before, &attributes)
+                }
             );
             Err(ProviderError::new(ErrorClass::PreconditionFailed, text)
                 .with_address(address)
                 .with_hint("make the plan anew and review what changed"))
         }
+    }
+}
+
+/// The fields that differ, with what they were and are: what is never shown is under no expectation.
+fn difference(fields: &[String], before: Option<&Value>, now: &Value) -> String {
+    let Some(before) = before else { return fields.join(", ") };
+    let value = |attributes: &Value, field: &String| attributes.get(field).cloned().unwrap_or_default();
+    let changes: Vec<Change> = fields
+        .iter()
+        .map(|field| Change {
+            path: Path::key(field.as_str()),
+            before: value(before, field),
+            after: value(now, field),
+            replaces: false,
+            sensitive: false,
+        })
+        .collect();
+    let options = TextOptions { color: false, width: 100, verbose: false };
+    let text = change_lines(&changes, &[], &options);
+    match text.trim_end().split_once('\n') {
+        None => text.trim_end().to_owned(),
+        Some(_) => text.trim_end().lines().map(|line| format!("\n  {line}")).collect(),
     }
 }
 

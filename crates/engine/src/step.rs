@@ -91,7 +91,11 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
     let mut gone = false;
     if let Some(Call { expectation: Some((reader, identity, expectation)), request, .. }) = &call {
         let deletes = matches!(request.action, Action::Delete { .. });
-        match preconditions::check(reader, &address, identity, expectation).await? {
+        let before = match &request.action {
+            Action::Update { prior, .. } => Some(prior),
+            _ => None,
+        };
+        match preconditions::check(reader, &address, identity, expectation, before).await? {
             Verdict::Holds => {}
             Verdict::Gone if deletes => gone = true,
             Verdict::Gone => {

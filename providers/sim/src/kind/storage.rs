@@ -44,6 +44,8 @@ fn volume() -> Kind {
         .check(check_volume)
         .rate_class("compute")
         .stateful()
+        // Machines hold it until they are given another one.
+        .create_before_delete()
         .takes(6, 12, 4)
 }
 
