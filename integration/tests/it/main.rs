@@ -4,6 +4,7 @@ mod concurrency;
 mod crash;
 mod laws;
 mod leaves;
+mod plans;
 mod policy;
 mod rollout;
 mod specs_cases;

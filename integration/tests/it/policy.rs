@@ -133,9 +133,8 @@ fn terraform_reads_every_kind_of_plan() -> Result<()> {
 
     let changed = SPEC.replace("zones: [sim-1a]", "zones: [sim-1a]\n  cloudLabels: { team: a }");
     place.write("changed.yaml", &changed)?;
-    let plan = place
-        .expect(2, &["plan", "-f", "changed.yaml", "--replace", "sim_listener.api", "-o", "json"])?
-        .out;
+    let plan =
+        place.expect(2, &["plan", "-f", "changed.yaml", "--replace", "sim_listener.api", "-o", "json"])?.out;
     let lines = terraform(&plan)?;
     for wanted in ["sim_network.main update", "sim_machine_pool.workers delete"] {
         ensure!(lines.iter().any(|line| line == wanted), "no `{wanted}` in {lines:#?}");

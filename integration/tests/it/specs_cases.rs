@@ -184,7 +184,8 @@ fn changed(documents: &[Json], cluster: &str) -> Result<Vec<Json>> {
         matches!(document["kind"].as_str(), Some("NodePool" | "InstanceGroup"))
             && of.is_none_or(|name| name == cluster)
     };
-    let is_worker = |document: &Json| matches!(document["spec"]["role"].as_str(), None | Some("worker" | "Node"));
+    let is_worker =
+        |document: &Json| matches!(document["spec"]["role"].as_str(), None | Some("worker" | "Node"));
     // A pool of nothing has no machine to show.
     let has_machines = |document: &Json| {
         let least = [&document["spec"]["size"]["bounds"]["min"], &document["spec"]["minSize"]];
@@ -204,7 +205,6 @@ fn changed(documents: &[Json], cluster: &str) -> Result<Vec<Json>> {
 }
 
 fn emit(documents: &[Json]) -> Result<String> {
-    let texts: Vec<String> =
-        documents.iter().map(serde_json::to_string_pretty).collect::<Result<_, _>>()?;
+    let texts: Vec<String> = documents.iter().map(serde_json::to_string_pretty).collect::<Result<_, _>>()?;
     Ok(texts.join("\n---\n"))
 }
