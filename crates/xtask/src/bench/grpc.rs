@@ -10,14 +10,20 @@ use super::{Life, measure, row};
 /// Measures apply and no-op plan over gRPC, both processes counted.
 pub(super) fn measure(program: &Path, count: usize, runs: usize) -> Result<Life> {
     let folder = program.parent().context("the program's folder")?;
-    let manifest = crate::workspace::root().join("providers/sim/provider.toml");
+    // Beside its executable, as an installed provider is.
+    let manifest: String =
+        std::fs::read_to_string(crate::workspace::root().join("providers/sim/provider.toml"))?
+            .lines()
+            .filter(|line| !line.starts_with("executable"))
+            .map(|line| format!("{line}\n"))
+            .collect();
     let mut applies = Vec::new();
     let mut plans = Vec::new();
     for _ in 0..runs {
         let place = Place::with_objects(count)?;
         let provider = place.path().join("providers/sim");
         std::fs::create_dir_all(&provider)?;
-        std::fs::copy(&manifest, provider.join("provider.toml"))?;
+        std::fs::write(provider.join("provider.toml"), &manifest)?;
         std::fs::copy(folder.join("slipway-provider-sim"), provider.join("slipway-provider-sim"))?;
         let with_path = |arguments: &[&str]| -> Vec<String> {
             let path = ["--provider-path", "providers"];
