@@ -73,6 +73,12 @@ impl Prepared {
         };
         let providers =
             providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
+        tracing::info!(
+            cluster = %cluster.name,
+            provider = %cluster.provider.name,
+            generation = state.as_ref().map(|state| state.head.generation.0),
+            "state and provider are open"
+        );
         Ok(Self { wanted, providers, backend, state })
     }
 
@@ -131,7 +137,10 @@ impl Prepared {
             options,
             locate: &locate,
         };
-        Ok(Planned { plan: slipway_plan::plan(inputs).await?, observed_at: observed.at, uid })
+        let plan = slipway_plan::plan(inputs).await?;
+        let (changes, steps) = (plan.changes.len(), plan.steps.len());
+        tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
+        Ok(Planned { plan, observed_at: observed.at, uid })
     }
 
     /// The typed resources of the cluster, by what the state has pinned or else by the provider's catalog now.

@@ -60,7 +60,7 @@ impl Program {
         match self.run_command(cli, output) {
             Ok(code) => code,
             Err(error) => {
-                error.report(&Output::standard());
+                error.report(&output);
                 ExitCode::from(1)
             }
         }
@@ -92,6 +92,7 @@ impl Context {
     pub fn backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
         let backend = slipway_state_store::open(&url).map_err(slipway_state_store::Error::from)?;
+        tracing::debug!(%url, "the state store is open");
         Ok(match &self.decorate_backend {
             Some(decorate) => decorate(backend),
             None => backend,

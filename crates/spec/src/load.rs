@@ -66,7 +66,7 @@ pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         loaded.diagnostics.push(
             Diagnostic::error(code::NOTHING_FOUND, format!("no spec files in {}", paths.join(", ")))
-                .hint("spec files end in .yaml, .yml or .json; `slipway spec init` writes one"),
+                .hint("spec files end in .yaml, .yml or .json; `slipway init` writes one"),
         );
     }
     loaded.diagnostics.append(&mut diagnostics);
@@ -96,7 +96,7 @@ pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
     if !found && let Some(file) = files.first() {
         loaded.diagnostics.push(
             Diagnostic::error(code::NOTHING_FOUND, format!("{} holds no documents", file.path()))
-                .hint("`slipway spec init` writes one to begin with"),
+                .hint("`slipway init` writes one to begin with"),
         );
     }
     for (reader, documents) in by_reader {
