@@ -1,0 +1,407 @@
+//! The program as its users and their shells meet it: help, completions, colour, logs, exit codes, and what it leaves
+//! alone.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::place::{Ended, Place};
+use slipway_provider_sim::inspect::Tamper;
+use slipway_resource::Digest;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+const SPEC: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: line }
+spec:
+  provider: { name: sim }
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.medium }
+";
+
+const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
+const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn place() -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    Ok(place)
+}
+
+fn run_with(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Result<Ended> {
+    Ended::of(place.command(arguments).envs(variables.iter().copied()).output()?)
+}
+
+#[test]
+fn help_of_every_command() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let mut pages = Vec::new();
+    let mut left = vec![Vec::new()];
+    while let Some(path) = left.pop() {
+        let mut command = slipway::command();
+        for name in &path {
+            command = command.find_subcommand(name).context("a command")?.clone();
+        }
+        let names = command.get_subcommands().map(|command| command.get_name().to_owned());
+        left.extend(names.map(|name| [path.clone(), vec![name]].concat()));
+        pages.push(path);
+    }
+    pages.sort();
+    let mut text = String::new();
+    for path in pages {
+        let mut arguments: Vec<&str> = path.iter().map(String::as_str).collect();
+        arguments.push("--help");
+        let ended = Ended::of(place.command(&arguments).arg0("slipway").env("COLUMNS", "100").output()?)?;
+        ensure!(ended.code == Some(0) && ended.err.is_empty(), "{ended:?}");
+        text.push_str(&format!("$ slipway {}\n{}\n", arguments.join(" "), ended.out));
+    }
+    insta::assert_snapshot!("help", text);
+    Ok(())
+}
+
+#[test]
+fn completions_and_manual_pages() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.expect(0, &["completions", shell])?.out;
+        ensure!(script.contains("slipway") && script.contains("apply"), "{shell}: {script}");
+        let file = place.write(&format!("script.{shell}"), &script)?;
+        // The other shells check theirs where they are installed.
+        let Ok(checked) = Command::new(shell).arg("-n").arg(&file).output() else {
+            ensure!(shell != "bash", "there is no bash");
+            continue;
+        };
+        ensure!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+    }
+    place.expect(0, &["man", "pages"])?;
+    for page in ["slipway.1", "slipway-plan.1", "slipway-provider-lock.1"] {
+        let text = std::fs::read_to_string(place.path().join("pages").join(page)).context(page)?;
+        ensure!(text.contains(".TH"), "{page}: {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() -> Result<()> {
+    let place = place()?;
+    let colourful = |ended: &Ended| (ended.out.contains('\u{1b}'), ended.err.contains('\u{1b}'));
+    ensure!(colourful(&place.expect(2, PLAN)?) == (false, false), "colour in a pipe");
+    let always = [PLAN, &["--color", "always"]].concat();
+    ensure!(colourful(&place.expect(2, &always)?).0, "no colour when it is wanted");
+    ensure!(colourful(&run_with(&place, &always, &[("NO_COLOR", "1")])?).0, "the option counts more");
+    ensure!(colourful(&run_with(&place, PLAN, &[("CLICOLOR_FORCE", "1")])?).0, "CLICOLOR_FORCE");
+    let both = run_with(&place, PLAN, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")])?;
+    ensure!(colourful(&both) == (false, false), "NO_COLOR counts more");
+    let never = run_with(&place, &[PLAN, &["--color", "never"]].concat(), &[("CLICOLOR_FORCE", "1")])?;
+    ensure!(colourful(&never) == (false, false), "colour although never");
+    // Errors too.
+    let missing = ["delete", "nothing", "--yes"];
+    ensure!(
+        colourful(&place.expect(1, &[&missing[..], &["--color", "always"]].concat())?).1,
+        "a plain error"
+    );
+    ensure!(!colourful(&place.expect(1, &missing)?).1, "a colourful error");
+    Ok(())
+}
+
+#[test]
+fn results_and_logs_do_not_mix() -> Result<()> {
+    let place = place()?;
+    let quiet = place.expect(2, &[PLAN, &["-o", "json"]].concat())?;
+    ensure!(quiet.err.is_empty(), "{}", quiet.err);
+    let loud = place.expect(2, &[PLAN, &["-o", "json", "-vvv"]].concat())?;
+    ensure!(loud.out == quiet.out, "the result is another one with logs");
+    ensure!(loud.err.contains("planned"), "no logs: {}", loud.err);
+    let logs = place.expect(2, &[PLAN, &["-o", "json", "-vvv", "--log-format", "json"]].concat())?;
+    ensure!(logs.out == quiet.out && !logs.err.is_empty());
+    for line in logs.err.lines() {
+        let record: Json = serde_json::from_str(line).with_context(|| line.to_owned())?;
+        ensure!(record["level"].is_string() && record["fields"]["message"].is_string(), "{record}");
+    }
+    let filtered = run_with(&place, PLAN, &[("SLIPWAY_LOG", "info")])?;
+    ensure!(filtered.err.contains("planned"), "SLIPWAY_LOG: {}", filtered.err);
+    let applied = place.expect(0, APPLY)?;
+    ensure!(!applied.out.contains("[1/") && applied.err.contains("[1/"), "progress is no result");
+    Ok(())
+}
+
+#[test]
+fn exit_codes() -> Result<()> {
+    let place = place()?;
+    let delete = ["delete", "line", "--dry-run"];
+    let roll = ["roll", "-f", "spec.yaml", "--dry-run"];
+    place.expect(1, &["drift", "line"])?;
+    place.expect(1, &delete)?;
+    place.expect(0, &["delete", "-f", "spec.yaml", "--dry-run"])?;
+    place.expect(2, PLAN)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "line"])?;
+    place.expect(2, &roll)?;
+    place.expect(1, &[&roll[..], &["--pool", "workers"]].concat())?;
+    place.expect(2, &delete)?;
+    let network = place.inventory()?.of_type("sim_network").next().context("a network")?.id.clone();
+    Tamper::open(place.cloud()).set(&network, &"tags.by".parse()?, "hand".into())?;
+    place.expect(2, &["drift", "line"])?;
+    place.write(".slipway/sim/faults.json", r#"[{ "type": "sim_network", "kind": "unreadable" }]"#)?;
+    place.expect(1, PLAN)?;
+    place.expect(1, &["drift", "line"])?;
+    place.expect(1, &delete)?;
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
+    // Without anybody to ask, nothing is done.
+    let unasked = place.expect(1, &["apply", "-f", "spec.yaml"])?;
+    ensure!(unasked.err.contains("CLI0014"), "{}", unasked.err);
+    place.expect(0, APPLY)?;
+    place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
+    place.expect(1, &delete)?;
+    let usage = place.expect(1, &["plan"])?;
+    ensure!(usage.out.is_empty() && usage.err.contains("--file"), "{usage:?}");
+    place.expect(0, &["--version"])?;
+    Ok(())
+}
+
+/// Every file below a folder, with its digest; folders too.
+fn tree(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.insert(path.clone(), "folder".to_owned());
+            found.extend(tree(&path)?);
+        } else {
+            let digest = Digest::of_bytes(&std::fs::read(&path)?);
+            found.insert(path, digest.to_string());
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn looking_writes_nothing() -> Result<()> {
+    let place = place()?;
+    let home = place.path().join("home");
+    std::fs::create_dir(&home)?;
+    let home = home.display().to_string();
+    let looks: &[&[&str]] = &[
+        PLAN,
+        &["plan", "-f", "spec.yaml", "-o", "json"],
+        &["plan", "-f", "spec.yaml", "--offline"],
+        &["delete", "-f", "spec.yaml", "--dry-run"],
+        &["roll", "-f", "spec.yaml", "--dry-run"],
+        &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"],
+        &["drift", "line"],
+        &["spec", "check", "-f", "spec.yaml"],
+        &["spec", "show", "-f", "spec.yaml", "--full"],
+        &["provider", "list"],
+        &["provider", "info", "sim"],
+        &["explain", "cluster.spec"],
+    ];
+    let look = |what: &str| -> Result<()> {
+        // The simulated cloud takes down every call that it answers, as clouds do.
+        let ignoring_calls = || -> Result<_> {
+            let mut tree = tree(place.path())?;
+            tree.remove(&place.cloud().join("calls.jsonl"));
+            Ok(tree)
+        };
+        for arguments in looks {
+            let before = ignoring_calls()?;
+            run_with(&place, arguments, &[("HOME", &home)])?;
+            let after = ignoring_calls()?;
+            ensure!(before == after, "{what}: {arguments:?} wrote something");
+        }
+        Ok(())
+    };
+    look("at first use")?;
+    place.expect(0, APPLY)?;
+    look("after apply")?;
+    place.expect(0, &["delete", "line", "--yes"])?;
+    look("after deletion")
+}
+
+#[test]
+fn every_problem_of_a_bad_spec_in_one_run() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let mut cases = 0;
+    for entry in std::fs::read_dir(root().join("fixtures/bad-specs"))? {
+        let case = entry?.path();
+        let Ok(text) = std::fs::read_to_string(case.join("expected.json")) else { continue };
+        let expected: Vec<Json> = serde_json::from_str(&text)?;
+        let folder = case.display().to_string();
+        // The expectations are no spec.
+        let files: Vec<String> = std::fs::read_dir(&case)?
+            .map(|entry| Ok(entry?.path().display().to_string()))
+            .filter(|path: &Result<String>| path.as_ref().is_ok_and(|path| !path.ends_with("expected.json")))
+            .collect::<Result<_>>()?;
+        let mut arguments = vec!["plan", "-f"];
+        arguments.extend(files.iter().map(String::as_str));
+        let ended = place.expect(1, &arguments)?;
+        ensure!(ended.out.is_empty(), "{folder}: {}", ended.out);
+        for problem in &expected {
+            let code = problem["code"].as_str().unwrap_or_default();
+            let place = format!(
+                "{}:{}:",
+                problem["file"].as_str().unwrap_or_default(),
+                problem["line"].as_u64().unwrap_or_default()
+            );
+            ensure!(ended.err.contains(code), "{folder}: no {code}\n{}", ended.err);
+            ensure!(ended.err.contains(&place), "{folder}: nothing at {place}\n{}", ended.err);
+        }
+        cases += 1;
+    }
+    ensure!(cases > 50, "{cases} cases");
+    Ok(())
+}
+
+#[test]
+fn what_init_writes_can_be_applied() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.expect(0, &["init", "first"])?;
+    let text = std::fs::read_to_string(place.path().join("cluster.yaml"))?;
+    let refused = place.expect(1, &["init", "second"])?;
+    ensure!(refused.err.contains("hint:"), "{}", refused.err);
+    ensure!(std::fs::read_to_string(place.path().join("cluster.yaml"))? == text, "it was overwritten");
+    ensure!(place.expect(0, &["init", "first", "-o", "-"])?.out == text, "another text on standard output");
+    place.expect(0, &["init", "second", "--shape", "ha", "-o", "ha.yaml"])?;
+    for file in ["cluster.yaml", "ha.yaml"] {
+        place.expect(0, &["spec", "check", "-f", file])?;
+        place.expect(0, &["apply", "-f", file, "--yes"])?;
+        place.expect(0, &["plan", "-f", file])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn explanations() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let text = place.expect(0, &["explain", "cluster.spec.network"])?.out;
+    ensure!(text.contains("cidr"), "{text}");
+    let near = place.expect(1, &["explain", "cluster.spec.netwrok"])?;
+    ensure!(near.err.contains("did you mean `network`"), "{}", near.err);
+    for leaf in slipway_spec::leaves() {
+        let path = format!("{}.{}", leaf.document.to_lowercase(), leaf.path.replace("[]", ""));
+        let explained = slipway_spec::explain(&path);
+        ensure!(explained.is_ok(), "{path}: {explained:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_spec_with_all_defaults_is_the_same_cluster() -> Result<()> {
+    for example in ["minimal", "ha-private", "ipv6", "spot", "single-host"] {
+        let place = Place::new(PROGRAM)?;
+        let folder = root().join("specs").join(example).display().to_string();
+        let key = [("HA_PRIVATE_ENCRYPTION_KEY", "a key of thirty-two bytes, or so")];
+        let expect = |code: i32, arguments: &[&str]| -> Result<Ended> {
+            let ended = run_with(&place, arguments, &key)?;
+            ensure!(ended.code == Some(code), "{example}: {arguments:?}: {}{}", ended.out, ended.err);
+            Ok(ended)
+        };
+        expect(0, &["apply", "-f", &folder, "--yes"])?;
+        let full = expect(0, &["spec", "show", "--full", "-f", &folder])?.out;
+        ensure!(full.contains("# default"), "{full}");
+        place.write("full.yaml", &full)?;
+        expect(0, &["spec", "check", "-f", "full.yaml"])?;
+        let plan = expect(0, &["plan", "-f", "full.yaml"])?;
+        ensure!(plan.out.contains("No changes"), "{example}: {}", plan.out);
+    }
+    Ok(())
+}
+
+/// The simulated cloud's own executable, in a folder with its manifest.
+fn provider(place: &Place) -> Result<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--package", "slipway-provider-sim", "--bin", "slipway-provider-sim"]);
+    let output = build.current_dir(root()).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let built = Path::new(PROGRAM).with_file_name("slipway-provider-sim");
+    let manifest: String = std::fs::read_to_string(root().join("providers/sim/provider.toml"))?
+        .lines()
+        .map(|line| match line.starts_with("executable") {
+            true => "executable = \"slipway-provider-sim\"\n".to_owned(),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    place.write("providers/provider.toml", &manifest)?;
+    std::fs::copy(built, place.path().join("providers/slipway-provider-sim"))?;
+    Ok(place.path().join("providers").display().to_string())
+}
+
+#[test]
+fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<()> {
+    let place = place()?;
+    let path = provider(&place)?;
+    let expect = |code: i32, arguments: &[&str]| -> Result<Ended> {
+        let ended = run_with(&place, arguments, &[("SLIPWAY_PROVIDER_PATH", &path)])?;
+        ensure!(ended.code == Some(code), "{arguments:?}: {:?} {}{}", ended.code, ended.out, ended.err);
+        Ok(ended)
+    };
+    let json = |arguments: &[&str]| -> Result<Json> { Ok(serde_json::from_str(&expect(0, arguments)?.out)?) };
+    let status = |list: &Json, executable: bool| {
+        let rows = list.as_array().cloned().unwrap_or_default();
+        let row = rows.into_iter().find(|row| (row["executable"].as_str() != Some("")) == executable);
+        row.and_then(|row| row["status"].as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    ensure!(status(&json(&["provider", "list", "-o", "json"])?, true) == "not locked");
+    let embedded = [
+        expect(2, PLAN)?.out,
+        expect(2, &[PLAN, &["-o", "json", "--out", "embedded.plan"]].concat())?.out,
+        expect(0, &["provider", "info", "sim", "-o", "json"])?.out,
+    ];
+
+    expect(0, &["provider", "lock", "sim"])?;
+    let list = json(&["provider", "list", "-o", "json"])?;
+    ensure!(status(&list, true) == "locked" && status(&list, false).contains("replaced"), "{list}");
+    let over_the_wire = [
+        expect(2, PLAN)?.out,
+        expect(2, &[PLAN, &["-o", "json", "--out", "wire.plan"]].concat())?.out,
+        expect(0, &["provider", "info", "sim", "-o", "json"])?.out,
+    ];
+    for (embedded, wire) in embedded.iter().zip(&over_the_wire) {
+        ensure!(embedded == wire, "not the same:\n{embedded}\n{wire}");
+    }
+    let bytes = |name: &str| std::fs::read(place.path().join(name));
+    ensure!(bytes("embedded.plan")? == bytes("wire.plan")?, "the plan files differ");
+
+    // Applied over the wire, planned by the one that is built in.
+    expect(0, &["apply", "embedded.plan", "--yes"])?;
+    expect(0, PLAN)?;
+    std::fs::rename(place.path().join("slipway.lock"), place.path().join("away.lock"))?;
+    expect(0, PLAN)?;
+    std::fs::rename(place.path().join("away.lock"), place.path().join("slipway.lock"))?;
+
+    // An executable that changed is not run.
+    let executable = place.path().join("providers/slipway-provider-sim");
+    std::fs::write(&executable, "#!/bin/sh\ntouch ran\n")?;
+    ensure!(status(&json(&["provider", "list", "-o", "json"])?, true).contains("changed"));
+    let refused = expect(1, PLAN)?;
+    ensure!(refused.err.contains("PROVIDER") && !place.path().join("ran").exists(), "{}", refused.err);
+    Ok(())
+}
+
+#[test]
+fn an_unknown_provider_is_named_with_the_way_out() -> Result<()> {
+    let place = place()?;
+    let unknown = place.expect(1, &[PLAN, &["--provider", "nosuch"]].concat())?;
+    ensure!(unknown.err.contains("nosuch") && unknown.err.contains("hint:"), "{}", unknown.err);
+    place.write("other.yaml", &SPEC.replace("name: sim }", "name: sim, config: { latencyy: true } }"))?;
+    let setting = place.expect(1, &["plan", "-f", "other.yaml"])?;
+    ensure!(setting.err.contains("did you mean `latency`"), "{}", setting.err);
+    place.expect(1, &[PLAN, &["--provider", "sim", "--provider-config", "[1"]].concat())?;
+    Ok(())
+}
