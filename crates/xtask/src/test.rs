@@ -124,11 +124,7 @@ impl Stage {
                 "-D",
                 "warnings",
             ])),
-            Self::Test => {
-                // The executables that integration tests start are made by the same build.
-                run(&mut cargo(["build", "--workspace", "--bins"]))?;
-                run(&mut cargo(["test", "--workspace", "--no-fail-fast"]))
-            }
+            Self::Test => run(&mut cargo(["test", "--workspace", "--no-fail-fast"])),
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))
