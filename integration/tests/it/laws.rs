@@ -1,12 +1,17 @@
 //! Laws that hold for every cluster and every change of it, tried on generated ones.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use slipway_integration::lab::{Lab, cluster};
+use slipway_integration::served::Served;
+use slipway_provider_sim::Sim;
+use slipway_resource::Provider;
 use slipway_spec::model::Cluster;
+use tokio::runtime::Runtime;
 
 /// What a generated cluster is made of.
 #[derive(Clone, Debug)]
@@ -157,12 +162,13 @@ async fn life(lab: &Lab, shapes: &[Shape]) -> Result<()> {
 }
 
 /// Tries generated lives; a failing one is made small before it is shown.
-fn try_lives(cases: u32, make: impl Fn() -> Result<Lab>) {
+fn try_lives(cases: u32, make: impl Fn(&Runtime) -> Result<Lab>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let result = TestRunner::new(config).run(&prop::collection::vec(shapes(), 1..4), |shapes| {
-        let lab = make().map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
-        runtime.block_on(life(&lab, &shapes)).map_err(|error| TestCaseError::fail(format!("{error:#}")))
+        let fail = |error| TestCaseError::fail(format!("{error:#}"));
+        let lab = make(&runtime).map_err(fail)?;
+        runtime.block_on(life(&lab, &shapes)).map_err(fail)
     });
     if let Err(error) = result {
         panic!("{error}");
@@ -171,7 +177,36 @@ fn try_lives(cases: u32, make: impl Fn() -> Result<Lab>) {
 
 #[test]
 fn every_life_keeps_the_laws() {
-    try_lives(cases(), Lab::new);
+    try_lives(cases(), |_| Lab::new());
+}
+
+#[test]
+fn every_life_keeps_the_laws_over_grpc() -> Result<()> {
+    let served = Served::start(Arc::new(Sim))?;
+    try_lives(cases() / 2, |runtime| Lab::with(runtime.block_on(served.client())?));
+    Ok(())
+}
+
+#[tokio::test]
+async fn embedded_and_over_grpc_the_plan_is_the_same() -> Result<()> {
+    let served = Served::start(Arc::new(Sim))?;
+    let wanted = cluster(include_str!("rollout.yaml"))?;
+    let rolled = cluster(&include_str!("rollout.yaml").replace("image-1", "image-2"))?;
+    let mut plans = Vec::new();
+    for provider in [Arc::new(Sim) as Arc<dyn Provider>, served.client().await?] {
+        let lab = Lab::with(provider)?;
+        let created = lab.plan(&wanted).await?;
+        lab.apply(&wanted).await?;
+        let mut roll = lab.plan(&rolled).await?;
+        // Each lab has a cloud and a cluster of its own.
+        roll.binding.uid = None;
+        roll.binding.providers.clear();
+        let mut created = created;
+        created.binding.providers.clear();
+        plans.push((created, roll));
+    }
+    ensure!(plans[0] == plans[1], "the plans differ");
+    Ok(())
 }
 
 /// How many lives are tried; more with `SLIPWAY_LAWS=<n>`.
