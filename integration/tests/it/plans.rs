@@ -516,7 +516,7 @@ fn well_formed(text: &str) -> Result<()> {
             continue;
         }
         ensure!(!open.is_empty() || elements == 0, "a second root");
-        ensure!(inner.matches('"').count() % 2 == 0, "quotes in <{inner}>");
+        ensure!(inner.matches('"').count().is_multiple_of(2), "quotes in <{inner}>");
         entities(inner)?;
         elements += 1;
         if !inner.ends_with('/') {

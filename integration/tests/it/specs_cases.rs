@@ -194,7 +194,7 @@ fn changed(documents: &[Json], cluster: &str) -> Result<Vec<Json>> {
     let worker = documents
         .iter()
         .position(|document| is_pool(document) && is_worker(document) && has_machines(document))
-        .or_else(|| documents.iter().position(|document| is_pool(document)));
+        .or_else(|| documents.iter().position(is_pool));
     documents[worker.context("a pool")?]["spec"]["image"] = json!("image-of-another-day");
     for document in &mut documents {
         if document["spec"]["deletionProtection"] == true {
