@@ -33,13 +33,25 @@ fn show(context: &Context, arguments: &SpecShowArguments) -> Result<ExitCode, Co
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lines that somebody wrote: defaults are marked as such.
+/// The lines that somebody wrote: defaults are marked as such, and what they leave empty is left out.
 fn without_defaults(text: &str) -> String {
-    text.lines().filter(|line| !line.ends_with("# default")).fold(String::new(), |mut kept, line| {
-        kept.push_str(line);
-        kept.push('\n');
-        kept
-    })
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut kept: Vec<&str> = Vec::new();
+    for line in text.lines().filter(|line| !line.ends_with("# default")) {
+        // A mapping without fields: the line behind it does not stand deeper.
+        while let Some(last) = kept.last()
+            && last.ends_with(':')
+            && indent(line) <= indent(last)
+            && !line.trim_start().starts_with("- ")
+        {
+            kept.pop();
+        }
+        kept.push(line);
+    }
+    while kept.last().is_some_and(|last| last.ends_with(':')) {
+        kept.pop();
+    }
+    kept.iter().fold(String::new(), |text, line| text + line + "\n")
 }
 
 fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, CommandError> {

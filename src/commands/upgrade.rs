@@ -36,9 +36,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             .skip(index + 1)
             .map(|next| format!("then Kubernetes {next}, as a plan of its own when this one is through"))
             .collect();
-        let mut next = wanted.clone();
-        next.cluster.kubernetes_version = version.clone();
-        prepared = Prepared { wanted: next, ..prepared };
+        prepared = Prepared { wanted: at_version(&wanted, version), ..prepared };
         let request = Request {
             mode: Mode::Apply,
             options: Options { preflight: true, ..Options::default() },
@@ -66,6 +64,19 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         prepared = Prepared::open(context, wanted, false).await?;
     }
     Ok(done(through))
+}
+
+/// The cluster at another version: with it go the pools that have no version of their own.
+fn at_version(wanted: &Wanted, version: &KubernetesVersion) -> Wanted {
+    let mut next = wanted.clone();
+    let follows = |name: &str| {
+        matches!(wanted.sources.origin(&format!("pools[{name}].kubernetesVersion")), Origin::Default)
+    };
+    for pool in next.cluster.pools.iter_mut().filter(|pool| follows(&pool.name)) {
+        pool.kubernetes_version = version.clone();
+    }
+    next.cluster.kubernetes_version = version.clone();
+    next
 }
 
 /// Puts the version into the spec file, where it stands, and leaves the rest of the file as it is.

@@ -162,29 +162,26 @@ async fn life(lab: &Lab, shapes: &[Shape]) -> Result<()> {
 }
 
 /// Tries generated lives; a failing one is made small before it is shown.
-fn try_lives(cases: u32, make: impl Fn(&Runtime) -> Result<Lab>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+fn try_lives(cases: u32, make: impl Fn(&Runtime) -> Result<Lab>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
     let result = TestRunner::new(config).run(&prop::collection::vec(shapes(), 1..4), |shapes| {
         let fail = |error| TestCaseError::fail(format!("{error:#}"));
         let lab = make(&runtime).map_err(fail)?;
         runtime.block_on(life(&lab, &shapes)).map_err(fail)
     });
-    if let Err(error) = result {
-        panic!("{error}");
-    }
+    result.map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 #[test]
-fn every_life_keeps_the_laws() {
-    try_lives(cases(), |_| Lab::new());
+fn every_life_keeps_the_laws() -> Result<()> {
+    try_lives(cases(), |_| Lab::new())
 }
 
 #[test]
 fn every_life_keeps_the_laws_over_grpc() -> Result<()> {
     let served = Served::start(Arc::new(Sim))?;
-    try_lives(cases() / 2, |runtime| Lab::with(runtime.block_on(served.client())?));
-    Ok(())
+    try_lives(cases() / 2, |runtime| Lab::with(runtime.block_on(served.client())?))
 }
 
 #[tokio::test]

@@ -9,3 +9,4 @@ mod plans;
 mod policy;
 mod rollout;
 mod specs_cases;
+mod upgrade;

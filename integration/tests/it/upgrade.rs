@@ -1,0 +1,42 @@
+//! Upgrades by the program: one plan for each minor version, and the spec file follows.
+
+use anyhow::{Result, ensure};
+use slipway_integration::place::Place;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+#[test]
+fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let spec = include_str!("rollout.yaml").replace("fixed: 3", "fixed: 1").replace("fixed: 6", "fixed: 2");
+    let path = place.write("spec.yaml", &spec)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let preview = place.expect(2, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"])?;
+    ensure!(preview.out.contains("then Kubernetes 1.36.0"), "{}", preview.out);
+    ensure!(preview.out.contains("sim_machine_pool.workers"), "workers follow: {}", preview.out);
+    place.expect(0, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes"])?;
+    let written = std::fs::read_to_string(path)?;
+    ensure!(written == spec.replace("1.34.2", "1.36.0"), "{written}");
+    for machine in place.inventory()?.machines {
+        ensure!(machine.kubernetes_version == "1.36.0", "{machine:?}");
+    }
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    Ok(())
+}
+
+#[test]
+fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let spec = include_str!("rollout.yaml");
+    place.write("spec.yaml", spec)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    for (version, code, hint) in [
+        ("1.36.0", "CLI0012", "slipway upgrade --to 1.36.0"),
+        ("1.33.9", "CLI0011", "set kubernetesVersion to 1.34.2 or later"),
+    ] {
+        place.write("spec.yaml", &spec.replace("1.34.2", version))?;
+        let refused = place.expect(1, &["plan", "-f", "spec.yaml"])?;
+        ensure!(refused.err.contains(code) && refused.err.contains(hint), "{}", refused.err);
+    }
+    Ok(())
+}
