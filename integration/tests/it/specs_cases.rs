@@ -57,10 +57,14 @@ fn cases() -> Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// The documents of a case. Only YAML belongs to it: what is expected of it lies beside.
+/// The documents of a case: its `spec.yaml`, or all of its YAML. What is expected of it lies beside.
 fn documents(case: &Path) -> Result<Vec<Json>> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(case)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let single = case.join("spec.yaml");
+    if single.is_file() {
+        paths = vec![single];
+    }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
     let mut documents = Vec::new();
