@@ -66,7 +66,8 @@ pub enum Disruption {
 
 /// Names of the gates that a resource with members has, and their arguments.
 pub mod operation {
-    /// Starts one machine beyond the size: argument `slot`.
+    /// Starts one machine beyond the size: argument `slot`; with `anew` those that are there count for nothing, since
+    /// they leave although they are as the pool wants them.
     pub const SURGE: &str = "surge";
     /// Waits until a machine is a ready node: argument `slot`, or `member`.
     pub const VERIFY: &str = "verify";
