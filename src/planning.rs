@@ -161,7 +161,9 @@ impl Prepared {
             desired.extend(expansion.resources);
             notes.extend(expansion.notes);
         }
-        slipway_plan::lifecycle::ignore_changes(&mut desired, self.ignored());
+        let remarks = slipway_plan::lifecycle::ignore_changes(&mut desired, self.ignored(), &self.providers);
+        let remark = |message| ExpandNote { field: "ignoreChanges".to_owned(), message };
+        notes.extend(remarks.into_iter().map(remark));
         slipway_plan::lifecycle::renames(&mut desired, self.renames()?);
         Ok((desired, notes))
     }

@@ -73,6 +73,14 @@ impl Lab {
         self.backend = Arc::new(MemoryBackend::new());
     }
 
+    /// The state as it is stored, the journal replayed.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn state(&self, cluster: &str) -> Result<Option<State>> {
+        Ok(State::read(&*self.backend, cluster).await?)
+    }
+
     /// A plan that brings the cluster to a spec.
     ///
     /// # Errors

@@ -195,6 +195,8 @@ impl<'a> Dispatcher<'a> {
                     self.expectations.carry_forward(&step.address, &applied.attributes);
                     self.work.outputs.insert(&step.address, applied);
                 }
+                let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+                tracing::info!(step = %step.title(), elapsed_ms, "done");
                 self.report.done += 1;
                 self.queue.finish(id);
                 self.shared.events.send(Event::Done(id, elapsed));
@@ -214,6 +216,8 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn fail(&mut self, id: StepId, error: ProviderError) {
+        let title = self.work.plan.steps.get(id.index()).map(slipway_plan::Step::title).unwrap_or_default();
+        tracing::warn!(step = %title, class = %error.class, error = %error, "failed");
         self.shared.events.send(Event::Failed(id, error.clone()));
         if error.class == ErrorClass::Unauthenticated {
             // Nothing else will get through either: no new step begins, the rest is resumed later.

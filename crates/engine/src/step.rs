@@ -142,6 +142,7 @@ async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> 
         // No call leaves when somebody may have taken over.
         shared.journal.valid()?;
         shared.events.send(Event::Started(id));
+        tracing::debug!(address = %call.request.ownership.address, token = %call.request.token, attempt, "call");
         let mut seen = Seen::default();
         let error = match send(id, call, shared, &mut seen).await? {
             Ok(applied) => return Ok(applied),
@@ -166,6 +167,7 @@ async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> 
             let class = if named.is_empty() { rate_class } else { named.as_str() };
             shared.pace.lock().unwrap_or_else(PoisonError::into_inner).hold(class, Instant::now() + delay);
         }
+        tracing::info!(step = %id, attempt, error = %error, delay = ?delay, "again");
         shared.events.send(Event::Retrying { step: id, error, delay });
         tokio::time::sleep(delay).await;
     }

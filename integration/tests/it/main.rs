@@ -3,6 +3,7 @@
 mod cli;
 mod concurrency;
 mod crash;
+mod failures;
 mod laws;
 mod leaves;
 mod plans;
