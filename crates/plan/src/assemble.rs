@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Disruption, Fate, Rollout};
+use slipway_resource::provider::{Fate, Rollout};
 use slipway_resource::{Address, ResourceType};
 
-use crate::change::{ChangeAction, MachineChange, RecordTemplate, ResourceChange};
+use crate::change::{ChangeAction, MachineChange, ResourceChange};
 use crate::decide::Decision;
 use crate::error::Error;
 use crate::graph::Dependencies;
-use crate::precondition::Precondition;
 use crate::providers::Providers;
 use crate::reason::Reason;
 use crate::rollout;
@@ -59,23 +58,10 @@ pub(crate) fn deferred(
     reason: Reason,
 ) -> ResourceChange {
     ResourceChange {
-        address: address.clone(),
-        previous_address: None,
-        provider: provider.to_owned(),
-        schema_version: record.map_or(0, |record| record.schema_version),
         action: ChangeAction::Deferred,
         identity: record.map(|record| record.identity.clone()),
-        before: slipway_resource::Value::Null,
-        after: slipway_resource::Value::Null,
-        changes: Vec::new(),
-        ignored: Vec::new(),
         reasons: vec![reason],
-        disruption: Disruption::None,
-        confirmation: None,
-        precondition: Precondition::None,
-        record: RecordTemplate::default(),
-        sensitive: Vec::new(),
-        machines: Vec::new(),
+        ..ResourceChange::bare(address, provider, record.map_or(0, |record| record.schema_version))
     }
 }
 

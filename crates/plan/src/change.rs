@@ -61,6 +61,29 @@ pub struct ResourceChange {
 }
 
 impl ResourceChange {
+    /// A change of which nothing is known but whose it is.
+    pub(crate) fn bare(address: &Address, provider: &str, schema_version: u32) -> Self {
+        Self {
+            address: address.clone(),
+            previous_address: None,
+            provider: provider.to_owned(),
+            schema_version,
+            action: ChangeAction::NoOp,
+            identity: None,
+            before: Value::Null,
+            after: Value::Null,
+            changes: Vec::new(),
+            ignored: Vec::new(),
+            reasons: Vec::new(),
+            disruption: Disruption::None,
+            confirmation: None,
+            precondition: Precondition::None,
+            record: RecordTemplate::default(),
+            sensitive: Vec::new(),
+            machines: Vec::new(),
+        }
+    }
+
     /// Whether nothing of its own happens to the resource, not even a new address.
     pub(crate) fn is_idle(&self) -> bool {
         self.action == ChangeAction::NoOp && self.previous_address.is_none()

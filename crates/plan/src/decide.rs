@@ -220,26 +220,11 @@ fn blank(subject: &Subject<'_>) -> ResourceChange {
     }
 }
 
-/// A change of which nothing is known but whose it is.
+/// A change of which nothing is known but whose it is, and was.
 fn bare(subject: &Subject<'_>) -> ResourceChange {
     ResourceChange {
-        address: subject.desired.address.clone(),
         previous_address: subject.previous_address.clone(),
-        provider: subject.provider.to_owned(),
-        schema_version: subject.kind.version,
-        action: ChangeAction::NoOp,
-        identity: None,
-        before: Value::Null,
-        after: Value::Null,
-        changes: Vec::new(),
-        ignored: Vec::new(),
-        reasons: Vec::new(),
-        disruption: Disruption::None,
-        confirmation: None,
-        precondition: Precondition::None,
-        record: RecordTemplate::default(),
-        sensitive: Vec::new(),
-        machines: Vec::new(),
+        ..ResourceChange::bare(&subject.desired.address, subject.provider, subject.kind.version)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::Disruption;
 use slipway_resource::{Address, Mode, ResourceType, Value};
 
-use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::sensitive_paths;
 use crate::file::Mode as PlanMode;
 use crate::observations::{Observations, Standing};
@@ -82,23 +81,9 @@ fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
 
 fn blank(orphan: &Orphan<'_>) -> ResourceChange {
     ResourceChange {
-        address: orphan.address.clone(),
-        previous_address: None,
-        provider: orphan.provider.to_owned(),
-        schema_version: orphan.kind.version,
-        action: ChangeAction::NoOp,
         identity: orphan.record.map(|record| record.identity.clone()),
-        before: Value::Null,
-        after: Value::Null,
-        changes: Vec::new(),
-        ignored: Vec::new(),
-        reasons: Vec::new(),
-        disruption: Disruption::None,
-        confirmation: None,
-        precondition: Precondition::None,
-        record: RecordTemplate::default(),
         sensitive: sensitive_paths(&orphan.kind.attributes),
-        machines: Vec::new(),
+        ..ResourceChange::bare(orphan.address, orphan.provider, orphan.kind.version)
     }
 }
 
