@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Fate, Rollout};
+use slipway_resource::provider::{Fate, Member, Rollout};
 use slipway_resource::{Address, ResourceType};
 
 use crate::change::{ChangeAction, MachineChange, ResourceChange};
@@ -321,19 +321,20 @@ fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Deci
 }
 
 fn machines(rollout: &Rollout) -> Vec<MachineChange> {
-    let machine = |name: &str, replaced, reason: &str, blockers: &[String]| MachineChange {
-        name: name.to_owned(),
+    let machine = |member: &Member, replaced, reason: &str| MachineChange {
+        name: member.name.clone(),
+        identity: member.identity.clone(),
         replaced,
         reason: reason.to_owned(),
-        blockers: blockers.to_vec(),
+        blockers: member.blockers.clone(),
     };
     rollout
         .members
         .iter()
         .filter_map(|member| match &member.fate {
             Fate::Keep => None,
-            Fate::Replace { reason, .. } => Some(machine(&member.name, true, reason, &member.blockers)),
-            Fate::Retire { reason } => Some(machine(&member.name, false, reason, &member.blockers)),
+            Fate::Replace { reason, .. } => Some(machine(member, true, reason)),
+            Fate::Retire { reason } => Some(machine(member, false, reason)),
         })
         .collect()
 }

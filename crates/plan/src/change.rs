@@ -96,6 +96,8 @@ impl ResourceChange {
 pub struct MachineChange {
     /// Its node's name.
     pub name: String,
+    /// What the provider calls it; the argument `member` of its gates.
+    pub identity: Identity,
     /// Whether a new one takes its place.
     pub replaced: bool,
     /// Why.

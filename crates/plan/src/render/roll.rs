@@ -82,7 +82,7 @@ fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut before: Vec<&Step> = Vec::new();
     for step in operations(change, view) {
-        let subject = machine(step).unwrap_or_else(|| "all".to_owned());
+        let subject = node(step, change).or_else(|| machine(step)).unwrap_or_else(|| "all".to_owned());
         let position = *place.entry(subject.clone()).or_insert_with(|| {
             subjects.push((subject, Vec::new()));
             subjects.len() - 1
@@ -128,6 +128,14 @@ fn operations<'v, 'p>(
         .iter()
         .copied()
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
+}
+
+/// The name of the node that a gate is about, where the change knows it.
+fn node(step: &Step, change: &ResourceChange) -> Option<String> {
+    let StepAction::Operation { arguments, .. } = &step.action else { return None };
+    let member = arguments.get("member")?.as_str()?;
+    let machine = change.machines.iter().find(|machine| machine.identity.as_str() == member)?;
+    Some(clean(&machine.name).into_owned())
 }
 
 /// The machine that a gate is about.

@@ -258,6 +258,7 @@ pub fn roll(plan: &mut Plan, at: &str, machines: u32, after: &[StepId]) {
         machines: (1..=machines)
             .map(|number| MachineChange {
                 name: name(number),
+                identity: Identity::new(format!("machine-{number}")),
                 replaced: number < machines,
                 reason: if number < machines { "its image is not the pool's" } else { "the pool shrinks" }
                     .to_owned(),
