@@ -121,3 +121,114 @@ fn put(
     }
     snapshot.resources.insert(address.clone(), record);
 }
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::{Address, ClusterUid, ErrorClass, Value};
+
+    use super::*;
+
+    fn record(identity: &str) -> Record {
+        Record {
+            provider: "sim".into(),
+            schema_version: 1,
+            identity: Identity::new(identity),
+            applied: Some(Value::map([("name", "a")])),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            deposed: Vec::new(),
+        }
+    }
+
+    fn address() -> Address {
+        Address::new("sim_network", "a")
+    }
+
+    fn put(previous: Option<Address>) -> Effect {
+        Effect::Put { address: address(), record: Box::new(record("")), previous }
+    }
+
+    fn begin(step: u32, effect: Effect) -> Entry {
+        Entry::Begin(Box::new(Begin { step: StepId(step), provider: "sim".into(), request: None, effect }))
+    }
+
+    fn end(step: u32, result: EndResult) -> Entry {
+        Entry::End(End { step: StepId(step), result })
+    }
+
+    fn done(identity: &str) -> EndResult {
+        EndResult::Done { identity: Some(Identity::new(identity)) }
+    }
+
+    fn replay(entries: Vec<Entry>) -> (Snapshot, Replayed) {
+        let mut snapshot = Snapshot::empty("c", ClusterUid::new("u"));
+        let mut replayed = Replayed::default();
+        entries.into_iter().for_each(|entry| replayed.apply(&mut snapshot, entry));
+        (snapshot, replayed)
+    }
+
+    #[test]
+    fn a_step_that_began_and_did_not_end_is_open_with_what_is_known_of_it() {
+        let named = Entry::Identity { step: StepId(1), identity: Identity::new("net-1") };
+        let (snapshot, replayed) = replay(vec![begin(1, put(None)), named]);
+        assert!(snapshot.resources.is_empty());
+        assert_eq!(replayed.open[&StepId(1)].identity, Some(Identity::new("net-1")));
+    }
+
+    #[test]
+    fn a_replaced_object_is_remembered_until_it_is_deleted() {
+        let surplus = Effect::RemoveSurplus { address: address(), identity: Identity::new("net-1") };
+        let mut entries =
+            vec![begin(1, put(None)), end(1, done("net-1")), begin(2, put(None)), end(2, done("net-2"))];
+        let (snapshot, _) = replay(entries.clone());
+        assert_eq!(snapshot.resources[&address()].identity, Identity::new("net-2"));
+        assert_eq!(snapshot.resources[&address()].deposed, [Identity::new("net-1")]);
+        entries.extend([begin(3, surplus), end(3, EndResult::Done { identity: None })]);
+        assert!(replay(entries).0.resources[&address()].deposed.is_empty());
+    }
+
+    #[test]
+    fn what_was_half_made_is_known_and_not_as_it_was_asked_for() {
+        let failed = EndResult::Failed {
+            class: ErrorClass::Permanent,
+            message: String::new(),
+            identity: Some(Identity::new("net-1")),
+        };
+        let (snapshot, _) = replay(vec![begin(1, put(None)), end(1, failed)]);
+        assert_eq!(snapshot.resources[&address()].applied, None);
+    }
+
+    #[test]
+    fn a_rename_moves_the_record() {
+        let old = Address::new("sim_network", "old");
+        let first = Effect::Put { address: old.clone(), record: Box::new(record("")), previous: None };
+        let entries = vec![
+            begin(1, first),
+            end(1, done("net-1")),
+            begin(2, put(Some(old.clone()))),
+            end(2, done("net-1")),
+        ];
+        let (snapshot, _) = replay(entries);
+        assert!(!snapshot.resources.contains_key(&old));
+        assert!(snapshot.resources[&address()].deposed.is_empty());
+    }
+
+    #[test]
+    fn the_same_run_taken_up_keeps_what_it_has_done() {
+        let run = |plan: &[u8]| {
+            Entry::RunBegin(RunBegin {
+                plan: Digest::of_bytes(plan),
+                epoch: 1,
+                spec: serde_json::Value::Null,
+            })
+        };
+        let entries = vec![run(b"a"), begin(1, put(None)), end(1, done("net-1")), run(b"a")];
+        let (_, replayed) = replay(entries.clone());
+        assert!(replayed.run.is_some_and(|run| run.done.contains_key(&StepId(1))));
+        let (snapshot, replayed) = replay([entries, vec![run(b"b")]].concat());
+        assert!(replayed.run.is_some_and(|run| run.done.is_empty()), "another plan");
+        assert_eq!(snapshot.resources.len(), 1);
+    }
+}

@@ -52,6 +52,7 @@ impl Bench {
         ratio("apply over gRPC, to embedded", &remote.apply, &large.apply);
         let start = measure::median(self.runs, || measure::run(&program, &cold_start()?, workspace::root()))?;
         row("plan of specs/minimal, from cold", &start);
+        makespan()?;
         if let Some(terraform) = terraform {
             let peer = terraform::measure(&terraform, self.peer_resources, self.runs)?;
             let own = self.slipway(&program, self.peer_resources)?;
@@ -86,6 +87,19 @@ fn cold_start() -> Result<Vec<String>> {
     let spec = workspace::root().join("specs/minimal");
     let spec = spec.to_str().context("the workspace's path")?.to_owned();
     Ok(["plan", "--offline", "-f", &spec].map(str::to_owned).to_vec())
+}
+
+/// Simulated time of a run with a long tail, to its longest chain of steps.
+fn makespan() -> Result<()> {
+    let arguments = ["run", "--quiet", "--package", "slipway-integration", "--bin", "slipway-makespan"];
+    let output = workspace::cargo(arguments).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let figures: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let [took, longest] = figures.as_slice() else {
+        bail!("no makespan: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    say(&format!("{:46} {:6.2}x", "makespan in simulated time, to the longest chain", took / longest));
+    Ok(())
 }
 
 fn build() -> Result<PathBuf> {

@@ -183,7 +183,7 @@ async fn a_blocked_drain_stops_the_roll_and_names_who_blocks() -> Result<()> {
 async fn a_long_tail_is_begun_first() -> Result<()> {
     let lab = lab()?;
     let objects =
-        json!({ "count": 2000, "chain": 4, "sleepMs": 100, "tail": { "length": 40, "sleepMs": 1000 } });
+        json!({ "count": 4000, "chain": 4, "sleepMs": 2000, "tail": { "length": 600, "sleepMs": 1000 } });
     let mut wanted = with_image("image-1")?;
     wanted.provider.config = json!({ "objects": objects });
     let (plan, took) = timed(&lab, &wanted).await?;

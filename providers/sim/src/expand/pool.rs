@@ -1,7 +1,7 @@
 //! Pools of machines.
 
 use slipway_resource::{Address, Secret, Value};
-use slipway_spec::model::{Architecture, NodePool, Role, Volume};
+use slipway_spec::model::{Architecture, NodePool, OnBlocked, Role, Volume};
 use slipway_spec::value::SecretReference;
 
 use super::build::{Builder, Draft, id_of, json, millis, word};
@@ -35,6 +35,11 @@ pub(super) fn pools(builder: &mut Builder<'_>, reached: &Reached) {
         builder.add(draft);
         if !pool.role.is_node() && pool.kubelet != cluster.kubelet {
             builder.note(format!("{base}.kubelet"), "a bastion is no node and has no kubelet");
+        }
+        if pool.rollout.drain.on_blocked == OnBlocked::Skip {
+            let message = "a blocked drain stops the roll here as `fail` does: a plan names the machines that go, and \
+                           does not decide later to leave one out";
+            builder.note(format!("{base}.rollout.drain.onBlocked"), message);
         }
     }
 }
