@@ -19,7 +19,7 @@ use crate::convert::schema_from_pages;
 use crate::generated as proto;
 use crate::generated::provider_client::ProviderClient;
 use crate::wire::WireValue;
-use crate::{Life, MESSAGE_LIMIT};
+use crate::{FRAME_BYTES, Life, MESSAGE_LIMIT};
 use call::malformed;
 
 /// A provider behind a unix socket.
@@ -76,7 +76,8 @@ impl Client {
         let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()))
             .map_err(|error| refused(&error))?
             .initial_stream_window_size(4 << 20)
-            .initial_connection_window_size(16 << 20);
+            .initial_connection_window_size(16 << 20)
+            .max_frame_size(FRAME_BYTES);
         let channel = endpoint.connect().await.map_err(|error| refused(&error))?;
         let rpc = ProviderClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
@@ -115,7 +116,12 @@ impl Provider for Client {
         let ask = async {
             let mut rpc = connection.rpc.clone();
             let call = rpc.get_schema(proto::GetSchemaRequest {});
-            let pages = connection.pages(connection.deadlines.pure, call).await?;
+            let mut pages = Vec::new();
+            let take = |page| {
+                pages.push(page);
+                Ok(())
+            };
+            connection.pages(connection.deadlines.pure, call, take).await?;
             let schema = schema_from_pages(pages).map_err(|error| malformed(&connection.life, &error))?;
             Ok(Arc::new(schema))
         };
@@ -124,9 +130,8 @@ impl Provider for Client {
 
     async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
         let mut rpc = self.connection.rpc.clone();
-        let call = rpc.validate_config(proto::ValidateConfigRequest {
-            config: Some(WireValue::with_texts(config.clone())),
-        });
+        let call =
+            rpc.validate_config(proto::ValidateConfigRequest { config: Some(WireValue::with_texts(config)) });
         let answer = self.connection.unary(self.connection.deadlines.pure, call).await?;
         Ok(answer.problems)
     }

@@ -14,6 +14,8 @@ use slipway_resource::{Address, Digest, Identity, Path, Value};
 
 use crate::wire::WireValue;
 
+pub(crate) use planning::planned_from_message;
+pub use planning::planned_to_message;
 pub(crate) use schema::schema_from_pages;
 pub use schema::schema_to_message;
 
@@ -62,7 +64,7 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
 
-fn digest(text: &str) -> Result<Digest, Malformed> {
+pub(crate) fn digest(text: &str) -> Result<Digest, Malformed> {
     use serde::Deserialize;
     use serde::de::IntoDeserializer;
     use serde::de::value::{Error, StrDeserializer};
@@ -83,11 +85,11 @@ fn optional_identity(text: Option<String>) -> Option<Identity> {
 
 /// An absent value is null.
 fn value(message: Option<WireValue>) -> Result<Value, Malformed> {
-    message.map_or(Ok(Value::Null), WireValue::into_value)
+    message.map_or(Ok(Value::Null), |message| message.value())
 }
 
-fn optional_value(message: Option<WireValue>) -> Result<Option<Value>, Malformed> {
-    message.map(WireValue::into_value).transpose()
+fn optional_value(message: Option<&WireValue>) -> Result<Option<Value>, Malformed> {
+    message.map(WireValue::value).transpose()
 }
 
 fn json(bytes: &[u8]) -> Result<serde_json::Value, Malformed> {

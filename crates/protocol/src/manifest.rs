@@ -1,11 +1,14 @@
 //! `provider.toml`: what an installed provider says of itself without being run.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest::{Context, SHA256};
 use serde::Deserialize;
 use slipway_resource::Digest;
 
 use crate::Error;
+use crate::convert::digest;
 
 /// The content of a `provider.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -71,9 +74,20 @@ impl Installed {
     /// # Errors
     /// When it cannot be read.
     pub fn digest(&self) -> Result<Digest, Error> {
-        let bytes = std::fs::read(&self.executable)
-            .map_err(|source| Error::File { path: self.executable.clone(), source })?;
-        Ok(Digest::of_bytes(&bytes))
+        let failed = |source| Error::File { path: self.executable.clone(), source };
+        let mut file = std::fs::File::open(&self.executable).map_err(failed)?;
+        // In pieces: executables are large.
+        let mut piece = vec![0; 64 << 10];
+        let mut context = Context::new(&SHA256);
+        loop {
+            match file.read(&mut piece).map_err(failed)? {
+                0 => break,
+                length => context.update(piece.get(..length).unwrap_or_default()),
+            }
+        }
+        let hexadecimal: String =
+            context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        digest(&format!("sha256:{hexadecimal}")).map_err(|error| failed(std::io::Error::other(error)))
     }
 
     /// The file with samples for the conformance suite.

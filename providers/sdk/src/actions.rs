@@ -112,7 +112,7 @@ impl Drop for End {
     }
 }
 
-/// Messages of as many events as wait, and about one MiB.
+/// Messages of as many events as wait, and about [`PAGE_BYTES`].
 fn messages(queue: UnboundedReceiver<proto::ApplyEvent>) -> Answers<proto::ApplyEvents> {
     stream::unfold(queue, |mut queue| async move {
         let first = queue.recv().await?;

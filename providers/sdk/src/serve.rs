@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use slipway_protocol::MESSAGE_LIMIT;
 use slipway_protocol::generated::provider_server::ProviderServer;
 use slipway_protocol::handshake::{Announcement, MAGIC, PROTOCOL, TRANSPORT};
+use slipway_protocol::{FRAME_BYTES, MESSAGE_LIMIT};
 use slipway_resource::{Digest, Provider, ProviderError};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,7 +14,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
 
 use crate::service::Service;
-use crate::sessions::Sessions;
+use crate::sessions::{OpenSession, Sessions};
 use crate::{ServeError, ServeOptions};
 
 /// Serves a provider: listens, announces it on standard output, and answers until standard input closes, which
@@ -46,11 +46,12 @@ pub async fn serve(provider: Arc<dyn Provider>, options: ServeOptions) -> Result
         nonce: options.nonce.clone(),
     })?;
 
-    let served = serve_until(provider, listener, &options, end()).await;
+    let served = serve_on(provider, listener, &options, end()).await;
     // The directory goes with it when it is empty; the engine that made it may be dead.
     let _ = std::fs::remove_file(&socket);
     let _ = std::fs::remove_dir(&options.directory);
-    served
+    // The sessions are closed. The kernel frees the memory of a process that ends faster than their destructors.
+    served.map(std::mem::forget)
 }
 
 /// Serves a provider on a socket until `end` comes, without announcement: what [`serve`] does in a process of its
@@ -64,6 +65,16 @@ pub async fn serve_until(
     options: &ServeOptions,
     end: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
+    serve_on(provider, listener, options, end).await.map(drop)
+}
+
+/// Serves until the end, and returns the sessions that were open then; they are closed.
+async fn serve_on(
+    provider: Arc<dyn Provider>,
+    listener: UnixListener,
+    options: &ServeOptions,
+    end: impl Future<Output = ()> + Send,
+) -> Result<Vec<Arc<OpenSession>>, ServeError> {
     let batch = provider.info().await.map_err(ServeError::Provider)?.batch;
     let sessions = Arc::new(Sessions::new(options.actions));
     let service = ProviderServer::new(Service { provider, sessions: Arc::clone(&sessions), batch })
@@ -72,14 +83,12 @@ pub async fn serve_until(
     let server = Server::builder()
         .initial_stream_window_size(4 << 20)
         .initial_connection_window_size(16 << 20)
+        .max_frame_size(Some(FRAME_BYTES))
         .serve_with_incoming(service, UnixListenerStream::new(listener));
     tokio::select! {
-        served = server => served.map_err(ServeError::Server),
-        () = end => {
-            // The engine is gone: nobody would read the socket any more.
-            sessions.end(options.grace).await;
-            Ok(())
-        }
+        served = server => served.map(|()| Vec::new()).map_err(ServeError::Server),
+        // The engine is gone: nobody would read the socket any more.
+        () = end => Ok(sessions.end(options.grace).await),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt};
-use slipway_protocol::convert::{Malformed, schema_to_message};
+use slipway_protocol::convert::{Malformed, planned_to_message, schema_to_message};
 use slipway_protocol::generated as proto;
 use slipway_protocol::generated::provider_server;
 use slipway_protocol::wire::WireValue;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions;
-use crate::pages::{Answers, answers, pages};
+use crate::pages::{Answers, Messages, answers, pages};
 use crate::sessions::Sessions;
 
 /// The provider as the contract shows it.
@@ -32,8 +32,8 @@ fn unary<M: Answer>(outcome: Result<M, ProviderError>) -> Unary<M> {
     Ok(Response::new(outcome.unwrap_or_else(|error| M::failed(error.into()))))
 }
 
-fn paged<M: Answer + Send + 'static>(outcome: Result<Vec<M>, ProviderError>) -> Paged<M> {
-    Ok(answers(outcome.unwrap_or_else(|error| vec![M::failed(error.into())])))
+fn paged<M: Answer + Send + 'static>(outcome: Result<Messages<M>, ProviderError>) -> Paged<M> {
+    Ok(answers(outcome.unwrap_or_else(|error| Box::new(std::iter::once(M::failed(error.into()))))))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as a function in map_err")]
@@ -42,18 +42,22 @@ fn invalid(error: Malformed) -> ProviderError {
 }
 
 fn value(message: Option<WireValue>) -> Result<Value, ProviderError> {
-    message.unwrap_or_default().into_value().map_err(invalid)
+    message.unwrap_or_default().value().map_err(invalid)
 }
 
 impl Service {
-    fn items<M, T: TryFrom<M, Error = Malformed>>(&self, items: Vec<M>) -> Result<Vec<T>, ProviderError> {
+    /// The items of a call, if it does not have too many.
+    fn items<M, T: TryFrom<M, Error = Malformed>>(
+        &self,
+        items: impl ExactSizeIterator<Item = M>,
+    ) -> Result<Vec<T>, ProviderError> {
         if items.len() > usize::try_from(self.batch.max(1)).unwrap_or(usize::MAX) {
             return Err(ProviderError::new(
                 ErrorClass::Invalid,
                 format!("{} items in one call; {} are allowed", items.len(), self.batch),
             ));
         }
-        items.into_iter().map(|item| item.try_into().map_err(invalid)).collect()
+        items.map(|item| item.try_into().map_err(invalid)).collect()
     }
 
     async fn open(
@@ -74,24 +78,22 @@ impl Service {
     async fn expansion(
         &self,
         request: proto::ExpandRequest,
-    ) -> Result<Vec<proto::ExpandResponse>, ProviderError> {
+    ) -> Result<Messages<proto::ExpandResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
         let expansion = open.session.expand(request.try_into().map_err(invalid)?).await?;
         let notes = proto::ExpandResponse {
             notes: expansion.notes.into_iter().map(Into::into).collect(),
             ..proto::ExpandResponse::default()
         };
-        let resources: Vec<proto::Desired> = expansion.resources.into_iter().map(Into::into).collect();
-        let resources = pages(resources)
-            .into_iter()
+        let resources = pages(expansion.resources.into_iter().map(proto::Desired::from))
             .map(|resources| proto::ExpandResponse { resources, ..proto::ExpandResponse::default() });
-        Ok(std::iter::once(notes).chain(resources).collect())
+        Ok(Box::new(std::iter::once(notes).chain(resources)))
     }
 
     async fn discovery(
         &self,
         request: proto::DiscoverRequest,
-    ) -> Result<Vec<proto::DiscoverResponse>, ProviderError> {
+    ) -> Result<Messages<proto::DiscoverResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
         let discovery = open.session.discover(request.into()).await?;
         let first = proto::DiscoverResponse {
@@ -99,33 +101,40 @@ impl Service {
             uid: discovery.uid.map(|uid| uid.as_str().to_owned()),
             ..proto::DiscoverResponse::default()
         };
-        let observed: Vec<proto::Observed> = discovery.observed.into_iter().map(Into::into).collect();
-        let observed = pages(observed)
-            .into_iter()
+        let observed = pages(discovery.observed.into_iter().map(proto::Observed::from))
             .map(|observed| proto::DiscoverResponse { observed, ..proto::DiscoverResponse::default() });
-        Ok(std::iter::once(first).chain(observed).collect())
+        Ok(Box::new(std::iter::once(first).chain(observed)))
     }
 
-    async fn reading(&self, request: proto::ReadRequest) -> Result<Vec<proto::ReadResponse>, ProviderError> {
+    async fn reading(
+        &self,
+        request: proto::ReadRequest,
+    ) -> Result<Messages<proto::ReadResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
-        let observed = open.session.read(self.items(request.items)?).await?;
-        let observed: Vec<proto::Observed> = observed.into_iter().map(Into::into).collect();
-        let pages = pages(observed).into_iter();
-        Ok(pages.map(|observed| proto::ReadResponse { observed, error: None }).collect())
+        let observed = open.session.read(self.items(request.items.into_iter())?).await?;
+        let pages = pages(observed.into_iter().map(proto::Observed::from));
+        Ok(Box::new(pages.map(|observed| proto::ReadResponse { observed, error: None })))
     }
 
-    async fn planning(&self, request: proto::PlanRequest) -> Result<Vec<proto::PlanResponse>, ProviderError> {
+    async fn planning(
+        &self,
+        request: proto::PlanRequest,
+    ) -> Result<Messages<proto::PlanResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
-        let planned = open.session.plan(self.items(request.items)?).await?;
-        let planned: Vec<proto::Planned> = planned.into_iter().map(Into::into).collect();
-        let pages = pages(planned).into_iter();
-        Ok(pages.map(|planned| proto::PlanResponse { planned, error: None }).collect())
+        let planned = open.session.plan(self.items(request.items.iter())?).await?;
+        if planned.len() != request.items.len() {
+            let text = format!("the provider planned {} of {} items", planned.len(), request.items.len());
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        let planned = planned.into_iter().zip(request.items);
+        let pages = pages(planned.map(|(planned, item)| planned_to_message(planned, &item)));
+        Ok(Box::new(pages.map(|planned| proto::PlanResponse { planned, error: None })))
     }
 
     async fn catalogue(
         &self,
         request: proto::CatalogRequest,
-    ) -> Result<Vec<proto::CatalogResponse>, ProviderError> {
+    ) -> Result<Messages<proto::CatalogResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
         let catalog = open.session.catalog().await?;
         let data = catalog.data.to_string().into_bytes();
@@ -136,7 +145,7 @@ impl Service {
         if let Some(first) = messages.first_mut() {
             first.digest = catalog.digest.as_str().to_owned();
         }
-        Ok(messages)
+        Ok(Box::new(messages.into_iter()))
     }
 
     async fn preflighting(
@@ -144,7 +153,7 @@ impl Service {
         request: proto::PreflightRequest,
     ) -> Result<proto::PreflightResponse, ProviderError> {
         let open = self.sessions.get(&request.session)?;
-        let findings = open.session.preflight(self.items(request.items)?).await?;
+        let findings = open.session.preflight(self.items(request.items.into_iter())?).await?;
         Ok(proto::PreflightResponse { findings: findings.into_iter().map(Into::into).collect(), error: None })
     }
 
@@ -155,7 +164,7 @@ impl Service {
         let open = self.sessions.get(&request.session)?;
         let attributes = value(request.attributes)?;
         let upgraded = open.session.upgrade_state(&request.r#type, request.version, attributes).await?;
-        Ok(proto::UpgradeStateResponse { attributes: Some(WireValue::new(upgraded)), error: None })
+        Ok(proto::UpgradeStateResponse { attributes: Some(WireValue::new(&upgraded)), error: None })
     }
 
     async fn importing(&self, request: proto::ImportRequest) -> Result<proto::ImportResponse, ProviderError> {
@@ -200,9 +209,9 @@ impl provider_server::Provider for Service {
             let first =
                 proto::GetSchemaResponse { config: whole.config, ..proto::GetSchemaResponse::default() };
             let types = pages(whole.types)
-                .into_iter()
                 .map(|types| proto::GetSchemaResponse { types, ..proto::GetSchemaResponse::default() });
-            std::iter::once(first).chain(types).collect()
+            let messages: Messages<proto::GetSchemaResponse> = Box::new(std::iter::once(first).chain(types));
+            messages
         }))
     }
 
@@ -264,7 +273,7 @@ impl provider_server::Provider for Service {
     async fn apply(&self, request: Request<Streaming<proto::ApplyRequests>>) -> Paged<proto::ApplyEvents> {
         let mut requests = request.into_inner();
         let Some(first) = requests.message().await? else {
-            return Ok(answers(Vec::new()));
+            return Ok(answers(Box::new(std::iter::empty())));
         };
         match self.sessions.get(&first.session) {
             Ok(open) => Ok(Response::new(actions::run(open, first.requests, requests))),

@@ -62,8 +62,8 @@ impl Sessions {
         open.session.close().await
     }
 
-    /// Cancels everything that runs and waits for it, not longer than `grace`.
-    pub(crate) async fn end(&self, grace: Duration) {
+    /// Cancels everything that runs and waits for it, not longer than `grace`; returns what was open.
+    pub(crate) async fn end(&self, grace: Duration) -> Vec<Arc<OpenSession>> {
         let sessions: Vec<Arc<OpenSession>> = self.table().sessions.drain().map(|(_, open)| open).collect();
         let all = async {
             for open in &sessions {
@@ -83,6 +83,7 @@ impl Sessions {
         if tokio::time::timeout(grace, all).await.is_err() {
             tracing::warn!("actions still run; they are found again by their tokens");
         }
+        sessions
     }
 }
 

@@ -168,7 +168,7 @@ fn locked(actions: &Actions) -> MutexGuard<'_, Option<HashMap<String, Waiting>>>
     actions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Messages of as many requests as wait, and about one MiB at most.
+/// Messages of as many requests as wait, and about [`PAGE_BYTES`] at most.
 fn messages(
     session: String,
     queue: mpsc::Receiver<proto::ApplyRequest>,

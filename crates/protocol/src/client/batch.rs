@@ -1,39 +1,53 @@
 //! Cutting long lists into calls that the provider and the message limit allow.
 
+use std::iter::Peekable;
+
 use prost::Message;
 use slipway_resource::{ErrorClass, ProviderError};
 
-use crate::{Life, MESSAGE_LIMIT};
-
-/// How large the content of one call gets at most, in bytes, unless a single item is larger.
-const CALL_BYTES: usize = 8 << 20;
+use crate::{Life, MESSAGE_LIMIT, PAGE_BYTES};
 
 /// What is left of a message for its own fields beside the content.
 const MARGIN: usize = 4096;
 
-/// Cuts items into batches of at most `batch` items and about eight MiB.
-pub(super) fn batches<M: Message>(
-    items: Vec<M>,
-    batch: u32,
-    life: &Life,
-) -> Result<Vec<Vec<M>>, ProviderError> {
-    let batch = usize::try_from(batch.max(1)).unwrap_or(usize::MAX);
-    let mut batches = Vec::with_capacity(items.len().div_ceil(batch));
-    let mut current = Vec::with_capacity(batch.min(items.len()));
-    let mut bytes = 0;
-    for item in items {
-        let length = fitting(&item, life)?;
-        if current.len() == batch || (bytes + length > CALL_BYTES && !current.is_empty()) {
-            batches.push(std::mem::take(&mut current));
-            bytes = 0;
+/// Items with their messages, in batches of at most so many items and [`PAGE_BYTES`], unless a single item is
+/// larger. Each is made when it is its turn, so that what was sent is gone before more is written.
+pub(super) struct Batches<'a, I: Iterator> {
+    items: Peekable<I>,
+    batch: usize,
+    life: &'a Life,
+}
+
+impl<'a, T, M, I: Iterator<Item = (T, M)>> Batches<'a, I> {
+    pub(super) fn new(items: I, batch: u32, life: &'a Life) -> Self {
+        let batch = usize::try_from(batch.max(1)).unwrap_or(usize::MAX);
+        Self { items: items.peekable(), batch, life }
+    }
+}
+
+impl<T, M: Message, I: Iterator<Item = (T, M)>> Iterator for Batches<'_, I> {
+    type Item = Result<(Vec<T>, Vec<M>), ProviderError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (mut items, mut messages) = (Vec::new(), Vec::new());
+        let mut bytes = 0;
+        while messages.len() < self.batch
+            && let Some((_, message)) = self.items.peek()
+        {
+            match fitting(message, self.life) {
+                Ok(length) => bytes += length,
+                Err(error) => return Some(Err(error)),
+            }
+            if bytes > PAGE_BYTES && !messages.is_empty() {
+                break;
+            }
+            if let Some((item, message)) = self.items.next() {
+                items.push(item);
+                messages.push(message);
+            }
         }
-        bytes += length;
-        current.push(item);
+        (!messages.is_empty()).then_some(Ok((items, messages)))
     }
-    if !current.is_empty() {
-        batches.push(current);
-    }
-    Ok(batches)
 }
 
 /// The length of a message, if it can be sent at all.
@@ -61,15 +75,15 @@ mod tests {
     fn a_batch_has_neither_too_many_items_nor_too_many_bytes() {
         let life = Life::unattended("x");
         let item = |length: usize| ReadItem { address: String::new(), identity: "x".repeat(length) };
-        let sizes = |items: Vec<ReadItem>, batch| -> Vec<usize> {
-            let batches = batches(items, batch, &life).unwrap();
-            batches.iter().map(Vec::len).collect()
+        let sizes = |items: Vec<ReadItem>, batch| -> Result<Vec<usize>, ProviderError> {
+            let batches = Batches::new(items.into_iter().map(|item| ((), item)), batch, &life);
+            batches.map(|batch| batch.map(|(_, messages)| messages.len())).collect()
         };
-        assert_eq!(sizes(vec![item(1); 5], 2), [2, 2, 1]);
-        assert_eq!(sizes(vec![item(1); 2], 0), [1, 1]);
-        assert_eq!(sizes(vec![item(5 << 20); 3], 10), [1, 1, 1]);
-        assert_eq!(sizes(Vec::new(), 10), Vec::<usize>::new());
-        let error = batches(vec![item(64 << 20)], 10, &life).unwrap_err();
+        assert_eq!(sizes(vec![item(1); 5], 2).unwrap(), [2, 2, 1]);
+        assert_eq!(sizes(vec![item(1); 2], 0).unwrap(), [1, 1]);
+        assert_eq!(sizes(vec![item(100 << 10); 3], 10).unwrap(), [1, 1, 1]);
+        assert_eq!(sizes(Vec::new(), 10).unwrap(), Vec::<usize>::new());
+        let error = sizes(vec![item(64 << 20)], 10).unwrap_err();
         assert_eq!(error.class, ErrorClass::Invalid);
     }
 }

@@ -28,22 +28,22 @@ impl Connection {
         self.checked(answer)
     }
 
-    /// A call whose answer comes in pages.
+    /// A call whose answer comes in pages; each is handed over as it comes.
     pub(super) async fn pages<A: Answer>(
         &self,
         limit: Duration,
         call: impl Future<Output = Result<Response<Streaming<A>>, Status>>,
-    ) -> Result<Vec<A>, ProviderError> {
+        mut take: impl FnMut(A) -> Result<(), ProviderError>,
+    ) -> Result<(), ProviderError> {
         let collect = async {
             let mut stream = match call.await {
                 Ok(response) => response.into_inner(),
                 Err(status) => return Err(self.failure(&status).await),
             };
-            let mut pages = Vec::new();
             loop {
                 match stream.message().await {
-                    Ok(Some(page)) => pages.push(self.checked(page)?),
-                    Ok(None) => return Ok(pages),
+                    Ok(Some(page)) => take(self.checked(page)?)?,
+                    Ok(None) => return Ok(()),
                     Err(status) => return Err(self.failure(&status).await),
                 }
             }

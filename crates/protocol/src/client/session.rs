@@ -15,9 +15,9 @@ use slipway_resource::{
 
 use super::Connection;
 use super::apply::{Multiplexer, passing};
-use super::batch::{batches, fitting};
+use super::batch::{Batches, fitting};
 use super::call::{late, malformed};
-use crate::convert::Malformed;
+use crate::convert::{Malformed, planned_from_message};
 use crate::generated as proto;
 use crate::generated::resume_response::Answer;
 use crate::wire::WireValue;
@@ -65,38 +65,59 @@ impl RemoteSession {
         )
     }
 
-    async fn read_batch(&self, items: Vec<proto::ReadItem>) -> Result<Vec<Observed>, ProviderError> {
-        let asked: Vec<String> = items.iter().map(|item| item.address.clone()).collect();
+    async fn read_batch(
+        &self,
+        asked: Vec<Address>,
+        items: Vec<proto::ReadItem>,
+    ) -> Result<Vec<Observed>, ProviderError> {
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.read(proto::ReadRequest { session: self.id.clone(), items });
-        let pages = self.connection.pages(self.connection.deadlines.observe, call).await?;
-        let messages: Vec<proto::Observed> = pages.into_iter().flat_map(|page| page.observed).collect();
-        if messages.len() != asked.len() {
-            return Err(self.miscounted("Read", messages.len(), asked.len()));
+        let mut found: Vec<Observed> = Vec::with_capacity(asked.len());
+        let take = |page: proto::ReadResponse| {
+            found.extend(self.all(page.observed)?);
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
+        if found.len() != asked.len() {
+            return Err(self.miscounted("Read", found.len(), asked.len()));
         }
-        if let Some((message, asked)) =
-            messages.iter().zip(&asked).find(|(message, asked)| message.address != **asked)
+        if let Some((found, asked)) = found.iter().zip(&asked).find(|(found, asked)| found.address != **asked)
         {
             let text = format!(
                 "provider {} broke the contract: Read answered {} where {asked} was asked",
                 self.connection.life.name(),
-                message.address
+                found.address
             );
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
-        self.all(messages)
+        Ok(found)
     }
 
-    async fn plan_batch(&self, items: Vec<proto::PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        let asked = items.len();
+    async fn plan_batch(
+        &self,
+        items: Vec<PlanItem>,
+        messages: Vec<proto::PlanItem>,
+    ) -> Result<Vec<Planned>, ProviderError> {
         let mut rpc = self.connection.rpc.clone();
-        let call = rpc.plan(proto::PlanRequest { session: self.id.clone(), items });
-        let pages = self.connection.pages(self.connection.deadlines.pure, call).await?;
-        let messages: Vec<proto::Planned> = pages.into_iter().flat_map(|page| page.planned).collect();
-        if messages.len() != asked {
-            return Err(self.miscounted("Plan", messages.len(), asked));
+        let call = rpc.plan(proto::PlanRequest { session: self.id.clone(), items: messages });
+        let asked = items.len();
+        let mut items = items.into_iter();
+        let mut planned = Vec::with_capacity(asked);
+        let mut answers = 0;
+        let take = |page: proto::PlanResponse| {
+            answers += page.planned.len();
+            // Too many are counted, and refused below.
+            for (message, item) in page.planned.into_iter().zip(items.by_ref()) {
+                let answer = planned_from_message(message, item);
+                planned.push(answer.map_err(|error| self.malformed(&error))?);
+            }
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.pure, call, take).await?;
+        if answers != asked {
+            return Err(self.miscounted("Plan", answers, asked));
         }
-        self.all(messages)
+        Ok(planned)
     }
 
     async fn preflight_batch(
@@ -123,14 +144,15 @@ impl Session for RemoteSession {
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.catalog(proto::CatalogRequest { session: self.id.clone() });
-        let pages = self.connection.pages(self.connection.deadlines.observe, call).await?;
         let mut whole = proto::CatalogResponse::default();
-        for page in pages {
+        let take = |page: proto::CatalogResponse| {
             if whole.digest.is_empty() {
                 whole.digest = page.digest;
             }
             whole.data.extend_from_slice(&page.data);
-        }
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
         whole.try_into().map_err(|error| self.malformed(&error))
     }
 
@@ -139,53 +161,58 @@ impl Session for RemoteSession {
         fitting(&message, &self.connection.life)?;
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.expand(message);
-        let pages = self.connection.pages(self.connection.deadlines.pure, call).await?;
         let mut expansion = Expansion::default();
-        for page in pages {
+        let take = |page: proto::ExpandResponse| {
             expansion.resources.extend(self.all(page.resources)?);
             expansion.notes.extend(page.notes.into_iter().map(Into::into));
-        }
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.pure, call, take).await?;
         Ok(expansion)
     }
 
     async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.discover(proto::DiscoverRequest { session: self.id.clone(), ..request.into() });
-        let pages = self.connection.pages(self.connection.deadlines.observe, call).await?;
         let mut discovery = Discovery::default();
-        for page in pages {
+        let take = |page: proto::DiscoverResponse| {
             discovery.observed.extend(self.all(page.observed)?);
             discovery.unlisted.extend(self.all(page.unlisted)?);
-            discovery.uid = discovery.uid.or_else(|| page.uid.map(ClusterUid::new));
-        }
+            discovery.uid = discovery.uid.take().or_else(|| page.uid.map(ClusterUid::new));
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
         Ok(discovery)
     }
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
-        let items: Vec<proto::ReadItem> = requests.into_iter().map(Into::into).collect();
-        let batches = batches(items, self.batch, &self.connection.life)?;
-        stream::iter(batches.into_iter().map(|batch| self.read_batch(batch)))
-            .buffered(PARALLEL)
-            .try_concat()
-            .await
+        let items = requests.into_iter().map(|item| (item.address.clone(), item.into()));
+        let batches = Batches::new(items, self.batch, &self.connection.life);
+        let calls = batches.map(|batch| async move {
+            let (asked, messages) = batch?;
+            self.read_batch(asked, messages).await
+        });
+        stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        let items: Vec<proto::PlanItem> = items.into_iter().map(Into::into).collect();
-        let batches = batches(items, self.batch, &self.connection.life)?;
-        stream::iter(batches.into_iter().map(|batch| self.plan_batch(batch)))
-            .buffered(PARALLEL)
-            .try_concat()
-            .await
+        let items = items.into_iter().map(|item| {
+            let message = proto::PlanItem::from(&item);
+            (item, message)
+        });
+        let batches = Batches::new(items, self.batch, &self.connection.life);
+        let calls = batches.map(|batch| async move {
+            let (items, messages) = batch?;
+            self.plan_batch(items, messages).await
+        });
+        stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
-        let items: Vec<proto::PreflightItem> = items.into_iter().map(Into::into).collect();
-        let batches = batches(items, self.batch, &self.connection.life)?;
-        stream::iter(batches.into_iter().map(|batch| self.preflight_batch(batch)))
-            .buffered(PARALLEL)
-            .try_concat()
-            .await
+        let items = items.into_iter().map(|item| ((), item.into()));
+        let batches = Batches::new(items, self.batch, &self.connection.life);
+        let calls = batches.map(|batch| async move { self.preflight_batch(batch?.1).await });
+        stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
@@ -260,11 +287,11 @@ impl Session for RemoteSession {
             session: self.id.clone(),
             r#type: kind.to_owned(),
             version,
-            attributes: Some(WireValue::new(attributes)),
+            attributes: Some(WireValue::new(&attributes)),
         });
         let answer = self.connection.unary(self.connection.deadlines.pure, call).await?;
         let upgraded = answer.attributes.unwrap_or_default();
-        upgraded.into_value().map_err(|error| self.malformed(&error))
+        upgraded.value().map_err(|error| self.malformed(&error))
     }
 
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {

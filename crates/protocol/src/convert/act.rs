@@ -44,19 +44,19 @@ impl From<Action> for proto::apply_request::Action {
         let text = |identity: Identity| identity.as_str().to_owned();
         match action {
             Action::Create { desired } => {
-                Self::Create(proto::Create { desired: Some(WireValue::with_texts(desired)) })
+                Self::Create(proto::Create { desired: Some(WireValue::with_texts(&desired)) })
             }
             Action::Update { identity, prior, desired } => Self::Update(proto::Update {
                 identity: text(identity),
-                prior: Some(WireValue::new(prior)),
-                desired: Some(WireValue::with_texts(desired)),
+                prior: Some(WireValue::new(&prior)),
+                desired: Some(WireValue::with_texts(&desired)),
             }),
             Action::Delete { identity } => Self::Delete(proto::Delete { identity: text(identity) }),
             Action::Tag { identity } => Self::Tag(proto::Tag { identity: text(identity) }),
             Action::Operation { identity, name, arguments } => Self::Operation(proto::RunOperation {
                 identity: text(identity),
                 name,
-                arguments: Some(WireValue::with_texts(arguments)),
+                arguments: Some(WireValue::with_texts(&arguments)),
             }),
         }
     }
@@ -100,7 +100,7 @@ impl From<Applied> for proto::Applied {
     fn from(applied: Applied) -> Self {
         Self {
             identity: applied.identity.map(|identity| identity.as_str().to_owned()),
-            attributes: Some(WireValue::new(applied.attributes)),
+            attributes: Some(WireValue::new(&applied.attributes)),
         }
     }
 }

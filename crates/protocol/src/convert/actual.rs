@@ -15,7 +15,7 @@ impl From<Observed> for proto::Observed {
             identity: observed.identity.as_str().to_owned(),
             token: observed.token.map(|token| token.as_str().to_owned()),
             observation: Some(match observed.observation {
-                Observation::Present(value) => Message::Present(WireValue::new(value)),
+                Observation::Present(value) => Message::Present(WireValue::new(&value)),
                 Observation::Absent => Message::Absent(proto::Absent {}),
                 Observation::Unreadable(error) => Message::Unreadable(error.into()),
             }),
@@ -33,7 +33,7 @@ impl TryFrom<proto::Observed> for Observed {
             identity: Identity::new(message.identity),
             token: message.token.map(Token::new),
             observation: match message.observation {
-                Some(Message::Present(value)) => Observation::Present(value.into_value()?),
+                Some(Message::Present(value)) => Observation::Present(value.value()?),
                 Some(Message::Absent(_)) => Observation::Absent,
                 Some(Message::Unreadable(error)) => Observation::Unreadable(error.try_into()?),
                 // What is not understood is never taken for absent.

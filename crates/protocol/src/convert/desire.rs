@@ -55,7 +55,7 @@ impl From<Desired> for proto::Desired {
             desired.origins.into_iter().map(|(path, field)| proto::Origin { path: path.to_string(), field });
         Self {
             address: desired.address.to_string(),
-            attributes: Some(WireValue::new(desired.attributes)),
+            attributes: Some(WireValue::new(&desired.attributes)),
             depends_on: texts(&desired.depends_on),
             lifecycle: (desired.lifecycle != Lifecycle::default()).then(|| desired.lifecycle.into()),
             origins: origins.collect(),

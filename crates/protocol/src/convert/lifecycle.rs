@@ -41,7 +41,7 @@ impl From<proto::GetInfoResponse> for Info {
 impl From<SessionRequest> for proto::OpenSessionRequest {
     fn from(request: SessionRequest) -> Self {
         Self {
-            config: Some(WireValue::with_texts(request.config)),
+            config: Some(WireValue::with_texts(&request.config)),
             region: request.region,
             offline: request.offline,
         }

@@ -3,33 +3,100 @@
 use slipway_resource::provider::{
     Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
 };
-use slipway_resource::{Identity, ProviderError};
+use slipway_resource::{Identity, ProviderError, Value};
 
 use super::{Malformed, address, optional_identity, optional_value, path, paths, texts, value};
 use crate::generated as proto;
+use crate::generated::SameAs;
 use crate::wire::WireValue;
 
-impl From<PlanItem> for proto::PlanItem {
-    fn from(item: PlanItem) -> Self {
+impl From<&PlanItem> for proto::PlanItem {
+    fn from(item: &PlanItem) -> Self {
+        let wire = |value: &Option<_>| value.as_ref().map(WireValue::new);
+        let (desired, observed) = (wire(&item.desired), wire(&item.observed));
+        let last_applied = wire(&item.last_applied);
+        let same = last_applied
+            .as_ref()
+            .map_or(SameAs::Unspecified, |value| same_as(value, desired.as_ref(), observed.as_ref()));
         Self {
             address: item.address.to_string(),
-            desired: item.desired.map(WireValue::new),
-            observed: item.observed.map(WireValue::new),
-            last_applied: item.last_applied.map(WireValue::new),
+            desired,
+            observed,
+            last_applied: last_applied.filter(|_| same == SameAs::Unspecified),
+            last_applied_same_as: same.into(),
         }
     }
 }
 
-impl TryFrom<proto::PlanItem> for PlanItem {
+impl TryFrom<&proto::PlanItem> for PlanItem {
     type Error = Malformed;
 
-    fn try_from(message: proto::PlanItem) -> Result<Self, Malformed> {
-        Ok(Self {
-            address: address(&message.address)?,
-            desired: optional_value(message.desired)?,
-            observed: optional_value(message.observed)?,
-            last_applied: optional_value(message.last_applied)?,
-        })
+    fn try_from(message: &proto::PlanItem) -> Result<Self, Malformed> {
+        let desired = optional_value(message.desired.as_ref())?;
+        let observed = optional_value(message.observed.as_ref())?;
+        let last_applied = match known(message.last_applied_same_as)? {
+            SameAs::Unspecified => optional_value(message.last_applied.as_ref())?,
+            SameAs::Desired => Some(present(desired.clone())?),
+            SameAs::Observed => Some(present(observed.clone())?),
+        };
+        Ok(Self { address: address(&message.address)?, desired, observed, last_applied })
+    }
+}
+
+/// Which value of an item this is, by their bytes.
+fn same_as(value: &WireValue, desired: Option<&WireValue>, observed: Option<&WireValue>) -> SameAs {
+    if desired == Some(value) {
+        SameAs::Desired
+    } else if observed == Some(value) {
+        SameAs::Observed
+    } else {
+        SameAs::Unspecified
+    }
+}
+
+fn known(same: i32) -> Result<SameAs, Malformed> {
+    // A guess would be a wrong value.
+    SameAs::try_from(same).map_err(|_| Malformed::new("same_as", same.to_string()))
+}
+
+fn present<T>(value: Option<T>) -> Result<T, Malformed> {
+    value.ok_or_else(|| Malformed::new("same_as", "a value that is absent"))
+}
+
+/// The answer to an item; what stands in the item is not sent again.
+#[must_use]
+pub fn planned_to_message(planned: Planned, item: &proto::PlanItem) -> proto::Planned {
+    let mut message = proto::Planned::from(planned);
+    let same = message.normalised.as_ref().map_or(SameAs::Unspecified, |normalised| {
+        same_as(normalised, item.desired.as_ref(), item.observed.as_ref())
+    });
+    if same != SameAs::Unspecified {
+        message.normalised = None;
+        message.normalised_same_as = same.into();
+    }
+    message
+}
+
+/// What an answer says of the item to which it is one.
+pub(crate) fn planned_from_message(message: proto::Planned, item: PlanItem) -> Result<Planned, Malformed> {
+    let normalised = match known(message.normalised_same_as)? {
+        SameAs::Unspecified => return message.try_into(),
+        SameAs::Desired => item.desired,
+        SameAs::Observed => item.observed,
+    };
+    let mut normalised = present(normalised)?;
+    forget_texts(&mut normalised);
+    let message = proto::Planned { normalised_same_as: SameAs::Unspecified.into(), ..message };
+    Ok(Planned { normalised, ..message.try_into()? })
+}
+
+/// Leaves of secrets what a provider gets to see in Plan, and so may answer.
+fn forget_texts(value: &mut Value) {
+    match value {
+        Value::Secret(secret) => secret.text = None,
+        Value::List(items) => items.iter_mut().for_each(forget_texts),
+        Value::Map(entries) => entries.values_mut().for_each(forget_texts),
+        _ => {}
     }
 }
 
@@ -42,13 +109,14 @@ impl From<Planned> for proto::Planned {
             Disruption::Outage => proto::Disruption::Outage,
         };
         Self {
-            normalised: Some(WireValue::new(planned.normalised)),
+            normalised: Some(WireValue::new(&planned.normalised)),
             replace_paths: texts(&planned.replace_paths),
             unknown_after: texts(&planned.unknown_after),
             reasons: planned.reasons,
             disruption: disruption.into(),
             estimate_ms: planned.estimate_ms,
             rollout: planned.rollout.map(Into::into),
+            normalised_same_as: SameAs::Unspecified.into(),
         }
     }
 }
@@ -57,6 +125,9 @@ impl TryFrom<proto::Planned> for Planned {
     type Error = Malformed;
 
     fn try_from(message: proto::Planned) -> Result<Self, Malformed> {
+        if known(message.normalised_same_as)? != SameAs::Unspecified {
+            return Err(Malformed::new("same_as", "a value of another message"));
+        }
         Ok(Self {
             normalised: value(message.normalised)?,
             replace_paths: paths(&message.replace_paths)?,
@@ -171,7 +242,7 @@ impl From<Prerequisite> for proto::Prerequisite {
             address: prerequisite.address.to_string(),
             identity: prerequisite.identity.map(|identity| identity.as_str().to_owned()),
             operation: prerequisite.operation,
-            arguments: Some(WireValue::new(prerequisite.arguments)),
+            arguments: Some(WireValue::new(&prerequisite.arguments)),
         }
     }
 }
@@ -194,7 +265,7 @@ impl From<PreflightItem> for proto::PreflightItem {
         Self {
             address: item.address.to_string(),
             action: item.action,
-            desired: Some(WireValue::new(item.desired)),
+            desired: Some(WireValue::new(&item.desired)),
         }
     }
 }

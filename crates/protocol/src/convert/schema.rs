@@ -113,7 +113,7 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         immutable: attribute.immutable,
         sensitive: attribute.sensitive,
         write_only: attribute.write_only,
-        default: (!attribute.default.is_null()).then(|| WireValue::new(attribute.default.clone())),
+        default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
     attributes.iter().map(message).collect()

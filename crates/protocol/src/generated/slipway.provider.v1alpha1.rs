@@ -490,9 +490,12 @@ pub struct PlanItem {
     /// Absent when nothing exists.
     #[prost(message, optional, tag = "3")]
     pub observed: ::core::option::Option<crate::wire::WireValue>,
-    /// Absent when the state does not know.
+    /// Absent when the state does not know, or when it is the same as another.
     #[prost(message, optional, tag = "4")]
     pub last_applied: ::core::option::Option<crate::wire::WireValue>,
+    /// The value that `last_applied` is the same as; it is not sent twice. Providers must understand it.
+    #[prost(enumeration = "SameAs", tag = "5")]
+    pub last_applied_same_as: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanResponse {
@@ -503,6 +506,7 @@ pub struct PlanResponse {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Planned {
+    /// Absent when it is the same as a value of the item.
     #[prost(message, optional, tag = "1")]
     pub normalised: ::core::option::Option<crate::wire::WireValue>,
     #[prost(string, repeated, tag = "2")]
@@ -517,6 +521,9 @@ pub struct Planned {
     pub estimate_ms: ::core::option::Option<u64>,
     #[prost(message, optional, tag = "7")]
     pub rollout: ::core::option::Option<Rollout>,
+    /// The value of the item that `normalised` is the same as. A provider may always send the value itself.
+    #[prost(enumeration = "SameAs", tag = "8")]
+    pub normalised_same_as: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rollout {
@@ -1000,6 +1007,39 @@ impl Scalar {
             "SCALAR_FLOAT" => Some(Self::Float),
             "SCALAR_STRING" => Some(Self::String),
             "SCALAR_ANY" => Some(Self::Any),
+            _ => None,
+        }
+    }
+}
+/// A value that stands in a PlanItem already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SameAs {
+    /// None: the value itself counts.
+    Unspecified = 0,
+    /// `desired` of the item.
+    Desired = 1,
+    /// `observed` of the item.
+    Observed = 2,
+}
+impl SameAs {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SAME_AS_UNSPECIFIED",
+            Self::Desired => "SAME_AS_DESIRED",
+            Self::Observed => "SAME_AS_OBSERVED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SAME_AS_UNSPECIFIED" => Some(Self::Unspecified),
+            "SAME_AS_DESIRED" => Some(Self::Desired),
+            "SAME_AS_OBSERVED" => Some(Self::Observed),
             _ => None,
         }
     }

@@ -1,93 +1,95 @@
-//! A value's bytes. Maps are written in the order of their keys, so a value has one form.
+//! A value's bytes, in one pass. Maps are written in the order of their keys, so a value has one form.
 
-use std::collections::BTreeMap;
-
-use prost::Message;
-use prost::bytes::BufMut;
-use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint};
 use slipway_resource::{Reference, Secret, TemplatePart, Value};
 
+use super::field;
 use crate::generated as proto;
 
-const LIST: u32 = 5;
-const MAP: u32 = 6;
-const UNKNOWN: u32 = 7;
-const REFERENCE: u32 = 8;
-const TEMPLATE: u32 = 9;
-const SECRET: u32 = 10;
+/// What most values of resources fit into.
+const USUAL: usize = 512;
 
-pub(super) fn value(value: &Value, with_texts: bool, buffer: &mut impl BufMut) {
+/// The bytes of a value; the texts of its secrets only when they are asked for.
+pub(super) fn value(value: &Value, with_texts: bool) -> Vec<u8> {
+    let mut buffer = match value {
+        Value::Null => Vec::new(),
+        Value::List(_) | Value::Map(_) => Vec::with_capacity(USUAL),
+        _ => Vec::with_capacity(16),
+    };
+    append(value, with_texts, &mut buffer);
+    buffer.shrink_to_fit();
+    buffer
+}
+
+fn append(value: &Value, with_texts: bool, buffer: &mut Vec<u8>) {
     match value {
         Value::Null => {}
-        Value::Bool(value) => encoding::bool::encode(1, value, buffer),
-        Value::Integer(number) => encoding::sint64::encode(2, number, buffer),
-        Value::Float(number) => encoding::double::encode(3, number, buffer),
-        Value::String(text) => encoding::string::encode(4, text, buffer),
-        Value::List(items) => {
-            header(LIST, list_len(items, with_texts), buffer);
+        Value::Bool(value) => encoding::bool::encode(field::BOOL, value, buffer),
+        Value::Integer(number) => encoding::sint64::encode(field::INTEGER, number, buffer),
+        Value::Float(number) => encoding::double::encode(field::FLOAT, number, buffer),
+        Value::String(text) => string(field::STRING, text, buffer),
+        Value::List(items) => message(field::LIST, buffer, |buffer| {
             for item in items {
-                nested(1, item, with_texts, buffer);
+                message(field::ITEMS, buffer, |buffer| append(item, with_texts, buffer));
             }
-        }
-        Value::Map(entries) => {
-            header(MAP, map_len(entries, with_texts), buffer);
+        }),
+        Value::Map(entries) => message(field::MAP, buffer, |buffer| {
             for (key, item) in entries {
-                header(1, entry_len(key, item, with_texts), buffer);
-                encoding::string::encode(1, key, buffer);
-                nested(2, item, with_texts, buffer);
+                message(field::ENTRIES, buffer, |buffer| {
+                    if !key.is_empty() {
+                        string(field::KEY, key, buffer);
+                    }
+                    message(field::VALUE, buffer, |buffer| append(item, with_texts, buffer));
+                });
             }
-        }
-        Value::Unknown => header(UNKNOWN, 0, buffer),
+        }),
+        Value::Unknown => header(field::UNKNOWN, 0, buffer),
         Value::Reference(reference) => {
-            encoding::message::encode(REFERENCE, &reference_message(reference), buffer);
+            encoding::message::encode(field::REFERENCE, &reference_message(reference), buffer);
         }
-        Value::Template(parts) => encoding::message::encode(TEMPLATE, &template_message(parts), buffer),
+        Value::Template(parts) => {
+            encoding::message::encode(field::TEMPLATE, &template_message(parts), buffer);
+        }
         Value::Secret(secret) => {
-            encoding::message::encode(SECRET, &secret_message(secret, with_texts), buffer);
+            encoding::message::encode(field::SECRET, &secret_message(secret, with_texts), buffer);
         }
     }
 }
 
-pub(super) fn value_len(value: &Value, with_texts: bool) -> usize {
-    match value {
-        Value::Null => 0,
-        Value::Bool(value) => encoding::bool::encoded_len(1, value),
-        Value::Integer(number) => encoding::sint64::encoded_len(2, number),
-        Value::Float(number) => encoding::double::encoded_len(3, number),
-        Value::String(text) => encoding::string::encoded_len(4, text),
-        Value::List(items) => delimited_len(LIST, list_len(items, with_texts)),
-        Value::Map(entries) => delimited_len(MAP, map_len(entries, with_texts)),
-        Value::Unknown => delimited_len(UNKNOWN, 0),
-        Value::Reference(reference) => delimited_len(REFERENCE, reference_message(reference).encoded_len()),
-        Value::Template(parts) => delimited_len(TEMPLATE, template_message(parts).encoded_len()),
-        Value::Secret(secret) => delimited_len(SECRET, secret_message(secret, with_texts).encoded_len()),
+/// What stands before bytes of a known length.
+pub(super) fn header(tag: u32, length: usize, buffer: &mut Vec<u8>) {
+    if let (Ok(tag @ 0..16), Ok(length @ 0..0x80)) = (u8::try_from(tag), u8::try_from(length)) {
+        // By far the most: a byte for each.
+        buffer.extend_from_slice(&[(tag << 3) | WireType::LengthDelimited as u8, length]);
+        return;
     }
-}
-
-fn header(tag: u32, length: usize, buffer: &mut impl BufMut) {
     encode_key(tag, WireType::LengthDelimited, buffer);
     encode_varint(length as u64, buffer);
 }
 
-fn nested(tag: u32, item: &Value, with_texts: bool, buffer: &mut impl BufMut) {
-    header(tag, value_len(item, with_texts), buffer);
-    value(item, with_texts, buffer);
+fn string(tag: u32, text: &str, buffer: &mut Vec<u8>) {
+    header(tag, text.len(), buffer);
+    buffer.extend_from_slice(text.as_bytes());
 }
 
-fn delimited_len(tag: u32, length: usize) -> usize {
-    key_len(tag) + encoded_len_varint(length as u64) + length
-}
-
-fn list_len(items: &[Value], with_texts: bool) -> usize {
-    items.iter().map(|item| delimited_len(1, value_len(item, with_texts))).sum()
-}
-
-fn map_len(entries: &BTreeMap<String, Value>, with_texts: bool) -> usize {
-    entries.iter().map(|(key, item)| delimited_len(1, entry_len(key, item, with_texts))).sum()
-}
-
-fn entry_len(key: &String, item: &Value, with_texts: bool) -> usize {
-    encoding::string::encoded_len(1, key) + delimited_len(2, value_len(item, with_texts))
+/// Writes a message whose length is known only afterwards: there is room for one byte of it, which suffices for
+/// most; for more the content moves up. That is cheaper than to compute the length of each level beforehand.
+fn message(tag: u32, buffer: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    header(tag, 0, buffer);
+    let start = buffer.len();
+    content(buffer);
+    let end = buffer.len();
+    let mut rest = (end - start) as u64;
+    let more = encoded_len_varint(rest) - 1;
+    if more > 0 {
+        buffer.resize(end + more, 0);
+        buffer.copy_within(start..end, start + more);
+    }
+    for place in buffer.iter_mut().skip(start - 1).take(more + 1) {
+        let is_last = rest < 0x80;
+        *place = (rest & 0x7f) as u8 | if is_last { 0 } else { 0x80 };
+        rest >>= 7;
+    }
 }
 
 fn reference_message(reference: &Reference) -> proto::Reference {

@@ -166,7 +166,15 @@ def plan(item):
         normalised["clients"] = sorted(normalised["clients"])
     for name in COMPUTED:
         normalised[name] = observed.get(name, UNKNOWN) if observed else UNKNOWN
-    return pb.Planned(normalised=write(normalised))
+    return planned(write(normalised), item)
+
+
+def planned(normalised, item):
+    """An answer; a value that stands in the item already is named and not sent again."""
+    for name, same in (("desired", pb.SAME_AS_DESIRED), ("observed", pb.SAME_AS_OBSERVED)):
+        if item.HasField(name) and getattr(item, name) == normalised:
+            return pb.Planned(normalised_same_as=same)
+    return pb.Planned(normalised=normalised)
 
 
 # ---- the cloud: one file for a directory
