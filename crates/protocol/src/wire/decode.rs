@@ -192,3 +192,30 @@ fn deeper(depth: u32, levels: u32) -> Result<u32, Malformed> {
 fn unreadable(error: DecodeError) -> Malformed {
     Malformed::new("value", error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list in a list, so many times, around nothing.
+    fn nested(levels: usize) -> Vec<u8> {
+        let inner = (0..levels).fold(Value::Null, |value, _| Value::List(vec![value]));
+        super::super::encode::value(&inner, false)
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused() {
+        assert!(value(&[4 << 3 | 2, 1, 0xff]).is_err(), "no text");
+        assert!(value(&[4 << 3 | 2, 9, b'a']).is_err(), "cut off");
+        assert!(value(&[1 << 3 | 2, 1, b'a']).is_err(), "a text is no truth");
+        assert!(value(&[0x02, 0]).is_err(), "there is no field 0");
+        assert!(value(&nested(50)).is_ok());
+        assert!(value(&nested(60)).is_err(), "too deep for the stack of every provider");
+    }
+
+    #[test]
+    fn what_a_later_contract_adds_is_passed_over() {
+        let later = [4 << 3 | 2, 1, b'a', 0xa2, 0x01, 1, b'x', 0xa8, 0x01, 7];
+        assert_eq!(value(&later).unwrap(), Value::from("a"));
+    }
+}
