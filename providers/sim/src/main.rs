@@ -5,7 +5,8 @@ use std::sync::Arc;
 use slipway_provider_sdk::{ServeOptions, serve};
 use slipway_provider_sim::Sim;
 
-#[tokio::main]
+// One thread: the work of a call is short, and memory that threads hand to each other costs more than it.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     serve(Arc::new(Sim), ServeOptions::from_environment()?).await?;
     Ok(())
