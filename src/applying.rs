@@ -178,7 +178,7 @@ pub(crate) async fn run(
         providers: &prepared.providers,
         state: held.state,
         secrets: &secrets,
-        confirmed: confirmed(arguments),
+        confirmed: confirmed(plan, arguments),
         observed_at,
         backoff: Backoff::default(),
         events: progress.handler(),
@@ -192,13 +192,16 @@ pub(crate) async fn run(
     Ok(result?)
 }
 
-fn confirmed(arguments: &RunArguments) -> BTreeSet<String> {
-    arguments.confirm.iter().cloned().collect()
+/// The addresses whose loss was confirmed: by name, or all of a cluster that is deleted, which was shown and
+/// asked for by its name.
+fn confirmed(plan: &Plan, arguments: &RunArguments) -> BTreeSet<String> {
+    let deleted = plan.changes.iter().filter(|_| plan.mode == slipway_plan::Mode::Delete);
+    arguments.confirm.iter().cloned().chain(deleted.map(|change| change.address.to_string())).collect()
 }
 
 /// Refuses a plan that would lose what nobody confirmed, with everything that needs it.
 pub(crate) fn check_confirmations(plan: &Plan, arguments: &RunArguments) -> Result<(), CommandError> {
-    let confirmed = confirmed(arguments);
+    let confirmed = confirmed(plan, arguments);
     let missing: Vec<(String, &str)> = plan
         .changes
         .iter()

@@ -38,16 +38,7 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         )
         .hint("set deletionProtection: false in its spec, apply that, and delete again"));
     }
-    // Deleting the cluster is what confirms the loss of its volumes: it was shown, and asked for by name.
-    let plan = prepared.plan(&request).await?.plan;
-    let mut run = arguments.run.clone();
-    run.confirm.extend(
-        plan.changes
-            .iter()
-            .filter(|change| change.confirmation.is_some())
-            .map(|change| change.address.to_string()),
-    );
-    Ok(done(applying::bring(context, &prepared, &request, &run, arguments.show.full).await?))
+    Ok(done(applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?))
 }
 
 /// As the state has it; as the spec says where there is no state.

@@ -25,7 +25,7 @@ pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Observed, observe};
 pub use recover::{Recovery, recover};
-pub use report::{Blocked, Report, StepFailure};
+pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account};
 pub use secrets::{NoSecrets, SecretError, SecretSource, fingerprint};

@@ -46,7 +46,9 @@ pub async fn observe(
     }
     for (name, requests) in unseen(providers, prior, desired, &observations) {
         let Some(handle) = providers.get(&name) else { continue };
-        read_into(&name, handle, requests, &mut observations).await?;
+        for answer in read_batched(&name, handle, requests).await? {
+            observations.add_read(answer);
+        }
     }
     Ok(Observed { observations, uid, at })
 }
@@ -75,20 +77,25 @@ fn unseen(
     requests
 }
 
-async fn read_into(
+/// Reads objects in batches as large as the provider takes; one answer for each, under what was asked for.
+///
+/// # Errors
+/// When nothing can be read at all.
+pub(crate) async fn read_batched(
     name: &str,
     handle: &ProviderHandle,
     requests: Vec<ReadRequest>,
-    observations: &mut Observations,
-) -> Result<(), Error> {
+) -> Result<Vec<slipway_resource::Observed>, Error> {
+    let mut found = Vec::with_capacity(requests.len());
     for batch in requests.chunks(handle.info.batch.max(1) as usize) {
         let answers = handle.session.read(batch.to_vec()).await;
         let answers = answers.map_err(|error| Error::provider(name, "read what it owns", error))?;
         for (request, mut answer) in batch.iter().zip(answers) {
             // The answer stands for what was asked, whatever tags the object has.
             answer.address = request.address.clone();
-            observations.add_read(answer);
+            answer.identity = request.identity.clone();
+            found.push(answer);
         }
     }
-    Ok(())
+    Ok(found)
 }

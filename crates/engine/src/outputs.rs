@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::provider::Applied;
-use slipway_resource::{Address, Identity, Path, Reference, Segment, Value};
+use slipway_resource::{Address, Identity, Reference, Value};
 
 /// The objects of a run by address.
 #[derive(Debug, Default)]
@@ -35,15 +35,11 @@ impl Outputs {
 
     fn lookup(&self, reference: &Reference) -> Option<Value> {
         let applied = self.made.get(&reference.address)?;
-        if is_identity(&reference.path) {
+        if reference.is_identity() {
             return applied.identity.as_ref().map(|identity| Value::from(identity.as_str()));
         }
         applied.attributes.at(&reference.path).filter(|value| !value.is_null()).cloned()
     }
-}
-
-fn is_identity(path: &Path) -> bool {
-    matches!(path.segments(), [Segment::Key(key)] if key == "id")
 }
 
 /// A value without what is unknown: the server sets that.

@@ -36,15 +36,6 @@ pub struct StepFailure {
     pub blocked: Vec<StepId>,
 }
 
-/// What stands in the way of a run, step by step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocked {
-    /// The step.
-    pub step: StepId,
-    /// What it waits for.
-    pub waits_for: Vec<StepId>,
-}
-
 impl Report {
     /// Whether every step is done.
     #[must_use]

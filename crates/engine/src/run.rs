@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use slipway_plan::file::Mode;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction};
 use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
-use slipway_resource::{Address, ClusterUid, Identity, Observation};
+use slipway_resource::{Address, ClusterUid, Digest, Identity, Observation};
 use slipway_state_store::{Clock, CommitMeta, Holder};
 use tokio::time::Instant;
 
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::event::EventHandler;
 use crate::execute::{Work, execute};
 use crate::journal::{Entry, RunBegin};
+use crate::observe::read_batched;
 use crate::outputs::Outputs;
 use crate::pace::Pace;
 use crate::report::Report;
@@ -60,7 +61,7 @@ impl Run<'_> {
     /// fails is in the report.
     pub async fn execute(self, holder: Holder) -> Result<Report, Error> {
         let prepared = match self.check() {
-            Ok(()) => self.prepare().await,
+            Ok(digest) => self.prepare(digest).await,
             Err(error) => Err(error),
         };
         let (run, work) = match prepared {
@@ -73,6 +74,7 @@ impl Run<'_> {
         };
         let cluster = self.plan.cluster.clone();
         let store = |source| Error::store(&cluster, source);
+        let plan_digest = Some(run.plan.to_string());
         holder.append(vec![self.bytes(&Entry::RunBegin(run))?]).await.map_err(store)?;
         let shared = Arc::new(Shared {
             journal: holder.journal().clone(),
@@ -95,7 +97,7 @@ impl Run<'_> {
         holder.append(vec![self.bytes(&Entry::RunEnd)?]).await.map_err(store)?;
         let meta = CommitMeta {
             operation: operation(self.plan.mode).to_owned(),
-            plan_digest: Some(self.plan.digest()?.to_string()),
+            plan_digest,
             who: self.who.clone(),
             when: self.clock.timestamp(),
         };
@@ -124,8 +126,8 @@ impl Run<'_> {
         serde_json::to_vec(&snapshot).map_err(|source| self.unwritable("snapshot", source))
     }
 
-    /// Whether the plan may be applied to this state, with these providers.
-    fn check(&self) -> Result<(), Error> {
+    /// Whether the plan may be applied to this state, with these providers. Returns the plan's digest.
+    fn check(&self) -> Result<Digest, Error> {
         let digest = self.plan.digest()?;
         let current = self.state.head.generation.0;
         let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
@@ -160,11 +162,10 @@ impl Run<'_> {
             .map(|change| change.address.to_string())
             .filter(|address| !self.confirmed.contains(address))
             .collect();
-        if unconfirmed.is_empty() { Ok(()) } else { Err(Error::Unconfirmed(unconfirmed)) }
+        if unconfirmed.is_empty() { Ok(digest) } else { Err(Error::Unconfirmed(unconfirmed)) }
     }
 
-    async fn prepare(&self) -> Result<(RunBegin, Work<'_>), Error> {
-        let digest = self.plan.digest()?;
+    async fn prepare(&self, digest: Digest) -> Result<(RunBegin, Work<'_>), Error> {
         let resumed = self.state.replayed.run.as_ref().filter(|run| run.plan == digest);
         let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
         let run = RunBegin { plan: digest, epoch, spec: self.plan.spec.clone() };
@@ -206,14 +207,10 @@ impl Run<'_> {
         }
         for (name, requests) in requests {
             let Some(handle) = self.providers.get(name) else { continue };
-            for batch in requests.chunks(handle.info.batch.max(1) as usize) {
-                let answers = handle.session.read(batch.to_vec()).await;
-                let answers = answers.map_err(|error| Error::provider(name, "read what it made", error))?;
-                for (request, answer) in batch.iter().zip(answers) {
-                    if let Observation::Present(attributes) = answer.observation {
-                        let identity = Some(request.identity.clone());
-                        outputs.insert(&request.address, Applied { identity, attributes });
-                    }
+            for answer in read_batched(name, handle, requests).await? {
+                if let Observation::Present(attributes) = answer.observation {
+                    let identity = Some(answer.identity);
+                    outputs.insert(&answer.address, Applied { identity, attributes });
                 }
             }
         }

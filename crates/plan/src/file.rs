@@ -129,7 +129,7 @@ impl Plan {
     /// # Errors
     /// When the plan cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let document = Document { kind: KIND.to_owned(), digest: self.digest()?, plan: self.clone() };
+        let document = Written { kind: KIND, digest: self.digest()?, plan: self };
         serde_json::to_vec(&document).map_err(Error::Write)
     }
 
@@ -155,10 +155,20 @@ impl Plan {
 
 const KIND: &str = "slipway-plan";
 
-#[derive(Serialize, Deserialize)]
+/// A plan file as it is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    kind: &'a str,
+    digest: Digest,
+    plan: &'a Plan,
+}
+
+/// A plan file as it is read; the kind was looked at before.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    kind: String,
+    #[serde(rename = "kind")]
+    _kind: serde::de::IgnoredAny,
     digest: Digest,
     plan: Plan,
 }

@@ -18,7 +18,6 @@ pub struct ReadyQueue {
     class_of: Vec<usize>,
     classes: Vec<Class>,
     class_names: Vec<String>,
-    unfinished: usize,
     skipped: Vec<bool>,
 }
 
@@ -72,7 +71,6 @@ impl ReadyQueue {
             class_of,
             classes,
             class_names,
-            unfinished: steps.len(),
             skipped: vec![false; steps.len()],
         };
         for step in steps {
@@ -87,12 +85,6 @@ impl ReadyQueue {
     #[must_use]
     pub fn critical_path_ms(&self) -> u64 {
         self.remaining_ms.iter().copied().max().unwrap_or(0)
-    }
-
-    /// How many steps are not done.
-    #[must_use]
-    pub fn unfinished(&self) -> usize {
-        self.unfinished
     }
 
     /// Takes the next step that may run: among the classes with room that `may_start` lets through, the one
@@ -156,7 +148,6 @@ impl ReadyQueue {
     /// Counts a running step as failed: what depends on it never becomes ready.
     pub fn fail(&mut self, id: StepId) {
         self.release(id);
-        self.unfinished = self.unfinished.saturating_sub(1);
     }
 
     /// Every step that depends on one, directly or not, sorted.
@@ -186,7 +177,6 @@ impl ReadyQueue {
     }
 
     fn unlock(&mut self, id: StepId) {
-        self.unfinished = self.unfinished.saturating_sub(1);
         let dependents = self.dependents.get(id.index()).cloned().unwrap_or_default();
         for dependent in dependents {
             let Some(count) = self.waiting_for.get_mut(dependent as usize) else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::{Address, Identity, Path, Reference, Segment, Value};
+use slipway_resource::{Address, Identity, Path, Reference, Value};
 
 /// What is known of a resource that others refer to.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Resolver {
         let mut unreadable = Vec::new();
         let value = walk(value, &mut |reference| match self.known.get(&reference.address) {
             Some(Known::Stays { identity, attributes, unknown }) => {
-                if is_identity(&reference.path) {
+                if reference.is_identity() {
                     return Some(Value::from(identity.as_str()));
                 }
                 if unknown.iter().any(|path| reference.path.starts_with(path)) {
@@ -58,11 +58,6 @@ impl Resolver {
         });
         Resolved { value, unreadable }
     }
-}
-
-/// Whether a path names the object itself.
-pub(crate) fn is_identity(path: &Path) -> bool {
-    matches!(path.segments(), [Segment::Key(key)] if key == "id")
 }
 
 /// Replaces references that `lookup` knows; a template becomes text once all its parts are known.

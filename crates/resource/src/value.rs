@@ -43,6 +43,14 @@ pub struct Reference {
     pub path: Path,
 }
 
+impl Reference {
+    /// Whether it names the object itself: its identity, not an attribute.
+    #[must_use]
+    pub fn is_identity(&self) -> bool {
+        matches!(self.path.segments(), [Segment::Key(key)] if key == "id")
+    }
+}
+
 /// A piece of a [`Value::Template`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TemplatePart {
