@@ -1,5 +1,7 @@
 //! Holds values against a schema.
 
+mod fit;
+
 use std::collections::BTreeMap;
 
 use crate::{Attribute, Mode, Path, Type, Value};
@@ -19,6 +21,10 @@ pub struct Misfit {
 /// All misfits of a map of attributes, in the order of their paths. References and unknowns fit everywhere.
 #[must_use]
 pub fn misfits(attributes: &BTreeMap<String, Attribute>, value: &Value) -> Vec<Misfit> {
+    if fit::fits(attributes, value) { Vec::new() } else { search(attributes, value) }
+}
+
+fn search(attributes: &BTreeMap<String, Attribute>, value: &Value) -> Vec<Misfit> {
     let mut found = Vec::new();
     object(attributes, &Path::root(), value, &mut found);
     found

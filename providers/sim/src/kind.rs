@@ -2,7 +2,6 @@
 
 mod balance;
 mod builder;
-mod fit;
 mod identity;
 mod machine;
 mod name;
@@ -20,7 +19,6 @@ use slipway_resource::{Mode, ProviderError, ResourceType, Value};
 
 use crate::cloud::World;
 
-pub(crate) use fit::fits;
 pub(crate) use machine::{EVICTION_MS, MACHINE_POOL, POOL_MS, SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
 pub(crate) use storage::refuse_shrinking;
 pub(crate) use workload::WORKLOAD;

@@ -7,7 +7,7 @@ use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 use super::SimSession;
 use crate::cloud::World;
 use crate::error::{conflict, invalid, not_found};
-use crate::kind::{self, Candidate, Kind, fits};
+use crate::kind::{self, Candidate, Kind};
 
 impl SimSession {
     pub(super) fn quota(&self, kind: &Kind) -> u64 {
@@ -65,9 +65,7 @@ impl SimSession {
 
 /// Refuses attributes that do not fit the schema, or are not known.
 pub(super) fn check_form(kind: &Kind, desired: &Value, address: &Address) -> Result<(), ProviderError> {
-    if !fits(&kind.resource.attributes, desired)
-        && let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next()
-    {
+    if let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next() {
         return Err(invalid(format!("{address}: {misfit}")));
     }
     if !desired.is_known() {

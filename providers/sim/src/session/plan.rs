@@ -10,7 +10,7 @@ use slipway_resource::{Mode, Path, ProviderError, Value};
 use super::{kind_of, rollout};
 use crate::cloud::boot_ms;
 use crate::error::invalid;
-use crate::kind::{Kind, MACHINE_POOL, POOL_MS, fits, refuse_shrinking};
+use crate::kind::{Kind, MACHINE_POOL, POOL_MS, refuse_shrinking};
 
 /// What one change means.
 pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError> {
@@ -18,9 +18,7 @@ pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError>
     let Some(desired) = &item.desired else {
         return Ok(removal(kind, seed, item));
     };
-    if !fits(&kind.resource.attributes, desired)
-        && let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next()
-    {
+    if let Some(misfit) = misfits(&kind.resource.attributes, desired).into_iter().next() {
         let error = invalid(format!("{}: {misfit}", item.address)).with_address(&item.address);
         return Err(match misfit.suggestion {
             Some(name) => error.with_hint(format!("did you mean {name}?")),

@@ -1,12 +1,12 @@
-//! A quick look whether attributes fit, which allocates nothing: the usual answer is yes, and only for a no the
+//! A quick look whether values fit, which allocates nothing: the usual answer is yes, and only for a no the
 //! misfits are searched and named.
 
 use std::collections::BTreeMap;
 
-use slipway_resource::{Attribute, Mode, Type, Value};
+use crate::{Attribute, Mode, Type, Value};
 
-/// Whether [`slipway_resource::validate::misfits`] would find nothing.
-pub(crate) fn fits(fields: &BTreeMap<String, Attribute>, value: &Value) -> bool {
+/// Whether there are no misfits.
+pub(super) fn fits(fields: &BTreeMap<String, Attribute>, value: &Value) -> bool {
     let Some(entries) = value.as_map() else { return false };
     let all_known = entries.iter().all(|(name, value)| match fields.get(name) {
         None => false,
@@ -38,9 +38,8 @@ fn fits_type(kind: &Type, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::validate::misfits;
-
     use super::*;
+    use crate::validate::search;
 
     #[test]
     fn says_no_exactly_where_there_are_misfits() {
@@ -63,7 +62,7 @@ mod tests {
         ];
         for candidate in candidates {
             let value = Value::from_json(&candidate);
-            assert_eq!(fits(&fields, &value), misfits(&fields, &value).is_empty(), "{candidate}");
+            assert_eq!(fits(&fields, &value), search(&fields, &value).is_empty(), "{candidate}");
         }
     }
 }
