@@ -1,0 +1,1 @@
+//! AWS as a provider of Slipway.

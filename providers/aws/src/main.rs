@@ -1,0 +1,3 @@
+//! The executable of the AWS provider.
+
+fn main() {}
