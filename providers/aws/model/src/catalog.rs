@@ -1,0 +1,150 @@
+//! What only the account knows, and what an expansion may read of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A snapshot of what only the account knows; pinned in the state.
+///
+/// Offline everything is empty: what an expansion needs of it is then unknown until apply, and nothing fails for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Catalog {
+    /// The region, as in `eu-west-1`.
+    pub region: String,
+    /// The account's number; absent offline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The partition of ARNs, as in `aws` or `aws-cn`; absent offline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// The region's zones that are open to the account, sorted; empty offline.
+    pub zones: Vec<String>,
+    /// Images by what specs call them: an id, a name with or without owner, a parameter's path.
+    pub images: BTreeMap<String, Image>,
+    /// Types of machines by name.
+    pub instance_types: BTreeMap<String, InstanceType>,
+    /// The account's hosted zones, sorted by id.
+    pub hosted_zones: Vec<HostedZone>,
+    /// Existing networks by id.
+    pub vpcs: BTreeMap<String, Vpc>,
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Image {
+    /// Its id, as in `ami-0123`.
+    pub id: String,
+    /// The name of the device it boots from, as in `/dev/xvda`.
+    pub root_device: String,
+    /// `x86_64` or `arm64`.
+    pub architecture: String,
+}
+
+/// A type of machines.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct InstanceType {
+    /// How many disks of its own it has that an image's mapping must name; those on NVMe need none and do not count.
+    pub instance_store_disks: u32,
+    /// Processors.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mebibytes: u64,
+    /// Its architectures, `x86_64` or `arm64`.
+    pub architectures: Vec<String>,
+    /// The zones of the region that offer it, sorted.
+    pub zones: Vec<String>,
+}
+
+/// A hosted zone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostedZone {
+    /// Its id without a path, as in `Z0123`.
+    pub id: String,
+    /// The domain, without a dot at its end.
+    pub name: String,
+    /// Whether only networks that it is associated with see it.
+    pub private: bool,
+    /// The networks that it is associated with.
+    pub vpcs: Vec<String>,
+}
+
+/// An existing network.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Vpc {
+    /// Its IPv4 ranges, the primary one first.
+    pub cidr_blocks: Vec<String>,
+    /// Its IPv6 range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_cidr_block: Option<String>,
+    /// Its internet gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internet_gateway: Option<String>,
+    /// Its egress-only internet gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress_only_internet_gateway: Option<String>,
+    /// Its subnets by id.
+    pub subnets: BTreeMap<String, VpcSubnet>,
+}
+
+/// An existing subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct VpcSubnet {
+    /// Its zone.
+    pub zone: String,
+    /// Its IPv4 range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cidr_block: Option<String>,
+    /// Its IPv6 range.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_cidr_block: Option<String>,
+}
+
+/// The account that ARNs name when the account is not known: the one of AWS' own documentation.
+pub const UNKNOWN_ACCOUNT: &str = "123456789012";
+
+impl Catalog {
+    /// What is known without asking AWS: the region.
+    #[must_use]
+    pub fn offline(region: &str) -> Self {
+        Self { region: region.to_owned(), ..Self::default() }
+    }
+
+    /// The partition of ARNs: what is known, or what the region's name says.
+    #[must_use]
+    pub fn partition(&self) -> &str {
+        match &self.partition {
+            Some(partition) => partition,
+            None if self.region.starts_with("cn-") => "aws-cn",
+            None if self.region.starts_with("us-gov-") => "aws-us-gov",
+            None => "aws",
+        }
+    }
+
+    /// The domain of the partition's endpoints.
+    #[must_use]
+    pub fn domain(&self) -> &str {
+        if self.partition() == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" }
+    }
+
+    /// The account in ARNs.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        self.account.as_deref().unwrap_or(UNKNOWN_ACCOUNT)
+    }
+
+    /// The hosted zone that a spec names by its id or its domain; a private or a public one, as asked for.
+    #[must_use]
+    pub fn hosted_zone(&self, named: &str, private: bool) -> Option<&HostedZone> {
+        let (id, name) = (named.trim_start_matches("/hostedzone/"), named.trim_end_matches('.'));
+        self.hosted_zones
+            .iter()
+            .find(|zone| zone.id == id)
+            .or_else(|| self.hosted_zones.iter().find(|zone| zone.name == name && zone.private == private))
+    }
+}

@@ -1,0 +1,50 @@
+//! From a cluster to the typed resources that it consists of on AWS. Pure.
+
+mod build;
+mod links;
+mod network;
+mod topology;
+
+use serde::Deserialize;
+use slipway_resource::provider::{ExpandRequest, Expansion};
+use slipway_resource::validate::misfits;
+use slipway_resource::{ErrorClass, ProviderError, Value};
+use slipway_spec::model::Cluster;
+
+use crate::catalog::Catalog;
+use crate::settings;
+use build::Builder;
+
+/// The resources of a cluster. The same input gives the same answer.
+///
+/// # Errors
+/// `invalid` when the cluster asks for what cannot be on AWS, or when the request does not have its form.
+pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
+    let cluster: Cluster = Cluster::deserialize(&request.cluster)
+        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let catalog = Catalog::deserialize(&request.catalog.data)
+        .map_err(|error| invalid(format!("the catalog does not have the form of this version: {error}")))?;
+    let cluster_settings = settings::read("provider.config", &cluster.provider.config)?;
+    let mut builder = Builder::new(&cluster, &catalog, &cluster_settings);
+    for pool in &cluster.pools {
+        let field = format!("pools[{}].providerConfig", pool.name);
+        if !pool.provider_config.is_null() {
+            let own = Value::from_json(&pool.provider_config);
+            if let Some(misfit) = misfits(&settings::pool_schema(), &own).into_iter().next() {
+                return Err(invalid(format!("{field}.{misfit}")));
+            }
+        }
+        builder.pool_settings.insert(&pool.name, settings::read(&field, &pool.provider_config)?);
+    }
+    network::network(&mut builder)?;
+    Ok(builder.finish())
+}
+
+/// A cluster that asks for what cannot be.
+fn refuse(field: &str, message: &str) -> ProviderError {
+    invalid(format!("{field}: {message}"))
+}
+
+fn invalid(message: String) -> ProviderError {
+    ProviderError::new(ErrorClass::Invalid, message)
+}

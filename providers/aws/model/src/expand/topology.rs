@@ -1,0 +1,73 @@
+//! Questions about a cluster that several parts of it ask.
+
+use slipway_spec::model::{
+    Cluster, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, Role, Subnet, SubnetKind,
+};
+
+use super::build::Builder;
+
+/// The load balancer in front of the API servers.
+pub(crate) fn load_balancer(cluster: &Cluster) -> Option<&LoadBalancer> {
+    match &cluster.control_plane.endpoint {
+        Endpoint::LoadBalancer(balancer) => Some(balancer),
+        _ => None,
+    }
+}
+
+/// Whether pods and services have IPv6 addresses, and nodes with them.
+pub(crate) fn has_ipv6(cluster: &Cluster) -> bool {
+    cluster.network.ip_family != IpFamily::Ipv4
+}
+
+/// Whether no DNS records are made, so that nodes find the cluster through its load balancer.
+pub(crate) fn without_dns(cluster: &Cluster) -> bool {
+    cluster.control_plane.dns.kind == DnsKind::None
+}
+
+/// Whether operators come in through a bastion.
+pub(crate) fn has_bastion(cluster: &Cluster) -> bool {
+    cluster.pools_with(Role::Bastion).next().is_some()
+}
+
+/// The roles that the cluster's pools have.
+pub(crate) fn roles(cluster: &Cluster) -> Vec<Role> {
+    [Role::ControlPlane, Role::ApiServer, Role::Worker, Role::Bastion]
+        .into_iter()
+        .filter(|role| cluster.pools_with(*role).next().is_some())
+        .collect()
+}
+
+/// Whether an API server runs on a pool's machines.
+pub(crate) fn has_api_server(pool: &NodePool) -> bool {
+    matches!(pool.role, Role::ControlPlane | Role::ApiServer)
+}
+
+/// The type of a subnet in its tag: a private one that has both families is `DualStack` in a cluster of IPv6.
+pub(crate) fn subnet_type(builder: &Builder<'_>, subnet: &Subnet) -> String {
+    if let Some(given) = builder.settings.subnet(&subnet.name).and_then(|own| own.kind.clone()) {
+        return given;
+    }
+    match subnet.kind {
+        SubnetKind::Public => "Public",
+        SubnetKind::Utility => "Utility",
+        SubnetKind::Private if subnet.cidr.is_some() && has_ipv6_range(builder, subnet) => "DualStack",
+        SubnetKind::Private => "Private",
+    }
+    .to_owned()
+}
+
+/// Whether a subnet has IPv6 addresses.
+pub(crate) fn has_ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> bool {
+    subnet.ipv6_cidr.is_some()
+        || builder.settings.subnet(&subnet.name).is_some_and(|own| own.ipv6_cidr.is_some())
+}
+
+/// Whether machines in a subnet can have public addresses.
+pub(crate) fn is_public(subnet: &Subnet) -> bool {
+    matches!(subnet.kind, SubnetKind::Public | SubnetKind::Utility)
+}
+
+/// The field of a subnet.
+pub(crate) fn subnet_field(subnet: &Subnet, name: &str) -> String {
+    format!("network.subnets[{}].{name}", subnet.name)
+}

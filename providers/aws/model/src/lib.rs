@@ -1,0 +1,14 @@
+//! What a cluster consists of on AWS: resource types, expansion, normalisation. Pure, without a word to AWS.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a call that fails, never in a loop"
+)]
+
+pub mod catalog;
+pub mod expand;
+pub mod names;
+pub mod settings;
+pub mod tags;
+
+pub mod types;

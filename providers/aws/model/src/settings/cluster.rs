@@ -1,0 +1,165 @@
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Settings of a cluster.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterSettings {
+    /// Whether subnets get no tags for load balancers: somebody else keeps them.
+    #[serde(alias = "DisableSubnetTags")]
+    pub disable_subnet_tags: bool,
+    /// Further statements by role (`master`, `node`, `bastion`), each a JSON list as text.
+    pub additional_policies: BTreeMap<String, String>,
+    /// Existing policies to attach, by role, each by its ARN.
+    pub external_policies: BTreeMap<String, Vec<String>>,
+    /// The endpoint of the API servers.
+    pub api: Api,
+    /// Roles and what they may do.
+    pub iam: Iam,
+    /// The name of the endpoint of the API servers; `api.` and the cluster's name by default.
+    pub master_public_name: Option<String>,
+    /// Who may reach the ports of NodePort services: address ranges and prefix lists.
+    pub node_port_access: Vec<String>,
+    /// What tells others about the issuer of service-account tokens.
+    pub service_account_issuer_discovery: IssuerDiscovery,
+    /// Settings of single subnets.
+    pub subnets: Vec<SubnetSettings>,
+    /// Bastions.
+    pub topology: Topology,
+}
+
+impl ClusterSettings {
+    /// The settings of a subnet.
+    #[must_use]
+    pub fn subnet(&self, name: &str) -> Option<&SubnetSettings> {
+        self.subnets.iter().find(|subnet| subnet.name == name)
+    }
+}
+
+/// The endpoint of the API servers.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Api {
+    /// Its load balancer.
+    pub load_balancer: ApiLoadBalancer,
+}
+
+/// The load balancer of the API servers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApiLoadBalancer {
+    /// An existing security group in place of its own, by id.
+    pub security_group_override: Option<String>,
+    /// The subnets that it lives in, with addresses.
+    pub subnets: Vec<LoadBalancerSubnet>,
+    /// Whether nodes reach the API servers through it too.
+    pub use_for_internal_api: bool,
+}
+
+/// A subnet of a load balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LoadBalancerSubnet {
+    /// The subnet's name.
+    pub name: String,
+    /// An existing elastic address, by its allocation's id.
+    pub allocation_id: Option<String>,
+    /// The private address.
+    #[serde(rename = "privateIPv4Address")]
+    pub private_ipv4_address: Option<String>,
+}
+
+/// Roles and what they may do.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Iam {
+    /// Whether nodes may pull from the account's registry.
+    pub allow_container_registry: bool,
+    /// The boundary of every role, by ARN.
+    pub permissions_boundary: Option<String>,
+    /// Whether service accounts have roles of their own, so that nodes have fewer permissions.
+    pub use_service_account_external_permissions: bool,
+    /// Roles of further service accounts.
+    pub service_account_external_permissions: Vec<ServiceAccountPermissions>,
+}
+
+/// What a service account may do.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServiceAccountPermissions {
+    /// The service account's name.
+    pub name: String,
+    /// Its namespace; `*` for all.
+    pub namespace: String,
+    /// What it may do on AWS.
+    pub aws: Profiles,
+}
+
+/// Policies of one role.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Profiles {
+    /// Existing policies, by ARN.
+    #[serde(rename = "policyARNs")]
+    pub policy_arns: Vec<String>,
+    /// Statements, a JSON list as text.
+    pub inline_policy: Option<String>,
+}
+
+/// What tells others about the issuer of service-account tokens.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IssuerDiscovery {
+    /// Whether the account trusts the issuer.
+    #[serde(rename = "enableAWSOIDCProvider")]
+    pub enable_aws_oidc_provider: bool,
+    /// Further audiences of tokens.
+    pub additional_audiences: Vec<String>,
+}
+
+/// Settings of one subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubnetSettings {
+    /// The subnet's name.
+    pub name: String,
+    /// Its IPv6 range; `/64#3` is the fourth part of this size of the network's range.
+    #[serde(rename = "ipv6CIDR")]
+    pub ipv6_cidr: Option<String>,
+    /// An existing public address of the NAT gateway of the subnet's zone.
+    #[serde(rename = "publicIP")]
+    pub public_ip: Option<String>,
+    /// `Public`, `Private`, `DualStack` or `Utility`, where the kind does not say which.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}
+
+/// Bastions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Topology {
+    /// Bastions.
+    pub bastion: Bastion,
+}
+
+/// Bastions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bastion {
+    /// The name under which bastions are reached; needs a hosted zone.
+    pub bastion_public_name: Option<String>,
+    /// Their load balancer.
+    pub load_balancer: BastionLoadBalancer,
+}
+
+/// The load balancer of bastions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BastionLoadBalancer {
+    /// Existing security groups to add, by id.
+    pub additional_security_groups: Vec<String>,
+    /// `Public` or `Internal`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}

@@ -1,0 +1,95 @@
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Settings of a pool.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PoolSettings {
+    /// The instance profile.
+    pub iam: PoolIam,
+    /// An existing security group in place of the role's, by id.
+    pub security_group_override: Option<String>,
+    /// `default`, `dedicated` or `host`.
+    pub tenancy: Option<String>,
+    /// Whether metrics come every minute.
+    pub detailed_instance_monitoring: bool,
+    /// `standard` or `unlimited`.
+    pub cpu_credits: Option<String>,
+    /// The instance metadata service.
+    pub instance_metadata: InstanceMetadata,
+    /// Whether the cloud never takes a machine away when the pool shrinks.
+    pub instance_protection: bool,
+    /// After which time a machine is replaced, as in `48h20m`.
+    pub max_instance_lifetime: Option<String>,
+    /// Load balancers of somebody else.
+    pub external_load_balancers: Vec<ExternalLoadBalancer>,
+    /// Processes of the auto-scaling group that do not run.
+    pub suspend_processes: Vec<String>,
+    /// Whether spot machines at risk are replaced early.
+    pub capacity_rebalance: Option<bool>,
+    /// Whether the user data is compressed.
+    pub compress_user_data: bool,
+    /// Whether the root volume has bandwidth of its own.
+    pub root_volume_optimization: Option<bool>,
+    /// For how long a spot machine is asked for, in minutes.
+    pub spot_duration_in_minutes: Option<i64>,
+    /// `terminate`, `stop` or `hibernate`.
+    pub instance_interruption_behavior: Option<String>,
+    /// What the model has no field for of a mix of machines.
+    pub mixed_instances_policy: MixedInstancesPolicy,
+    /// What the model has no field for of a warm pool.
+    pub warm_pool: WarmPoolSettings,
+    /// Labels that the kubelet may not set itself.
+    pub node_labels: BTreeMap<String, String>,
+}
+
+/// The instance profile.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PoolIam {
+    /// An existing instance profile, by ARN.
+    pub profile: Option<String>,
+}
+
+/// The instance metadata service.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstanceMetadata {
+    /// `required` or `optional`.
+    pub http_tokens: Option<String>,
+    /// How many hops an answer may take.
+    pub http_put_response_hop_limit: Option<i64>,
+}
+
+/// A load balancer of somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExternalLoadBalancer {
+    /// A classic load balancer, by name.
+    pub load_balancer_name: Option<String>,
+    /// A target group, by ARN.
+    #[serde(alias = "targetGroupARN")]
+    pub target_group_arn: Option<String>,
+}
+
+/// What the model has no field for of a mix of machines.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MixedInstancesPolicy {
+    /// What machines must have, in place of a list of types.
+    pub instance_requirements: Option<Value>,
+    /// `prioritized` or `lowest-price`.
+    pub on_demand_allocation_strategy: Option<String>,
+}
+
+/// What the model has no field for of a warm pool.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WarmPoolSettings {
+    /// Images that machines of the pool fetch beforehand.
+    pub additional_images: Vec<String>,
+    /// How long a machine may take to prepare itself, as in `10m`.
+    pub lifecycle_hook_timeout: Option<String>,
+}

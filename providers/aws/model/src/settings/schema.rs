@@ -1,0 +1,112 @@
+use std::collections::BTreeMap;
+
+use slipway_resource::{Attribute, Type};
+
+/// The form of `provider.config`.
+#[must_use]
+pub fn cluster_schema() -> BTreeMap<String, Attribute> {
+    let text = || Attribute::optional(Type::String);
+    let texts = || Attribute::optional(Type::list(Type::String));
+    let flag = || Attribute::optional(Type::Bool);
+    let subnet = Type::object([
+        ("name", Attribute::required(Type::String)),
+        ("allocationId", text().describe("An existing elastic address, by its allocation's id.")),
+        ("privateIPv4Address", text().describe("The private address.")),
+    ]);
+    let balancer = Type::object([
+        ("securityGroupOverride", text().describe("An existing security group in place of its own, by id.")),
+        ("subnets", Attribute::optional(Type::list(subnet)).describe("The subnets, with addresses.")),
+        ("useForInternalApi", flag().describe("Whether nodes reach the API servers through it too.")),
+    ]);
+    let permissions = Type::object([
+        ("name", Attribute::required(Type::String)),
+        ("namespace", Attribute::required(Type::String)),
+        ("aws", Attribute::optional(Type::object([("policyARNs", texts()), ("inlinePolicy", text())]))),
+    ]);
+    let iam = Type::object([
+        ("allowContainerRegistry", flag().describe("Whether nodes may pull from the account's registry.")),
+        ("permissionsBoundary", text().describe("The boundary of every role, by ARN.")),
+        (
+            "useServiceAccountExternalPermissions",
+            flag().describe("Whether service accounts have roles of their own."),
+        ),
+        ("serviceAccountExternalPermissions", Attribute::optional(Type::list(permissions))),
+    ]);
+    let discovery = Type::object([
+        ("enableAWSOIDCProvider", flag().describe("Whether the account trusts the issuer of tokens.")),
+        ("additionalAudiences", texts().describe("Further audiences of tokens.")),
+    ]);
+    let own_subnet = Type::object([
+        ("name", Attribute::required(Type::String)),
+        ("ipv6CIDR", text().describe("Its IPv6 range; /64#3 is the fourth part of the network's.")),
+        ("publicIP", text().describe("An existing public address of the zone's NAT gateway.")),
+        ("type", text().describe("Public, Private, DualStack or Utility, for its tag.")),
+    ]);
+    let bastion = Type::object([
+        ("bastionPublicName", text().describe("The name under which bastions are reached.")),
+        (
+            "loadBalancer",
+            Attribute::optional(Type::object([("additionalSecurityGroups", texts()), ("type", text())])),
+        ),
+    ]);
+    [
+        ("account", text().describe("The account's number; another one is refused.")),
+        ("profile", text().describe("The profile of the shared configuration and credentials.")),
+        ("assumeRole", text().describe("The role that is assumed, by ARN.")),
+        ("endpoint", text().describe("The URL of every service, for emulators.")),
+        ("disableSubnetTags", flag().describe("Whether subnets get no tags for load balancers.")),
+        ("additionalPolicies", Attribute::optional(Type::map(Type::String))),
+        ("externalPolicies", Attribute::optional(Type::map(Type::list(Type::String)))),
+        ("api", Attribute::optional(Type::object([("loadBalancer", Attribute::optional(balancer))]))),
+        ("iam", Attribute::optional(iam).describe("Roles and what they may do.")),
+        ("masterPublicName", text().describe("The name of the endpoint of the API servers.")),
+        ("nodePortAccess", texts().describe("Who may reach the ports of NodePort services.")),
+        ("serviceAccountIssuerDiscovery", Attribute::optional(discovery)),
+        ("subnets", Attribute::optional(Type::list(own_subnet)).describe("Settings of single subnets.")),
+        ("topology", Attribute::optional(Type::object([("bastion", Attribute::optional(bastion))]))),
+        ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
+    ]
+    .into_iter()
+    .map(|(name, attribute)| (name.to_owned(), attribute))
+    .collect()
+}
+
+/// The form of a pool's `providerConfig`.
+#[must_use]
+pub fn pool_schema() -> BTreeMap<String, Attribute> {
+    let text = || Attribute::optional(Type::String);
+    let flag = || Attribute::optional(Type::Bool);
+    let number = || Attribute::optional(Type::Integer);
+    let texts = || Attribute::optional(Type::list(Type::String));
+    let balancer = Type::object([("loadBalancerName", text()), ("targetGroupArn", text())]);
+    let metadata = Type::object([("httpTokens", text()), ("httpPutResponseHopLimit", number())]);
+    let mix = Type::object([
+        ("instanceRequirements", Attribute::optional(Type::Any)),
+        ("onDemandAllocationStrategy", text()),
+    ]);
+    let warm = Type::object([("additionalImages", texts()), ("lifecycleHookTimeout", text())]);
+    [
+        ("iam", Attribute::optional(Type::object([("profile", text())]))),
+        ("securityGroupOverride", text().describe("An existing security group in place of the role's.")),
+        ("tenancy", text().describe("default, dedicated or host.")),
+        ("detailedInstanceMonitoring", flag().describe("Whether metrics come every minute.")),
+        ("cpuCredits", text().describe("standard or unlimited.")),
+        ("instanceMetadata", Attribute::optional(metadata)),
+        ("instanceProtection", flag().describe("Whether machines stay when the pool shrinks.")),
+        ("maxInstanceLifetime", text().describe("After which time a machine is replaced.")),
+        ("externalLoadBalancers", Attribute::optional(Type::list(balancer))),
+        ("suspendProcesses", texts().describe("Processes of the group that do not run.")),
+        ("capacityRebalance", flag().describe("Whether spot machines at risk are replaced early.")),
+        ("compressUserData", flag().describe("Whether the user data is compressed.")),
+        ("rootVolumeOptimization", flag().describe("Whether the root volume has bandwidth of its own.")),
+        ("spotDurationInMinutes", number().describe("For how long a spot machine is asked for.")),
+        ("instanceInterruptionBehavior", text().describe("terminate, stop or hibernate.")),
+        ("mixedInstancesPolicy", Attribute::optional(mix)),
+        ("warmPool", Attribute::optional(warm)),
+        ("nodeLabels", Attribute::optional(Type::map(Type::String))),
+        ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
+    ]
+    .into_iter()
+    .map(|(name, attribute)| (name.to_owned(), attribute))
+    .collect()
+}
