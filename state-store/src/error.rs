@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::backend;
 use crate::head::Holding;
-use crate::name::{ClusterName, Epoch};
+use crate::name::{ClusterName, Epoch, Generation};
 
 /// A result of the state store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -92,6 +92,30 @@ pub enum Error {
         /// The cluster.
         cluster: ClusterName,
     },
+    /// There is no such generation, or nothing is told of it any more.
+    #[error("{cluster} has no generation {generation} on record; the newest is {newest}")]
+    NoGeneration {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The generation that was asked for.
+        generation: Generation,
+        /// The newest there is.
+        newest: Generation,
+    },
+    /// The generation is on record, and its state is not there.
+    #[error("the state of generation {generation} of {cluster} is not kept")]
+    NotKept {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The generation.
+        generation: Generation,
+    },
+    /// The file is no archive of a state, or not a whole one.
+    #[error("this is no whole archive of a state: {reason}")]
+    NotAnArchive {
+        /// What does not fit.
+        reason: String,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers")]
     Random,
@@ -112,6 +136,9 @@ impl Error {
             Self::InvalidName { .. } => "STATE0018",
             Self::Ended { .. } => "STATE0019",
             Self::Random => "STATE0020",
+            Self::NoGeneration { .. } => "STATE0040",
+            Self::NotKept { .. } => "STATE0041",
+            Self::NotAnArchive { .. } => "STATE0042",
         }
     }
 

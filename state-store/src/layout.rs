@@ -4,6 +4,9 @@
 //! <cluster>/head
 //! <cluster>/snapshots/<generation>-<digest>
 //! <cluster>/journal/<epoch>/<sequence>
+//! <cluster>/history/<generation>
+//! <cluster>/plans/<digest>
+//! <cluster>/approvals/<digest of the plan>/<who>
 //! ```
 //!
 //! Numbers have twelve digits, so that a listing is in their order.
@@ -30,6 +33,46 @@ pub fn snapshots(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/snapshots"))
 }
 
+/// Everything of a cluster.
+pub fn cluster(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(cluster.to_string())
+}
+
+/// What is told of a generation that a later one replaced.
+pub fn history(cluster: &ClusterName, generation: Generation) -> Key {
+    Key::trusted(format!("{cluster}/history/{:012}", generation.0))
+}
+
+/// What is told of all earlier generations.
+pub fn histories(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/history"))
+}
+
+/// A stored plan.
+pub fn plan(cluster: &ClusterName, plan: Digest) -> Key {
+    Key::trusted(format!("{cluster}/plans/{}", plan.to_hex()))
+}
+
+/// All stored plans.
+pub fn plans(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/plans"))
+}
+
+/// The approval that one person gave to a plan.
+pub fn approval(cluster: &ClusterName, plan: Digest, person: Digest) -> Key {
+    Key::trusted(format!("{cluster}/approvals/{}/{}", plan.to_hex(), person.to_hex()))
+}
+
+/// All approvals of a plan.
+pub fn approvals_of(cluster: &ClusterName, plan: Digest) -> Prefix {
+    Prefix::trusted(format!("{cluster}/approvals/{}", plan.to_hex()))
+}
+
+/// All approvals.
+pub fn approvals(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/approvals"))
+}
+
 /// All segments of all epochs.
 pub fn journals(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/journal"))
@@ -53,6 +96,12 @@ pub fn sequence(key: &Key) -> Option<Sequence> {
 /// The epoch that a segment's key names.
 pub fn epoch(key: &Key) -> Option<Epoch> {
     number(key.as_str().rsplit('/').nth(1)?).map(Epoch)
+}
+
+/// The generation that the key of a snapshot or of a record of the history names.
+pub fn generation(key: &Key) -> Option<Generation> {
+    let name = key.name();
+    number(name.split_once('-').map_or(name, |(number, _)| number)).map(Generation)
 }
 
 fn number(text: &str) -> Option<u64> {

@@ -1,0 +1,93 @@
+//! Who approved which plan. An approval names a plan by its digest, and so can be of no other.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{self, Backend, Key};
+use crate::digest::Digest;
+use crate::error::Result;
+use crate::head::check_format;
+use crate::layout;
+use crate::name::ClusterName;
+use crate::plans;
+use crate::write::Outcome;
+
+/// The newest format of an approval that is understood, and the one that is written.
+pub const FORMAT: u32 = 1;
+
+/// How many approvals are fetched at once.
+const AT_ONCE: usize = 16;
+
+/// Somebody's yes to one plan. Each person has one for a plan, and it never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The plan.
+    pub plan: Digest,
+    /// What tells the person from others, wherever they work.
+    pub person: String,
+    /// The person, as `user@host` in messages.
+    pub who: String,
+    /// When, by the wall clock of who did it.
+    pub when: Timestamp,
+    /// What they had to say.
+    pub comment: Option<String>,
+}
+
+impl Approval {
+    fn key(&self) -> Key {
+        layout::approval(&self.cluster, self.plan, Digest::of(self.person.as_bytes()))
+    }
+
+    pub(crate) fn decode(key: &Key, bytes: &[u8]) -> Result<Self> {
+        check_format(key, bytes, FORMAT)?;
+        let approval: Self =
+            serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(key, error))?;
+        if approval.key() != *key {
+            let reason = format!("it is the approval of plan {} by {}", approval.plan, approval.person);
+            return Err(backend::Error::corrupt(key, reason).into());
+        }
+        Ok(approval)
+    }
+}
+
+/// Writes an approval down. Returns the one that counts: of a person who approved the plan before, the first.
+///
+/// # Errors
+/// When it cannot be written.
+pub async fn approve(backend: &Arc<dyn Backend>, approval: Approval) -> Result<Approval> {
+    let key = approval.key();
+    let mut bytes =
+        serde_json::to_vec_pretty(&approval).map_err(|error| backend::Error::corrupt(&key, error))?;
+    bytes.push(b'\n');
+    match plans::writer(backend).put(&key, &Bytes::from(bytes), None).await? {
+        Outcome::Written(_) => Ok(approval),
+        Outcome::Taken { value, .. } => Approval::decode(&key, &value),
+    }
+}
+
+/// The approvals of a plan, the earliest first: of as many persons as there are approvals.
+///
+/// # Errors
+/// When one cannot be read or is damaged.
+pub async fn of(backend: &dyn Backend, cluster: &ClusterName, plan: Digest) -> Result<Vec<Approval>> {
+    let keys = backend.list(&layout::approvals_of(cluster, plan)).await?;
+    let fetch = |key: Key| async move {
+        match backend.get(&key).await? {
+            Some((bytes, _)) => Approval::decode(&key, &bytes).map(Some),
+            None => Ok(None),
+        }
+    };
+    let fetched: Vec<Option<Approval>> = stream::iter(keys).map(fetch).buffered(AT_ONCE).try_collect().await?;
+    let mut approvals: Vec<Approval> = fetched.into_iter().flatten().collect();
+    approvals.sort_by(|left, right| left.when.cmp(&right.when).then_with(|| left.person.cmp(&right.person)));
+    Ok(approvals)
+}
