@@ -10,5 +10,4 @@ pub mod expand;
 pub mod names;
 pub mod settings;
 pub mod tags;
-
 pub mod types;

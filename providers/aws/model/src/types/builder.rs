@@ -1,0 +1,195 @@
+//! Puts a [`ResourceType`] together.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::{Attribute, ResourceType, Type};
+
+pub(super) use slipway_resource::Type::{Bool as BOOL, Integer as INTEGER, String as TEXT};
+
+/// A type under its name.
+pub(super) type Named = (&'static str, ResourceType);
+
+/// A type that is being described.
+pub(super) struct Builder {
+    name: &'static str,
+    resource: ResourceType,
+}
+
+impl Builder {
+    /// A type with `id`, found again by its tags, whose create takes no token, in one second.
+    pub(super) fn new(name: &'static str, rate_class: &str, description: &str) -> Self {
+        Self {
+            name,
+            resource: ResourceType {
+                version: 1,
+                description: description.to_owned(),
+                attributes: BTreeMap::new(),
+                ownership: OwnershipKind::Tags,
+                rate_class: rate_class.to_owned(),
+                idempotent_create: false,
+                stateful: false,
+                create_before_delete: false,
+                exclusive: Vec::new(),
+                operations: BTreeMap::new(),
+                durations: Durations { create_ms: 1_000, update_ms: 1_000, delete_ms: 1_000 },
+            },
+        }
+        .id("The id that AWS has given it.")
+    }
+
+    /// What `id` is, where AWS gives none.
+    pub(super) fn id(self, description: &str) -> Self {
+        self.computed("id", TEXT, description)
+    }
+
+    /// It has an ARN.
+    pub(super) fn arn(self) -> Self {
+        self.computed("arn", TEXT, "Its Amazon Resource Name.")
+    }
+
+    /// It has tags.
+    pub(super) fn tags(self) -> Self {
+        self.optional("tags", Type::map(TEXT), "Tags, without those that say whose it is.")
+    }
+
+    /// It is found again through something else than tags.
+    pub(super) fn owned_by(mut self, ownership: OwnershipKind) -> Self {
+        self.resource.ownership = ownership;
+        self
+    }
+
+    /// The create takes an idempotency token, or a name that cannot be there twice.
+    pub(super) fn idempotent(mut self) -> Self {
+        self.resource.idempotent_create = true;
+        self
+    }
+
+    /// Losing it loses data.
+    pub(super) fn stateful(mut self) -> Self {
+        self.resource.stateful = true;
+        self
+    }
+
+    /// A replacement comes before the old one goes.
+    pub(super) fn create_before_delete(mut self) -> Self {
+        self.resource.create_before_delete = true;
+        self
+    }
+
+    /// Attributes whose values no two objects share.
+    pub(super) fn exclusive<const N: usize>(mut self, names: [&str; N]) -> Self {
+        self.resource.exclusive = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// Typical milliseconds of a create, an update and a delete.
+    pub(super) fn takes(mut self, create_ms: u64, update_ms: u64, delete_ms: u64) -> Self {
+        self.resource.durations = Durations { create_ms, update_ms, delete_ms };
+        self
+    }
+
+    /// A gate.
+    pub(super) fn operation(
+        mut self,
+        name: &str,
+        duration_ms: u64,
+        read_only: bool,
+        description: &str,
+    ) -> Self {
+        let operation = Operation { description: description.to_owned(), duration_ms, read_only };
+        self.resource.operations.insert(name.to_owned(), operation);
+        self
+    }
+
+    /// An attribute.
+    pub(super) fn attribute(mut self, name: &str, attribute: Attribute, description: &str) -> Self {
+        self.resource.attributes.insert(name.to_owned(), attribute.describe(description));
+        self
+    }
+
+    /// An attribute that is always set and never changes.
+    pub(super) fn fixed(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::required(kind).immutable(), description)
+    }
+
+    /// An attribute that may be set and never changes.
+    pub(super) fn optional_fixed(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::optional(kind).immutable(), description)
+    }
+
+    /// An attribute that is always set.
+    pub(super) fn required(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::required(kind), description)
+    }
+
+    /// An attribute that may be set.
+    pub(super) fn optional(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::optional(kind), description)
+    }
+
+    /// An attribute that may be set, or else AWS decides.
+    pub(super) fn optional_computed(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::optional_computed(kind), description)
+    }
+
+    /// An attribute that AWS sets.
+    pub(super) fn computed(self, name: &str, kind: Type, description: &str) -> Self {
+        self.attribute(name, Attribute::computed(kind), description)
+    }
+
+    /// A yes or no with a default.
+    pub(super) fn switch(self, name: &str, default: bool, description: &str) -> Self {
+        self.attribute(name, Attribute::optional(BOOL).default_to(default), description)
+    }
+
+    /// A whole number with a default.
+    pub(super) fn number(self, name: &str, default: i64, description: &str) -> Self {
+        self.attribute(name, Attribute::optional(INTEGER).default_to(default), description)
+    }
+
+    /// A text with a default.
+    pub(super) fn text(self, name: &str, default: &str, description: &str) -> Self {
+        self.attribute(name, Attribute::optional(TEXT).default_to(default), description)
+    }
+
+    /// The finished type.
+    pub(super) fn build(self) -> Named {
+        (self.name, self.resource)
+    }
+}
+
+/// A set of texts.
+pub(super) fn texts() -> Type {
+    Type::set(TEXT)
+}
+
+/// Blocks: objects in a list, as Terraform writes nested blocks.
+pub(super) fn blocks<const N: usize>(fields: [(&str, Attribute); N]) -> Type {
+    Type::list(Type::object(fields))
+}
+
+/// A field of a block that is always set.
+pub(super) fn must<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
+    (name, Attribute::required(kind).describe(description))
+}
+
+/// A field of a block that may be set.
+pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
+    (name, Attribute::optional(kind).describe(description))
+}
+
+/// A field of a block that may be set, or else AWS decides.
+pub(super) fn may_compute<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
+    (name, Attribute::optional_computed(kind).describe(description))
+}
+
+/// A field of a block with a default.
+pub(super) fn default<'a>(
+    name: &'a str,
+    kind: Type,
+    default: impl Into<slipway_resource::Value>,
+    description: &str,
+) -> (&'a str, Attribute) {
+    (name, Attribute::optional(kind).default_to(default).describe(description))
+}

@@ -1,0 +1,218 @@
+//! Auto-scaling groups and their lifecycle hooks.
+
+use slipway_resource::provider::operation;
+use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Attribute, Type};
+
+use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, texts};
+use super::rate::AUTOSCALING;
+
+pub(super) fn types() -> Vec<Named> {
+    vec![group(), lifecycle_hook()]
+}
+
+fn group() -> Named {
+    let template = blocks([
+        may_compute("id", TEXT, "The launch template."),
+        may_compute("name", TEXT, "Its name, in place of the id."),
+        may("version", TEXT, "The version's number, $Latest or $Default."),
+    ]);
+    let warm_pool = blocks([
+        default("pool_state", TEXT, "Stopped", "What its instances are: Stopped, Running or Hibernated."),
+        default("min_size", INTEGER, 0i64, "How many instances it has at least."),
+        may(
+            "max_group_prepared_capacity",
+            INTEGER,
+            "How many instances it and the group have together at most.",
+        ),
+        may(
+            "instance_reuse_policy",
+            blocks([default("reuse_on_scale_in", BOOL, false, "Whether instances come back to it.")]),
+            "What happens with instances that leave the group.",
+        ),
+    ]);
+    let tag = blocks([
+        must("key", TEXT, "The key."),
+        must("value", TEXT, "The value."),
+        must("propagate_at_launch", BOOL, "Whether new instances get it."),
+    ]);
+    let maintenance = blocks([
+        must(
+            "min_healthy_percentage",
+            INTEGER,
+            "How much of the group stays in service at least, in percent.",
+        ),
+        must("max_healthy_percentage", INTEGER, "How large it gets at most, in percent."),
+    ]);
+    let instance = Type::object([
+        may("id", TEXT, "The instance."),
+        may("zone", TEXT, "The zone it is in."),
+        may("type", TEXT, "Its type."),
+        may("state", TEXT, "Where it is in its life, as InService."),
+        may("health", TEXT, "Healthy or Unhealthy."),
+        may("protected", BOOL, "Whether it is safe from scaling in."),
+        may("launch_template", TEXT, "The launch template it was made from."),
+        may("version", TEXT, "The version of that."),
+    ]);
+    Builder::new("aws_autoscaling_group", AUTOSCALING, "A pool of instances that AWS keeps at its size.")
+        .id("Its name.")
+        .arn()
+        .idempotent()
+        .fixed("name", TEXT, "Its name, once in a region.")
+        .required("min_size", INTEGER, "How many instances it has at least.")
+        .required("max_size", INTEGER, "How many instances it has at most.")
+        .optional_computed(
+            "desired_capacity",
+            INTEGER,
+            "How many instances it shall have; left to the autoscaler where the least and the most differ.",
+        )
+        .optional("vpc_zone_identifier", texts(), "The subnets.")
+        .optional("launch_template", template, "What new instances are like.")
+        .optional("mixed_instances_policy", mixed_instances(), "Several instance types, and the spot market.")
+        .optional("warm_pool", warm_pool, "Instances that are ready to join.")
+        .optional("target_group_arns", texts(), "The target groups that its instances join.")
+        .optional("load_balancers", texts(), "The classic load balancers that its instances join.")
+        .number("max_instance_lifetime", 0, "After how many seconds an instance is replaced; 0 for never.")
+        .switch("protect_from_scale_in", false, "Whether new instances are safe from scaling in.")
+        .switch(
+            "capacity_rebalance",
+            false,
+            "Whether spot instances are replaced before they are interrupted.",
+        )
+        .optional_computed("default_cooldown", INTEGER, "How many seconds lie between two scalings.")
+        .optional("default_instance_warmup", INTEGER, "After how many seconds a new instance counts.")
+        .optional_computed("health_check_type", TEXT, "Who says whether an instance is healthy: EC2 or ELB.")
+        .optional_computed(
+            "health_check_grace_period",
+            INTEGER,
+            "For how many seconds a new instance is not checked.",
+        )
+        .optional("placement_group", TEXT, "The placement group.")
+        .optional_computed("service_linked_role_arn", TEXT, "The role with which AWS acts.")
+        .optional("termination_policies", Type::list(TEXT), "Which instances go first.")
+        .optional("suspended_processes", texts(), "What AWS does not do by itself, as AZRebalance.")
+        .text(
+            "metrics_granularity",
+            "1Minute",
+            "How often metrics are collected; 1Minute is the only choice.",
+        )
+        .optional("enabled_metrics", texts(), "The metrics of the group that are collected.")
+        .optional(
+            "instance_maintenance_policy",
+            maintenance,
+            "How large the group is while AWS replaces instances.",
+        )
+        .attribute("tag", Attribute::optional(tag), "Tags, without those that say whose it is.")
+        .computed("instances", Type::list(instance), "The instances that it has.")
+        .operation(operation::SURGE, 90_000, false, "Starts one instance beyond the size.")
+        .operation(operation::VERIFY, 60_000, true, "Waits until an instance is a ready node.")
+        .operation(operation::CORDON, 500, false, "Lets nothing new onto a node.")
+        .operation(operation::DRAIN, 60_000, false, "Evicts what runs on a node, within the budgets.")
+        .operation(operation::REMOVE, 60_000, false, "Terminates an instance without replacing it.")
+        .exclusive(["name"])
+        .takes(90_000, 2_000, 120_000)
+        .build()
+}
+
+fn mixed_instances() -> Type {
+    let distribution = blocks([
+        may_compute(
+            "on_demand_allocation_strategy",
+            TEXT,
+            "How on-demand types are chosen: prioritized or lowest-price.",
+        ),
+        may_compute(
+            "on_demand_base_capacity",
+            INTEGER,
+            "How many instances are on-demand before any is spot.",
+        ),
+        may_compute(
+            "on_demand_percentage_above_base_capacity",
+            INTEGER,
+            "How many of the others are on-demand, in percent.",
+        ),
+        may_compute(
+            "spot_allocation_strategy",
+            TEXT,
+            "How spot types are chosen, as price-capacity-optimized.",
+        ),
+        may_compute("spot_instance_pools", INTEGER, "Over how many spot pools lowest-price spreads."),
+        default(
+            "spot_max_price",
+            TEXT,
+            "",
+            "The price an hour beyond which spot instances go, in US dollars; empty for the on-demand price.",
+        ),
+    ]);
+    let specification = || {
+        blocks([
+            may_compute("launch_template_id", TEXT, "The launch template."),
+            may_compute("launch_template_name", TEXT, "Its name, in place of the id."),
+            may("version", TEXT, "The version's number, $Latest or $Default."),
+        ])
+    };
+    let overrides = blocks([
+        may("instance_type", TEXT, "The instance type."),
+        may("weighted_capacity", TEXT, "How many units of capacity it counts."),
+        may("launch_template_specification", specification(), "The launch template of this type."),
+        may("instance_requirements", requirements(), "What a type must have to be taken."),
+    ]);
+    let template = blocks([
+        must("launch_template_specification", specification(), "The launch template."),
+        may("override", overrides, "The instance types, the best first."),
+    ]);
+    blocks([
+        may("instances_distribution", distribution, "How much is bought where."),
+        must("launch_template", template, "What new instances are like."),
+    ])
+}
+
+fn requirements() -> Type {
+    let range = |text: &'static str| {
+        move |name: &'static str, kind: Type| {
+            let limits = blocks([may("min", kind.clone(), "The least."), may("max", kind, "The most.")]);
+            may(name, limits, text)
+        }
+    };
+    blocks([
+        range("How many virtual CPUs.")("vcpu_count", INTEGER),
+        range("How much memory, in MiB.")("memory_mib", INTEGER),
+        range("How many accelerators.")("accelerator_count", INTEGER),
+        range("How much memory for a virtual CPU, in GiB.")("memory_gib_per_vcpu", Type::Float),
+        range("How many network interfaces.")("network_interface_count", INTEGER),
+        may("allowed_instance_types", texts(), "The types that are taken, as m5.*."),
+        may("excluded_instance_types", texts(), "The types that are not taken."),
+        may("instance_generations", texts(), "current, previous."),
+        may("cpu_manufacturers", texts(), "Whose processors."),
+        may("accelerator_types", texts(), "gpu, fpga, inference."),
+        may("accelerator_manufacturers", texts(), "Whose accelerators."),
+        may("bare_metal", TEXT, "included, excluded or required."),
+        may("burstable_performance", TEXT, "included, excluded or required."),
+        may("local_storage", TEXT, "included, excluded or required."),
+        may("require_hibernate_support", BOOL, "Whether the type can hibernate."),
+    ])
+}
+
+fn lifecycle_hook() -> Named {
+    Builder::new(
+        "aws_autoscaling_lifecycle_hook",
+        AUTOSCALING,
+        "Holds an instance when it comes or goes, until somebody has been told.",
+    )
+    .id("The group's name and its own, with a slash between them.")
+    .owned_by(OwnershipKind::Parent)
+    .idempotent()
+    .fixed("autoscaling_group_name", TEXT, "The group.")
+    .fixed("name", TEXT, "Its name, once in a group.")
+    .required(
+        "lifecycle_transition",
+        TEXT,
+        "autoscaling:EC2_INSTANCE_LAUNCHING or autoscaling:EC2_INSTANCE_TERMINATING.",
+    )
+    .text("default_result", "ABANDON", "What happens when nobody answers: CONTINUE or ABANDON.")
+    .number("heartbeat_timeout", 3_600, "For how long an answer is waited for, in seconds.")
+    .optional("notification_metadata", TEXT, "What is sent along.")
+    .optional("notification_target_arn", TEXT, "Who is told.")
+    .optional("role_arn", TEXT, "The role with which they are told.")
+    .build()
+}

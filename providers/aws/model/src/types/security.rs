@@ -1,0 +1,53 @@
+//! Security groups and their rules.
+
+use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Attribute, Type};
+
+use super::builder::{BOOL, Builder, INTEGER, Named, TEXT};
+use super::rate::EC2;
+
+pub(super) fn types() -> Vec<Named> {
+    vec![security_group(), security_group_rule()]
+}
+
+fn security_group() -> Named {
+    Builder::new("aws_security_group", EC2, "Who may speak with the members of a group.")
+        .arn()
+        .tags()
+        .idempotent()
+        .fixed("name", TEXT, "Its name, once in a VPC.")
+        .attribute(
+            "description",
+            Attribute::optional(TEXT).immutable().default_to("Managed by Slipway"),
+            "What it is for.",
+        )
+        .fixed("vpc_id", TEXT, "The VPC.")
+        .computed("owner_id", TEXT, "The account that owns it.")
+        .exclusive(["name"])
+        .takes(2_000, 1_000, 2_000)
+        .build()
+}
+
+fn security_group_rule() -> Named {
+    let ranges = || Type::list(TEXT);
+    Builder::new("aws_security_group_rule", EC2, "One thing that a security group allows.")
+        .owned_by(OwnershipKind::Parent)
+        .idempotent()
+        .fixed("security_group_id", TEXT, "The group whose members it is about.")
+        .fixed("type", TEXT, "ingress, for what may come in, or egress.")
+        .fixed("protocol", TEXT, "tcp, udp, icmp, icmpv6, -1 for all, or a protocol's number.")
+        .fixed("from_port", INTEGER, "The first port, or the ICMP type; 0 for all protocols.")
+        .fixed("to_port", INTEGER, "The last port, or the ICMP code; 0 for all protocols.")
+        .optional_fixed("cidr_blocks", ranges(), "The IPv4 ranges on the other side.")
+        .optional_fixed("ipv6_cidr_blocks", ranges(), "The IPv6 ranges on the other side.")
+        .optional_fixed("prefix_list_ids", ranges(), "The prefix lists on the other side.")
+        .optional_fixed("source_security_group_id", TEXT, "The group on the other side.")
+        .attribute(
+            "self",
+            Attribute::optional(BOOL).immutable().default_to(false),
+            "Whether the group itself is on the other side.",
+        )
+        .optional("description", TEXT, "What it is for.")
+        .computed("security_group_rule_id", TEXT, "The id that AWS has given it.")
+        .build()
+}
