@@ -78,10 +78,13 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         reasons.push(Reason::new(ReasonCode::Requested, "its replacement was asked for"));
     }
     if action == ChangeAction::Adopt {
-        reasons.push(Reason::new(
-            ReasonCode::Unrecorded,
-            "it carries this cluster's ownership and the state does not know it",
-        ));
+        let text = match subject.record {
+            Some(record) if record.applied.is_none() => {
+                "the state does not have what was applied last, as after it was rebuilt"
+            }
+            _ => "it carries this cluster's ownership and the state does not know it",
+        };
+        reasons.push(Reason::new(ReasonCode::Unrecorded, text));
     }
     if let Some(previous) = &subject.previous_address {
         reasons.push(Reason::new(ReasonCode::Renamed, format!("it was {previous} before")));

@@ -5,10 +5,12 @@
 
 mod assemble;
 pub mod change;
+pub mod compare;
 mod decide;
 mod error;
 pub mod estimate;
 pub mod file;
+mod forgotten;
 mod graph;
 pub mod lifecycle;
 pub mod observations;
@@ -28,6 +30,7 @@ mod step_graph;
 mod target;
 
 pub use change::{ChangeAction, ResourceChange};
+pub use compare::{Comparison, compare};
 pub use error::Error;
 pub use file::{Binding, Mode, Plan, ProviderPin};
 pub use observations::Observations;

@@ -85,6 +85,39 @@ impl Observations {
         self.found.get(address).map_or(&[], Vec::as_slice)
     }
 
+    /// The object that stands for an address of which nothing is remembered, if there is one.
+    #[must_use]
+    pub fn first(&self, address: &Address) -> Option<&Found> {
+        self.objects(address).first()
+    }
+
+    /// What could not be read: single objects by address, and whole types that could not be listed by their name.
+    pub fn unreadable(&self) -> impl Iterator<Item = (String, &ProviderError)> {
+        let objects = self.unreadable.iter().map(|(address, error)| (address.to_string(), error));
+        objects.chain(self.unlisted.iter().map(|(kind, error)| (kind.clone(), error)))
+    }
+
+    /// Gives one object that was found under one address to another.
+    pub(crate) fn hand_over(&mut self, from: &Address, identity: &Identity, to: &Address) {
+        if let Some(found) = self.take(from, identity) {
+            let objects = self.found.entry(to.clone()).or_default();
+            if objects.iter().all(|known| known.identity != found.identity) {
+                objects.push(found);
+            }
+        }
+    }
+
+    /// Takes an object away, as if it had not been found.
+    pub(crate) fn take(&mut self, address: &Address, identity: &Identity) -> Option<Found> {
+        let objects = self.found.get_mut(address)?;
+        let position = objects.iter().position(|found| found.identity == *identity)?;
+        let found = objects.remove(position);
+        if objects.is_empty() {
+            self.found.remove(address);
+        }
+        Some(found)
+    }
+
     /// Gives what was found under one address to another.
     pub(crate) fn rename(&mut self, from: &Address, to: &Address) {
         if let Some(objects) = self.found.remove(from) {

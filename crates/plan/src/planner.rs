@@ -19,7 +19,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, renames, target};
+use crate::{estimate, forgotten, renames, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +79,13 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     let mut records: Cow<'_, BTreeMap<Address, Record>> =
         inputs.prior.map_or_else(Cow::default, |prior| Cow::Borrowed(&prior.resources));
     let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
+    let left_alone = forgotten::leave_alone(
+        inputs.prior,
+        &records,
+        |address| dependencies.by_address.contains_key(address),
+        &mut inputs.observations,
+    );
+    inputs.notes.extend(left_alone);
     let mut planner =
         Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved };
     let mut decided = planner.wanted().await?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::{Address, Desired, Value};
+use slipway_resource::{Address, Desired, Identity, Value};
 
 use crate::observations::Observations;
 use crate::providers::Providers;
@@ -11,8 +11,8 @@ use crate::state::Record;
 
 /// Gives records and objects of old addresses to new ones; returns the old address by the new one.
 ///
-/// A rename is declared by the spec, or follows from attributes that no two objects may share: a new resource
-/// with those of one that goes can only be the same object.
+/// A rename is declared by the spec, was made in the state, or follows from attributes that no two objects may share: a
+/// new resource with those of one that goes can only be the same object.
 pub(crate) fn apply(
     desired: &[Desired],
     records: &mut Cow<'_, BTreeMap<Address, Record>>,
@@ -23,7 +23,7 @@ pub(crate) fn apply(
     let exists = |address: &Address, records: &BTreeMap<Address, Record>, observations: &Observations| {
         records.contains_key(address) || !observations.objects(address).is_empty()
     };
-    let mut moved = BTreeMap::new();
+    let mut moved = follow_records(records, observations);
     for resource in desired {
         let to = &resource.address;
         if exists(to, records, observations) {
@@ -48,6 +48,31 @@ pub(crate) fn apply(
             }
         }
         moved.insert(to.clone(), from);
+    }
+    moved
+}
+
+/// Gives objects to the addresses under which the state knows them: whoever moved a record to another address has not
+/// touched the object, which still carries the old one in its ownership. Returns the old address by the new one.
+pub(crate) fn follow_records(
+    records: &BTreeMap<Address, Record>,
+    observations: &mut Observations,
+) -> BTreeMap<Address, Address> {
+    let by_identity: BTreeMap<(&str, &Identity), &Address> =
+        records.iter().map(|(address, record)| ((address.kind(), &record.identity), address)).collect();
+    let mut moves = Vec::new();
+    for from in observations.addresses() {
+        for found in observations.objects(from) {
+            match by_identity.get(&(from.kind(), &found.identity)) {
+                Some(to) if *to != from => moves.push((from.clone(), found.identity.clone(), (*to).clone())),
+                _ => {}
+            }
+        }
+    }
+    let mut moved = BTreeMap::new();
+    for (from, identity, to) in moves {
+        observations.hand_over(&from, &identity, &to);
+        moved.insert(to, from);
     }
     moved
 }

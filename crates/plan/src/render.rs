@@ -6,6 +6,7 @@
 mod attribute;
 mod block;
 mod clean;
+mod comparison;
 mod dot;
 mod duration;
 mod fold;
@@ -24,6 +25,7 @@ mod text;
 mod value;
 
 pub use attribute::change_lines;
+pub use comparison::{comparison, comparison_json};
 pub use dot::dot;
 pub use duration::duration;
 pub use group::Counts;

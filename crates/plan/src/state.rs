@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Value};
 
-/// Version of the snapshot's form; a reader refuses a greater one.
-pub const FORMAT: u32 = 1;
+/// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request.
+pub const FORMAT: u32 = 2;
 
 /// The state of a cluster: one record for each resource that Slipway made or took over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,10 @@ pub struct Snapshot {
     pub scopes: BTreeMap<String, Scope>,
     /// The resources by address.
     pub resources: BTreeMap<Address, Record>,
+    /// Objects that carry the cluster's ownership and were forgotten on request: they are left alone, unless the spec
+    /// asks for their address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub forgotten: BTreeMap<Address, Vec<Identity>>,
 }
 
 /// One resource as it was applied last.
@@ -76,6 +80,18 @@ impl Snapshot {
             catalogs: BTreeMap::new(),
             scopes: BTreeMap::new(),
             resources: BTreeMap::new(),
+            forgotten: BTreeMap::new(),
         }
+    }
+
+    /// The snapshot as it is stored, in the newest form.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        if self.format == FORMAT {
+            return serde_json::to_vec(self);
+        }
+        serde_json::to_vec(&Self { format: FORMAT, ..self.clone() })
     }
 }

@@ -1,0 +1,224 @@
+//! What differs between two states of a cluster, in the form of a plan's changes.
+
+use serde::Serialize;
+use slipway_resource::diff;
+use slipway_resource::{Address, ResourceType};
+
+use crate::change::{ChangeAction, ResourceChange};
+use crate::decide::sensitive_paths;
+use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::reason::{Reason, ReasonCode};
+use crate::state::{Record, Snapshot};
+
+/// What differs between two states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The resources that differ, as a plan without steps that would lead from the first to the second.
+    pub plan: Plan,
+    /// The fields of the spec that differ.
+    pub spec: Vec<SpecChange>,
+}
+
+/// A field of the spec that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpecChange {
+    /// Which field, as `network.podCidr`.
+    pub field: String,
+    /// As it was; null where it was not.
+    pub before: serde_json::Value,
+    /// As it is; null where it is not any more.
+    pub after: serde_json::Value,
+}
+
+impl Comparison {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.plan.changes.is_empty() && self.spec.is_empty()
+    }
+}
+
+/// Holds two states of a cluster against each other, by what was applied and by which object it was applied to.
+pub fn compare<'t>(
+    before: &Snapshot,
+    after: &Snapshot,
+    type_of: impl Fn(&str) -> Option<&'t ResourceType>,
+) -> Comparison {
+    let mut addresses: Vec<&Address> = before.resources.keys().chain(after.resources.keys()).collect();
+    addresses.sort();
+    addresses.dedup();
+    let (mut changes, mut unchanged) = (Vec::new(), 0);
+    for address in addresses {
+        let kind = type_of(address.kind());
+        match change(address, before.resources.get(address), after.resources.get(address), kind) {
+            Some(change) => changes.push(change),
+            None => unchanged += 1,
+        }
+    }
+    let mut spec = Vec::new();
+    fields("", &before.spec, &after.spec, &mut spec);
+    Comparison { plan: plan(after, changes, unchanged), spec }
+}
+
+fn change(
+    address: &Address,
+    before: Option<&Record>,
+    after: Option<&Record>,
+    kind: Option<&ResourceType>,
+) -> Option<ResourceChange> {
+    let record = after.or(before)?;
+    let applied =
+        |record: Option<&Record>| record.and_then(|record| record.applied.clone()).unwrap_or_default();
+    let (was, is) = (applied(before), applied(after));
+    let mut change = ResourceChange {
+        identity: Some(record.identity.clone()),
+        sensitive: kind.map(|kind| sensitive_paths(&kind.attributes)).unwrap_or_default(),
+        ..ResourceChange::bare(address, &record.provider, record.schema_version)
+    };
+    let say = |text: String| Reason::new(ReasonCode::FieldChanged, text);
+    match (before, after) {
+        (None, _) => change.action = ChangeAction::Create,
+        (_, None) => change.action = ChangeAction::Delete,
+        (Some(first), Some(second)) => {
+            if let Some(kind) = kind {
+                change.changes = diff::diff(kind, &was, &is, Some(&was));
+            }
+            if first.identity != second.identity {
+                change.action = ChangeAction::ReplaceCreateFirst;
+                change.reasons.push(say(format!("it was {} and is {}", first.identity, second.identity)));
+            } else if !change.changes.is_empty() || (kind.is_none() && was != is) {
+                change.action = ChangeAction::Update;
+            } else if first.applied.is_some() != second.applied.is_some() {
+                change.action = ChangeAction::Record;
+                let known = if second.applied.is_some() { "is known again" } else { "is not known any more" };
+                change.reasons.push(say(format!("what was applied last {known}")));
+            } else {
+                let rest = |record: &Record| (record.retain, record.protected, record.existing);
+                if rest(first) == rest(second) {
+                    return None;
+                }
+                change.action = ChangeAction::Record;
+                change.reasons.push(say("what the state keeps about it differs".to_owned()));
+            }
+        }
+    }
+    change.before = was;
+    change.after = is;
+    Some(change)
+}
+
+fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan {
+    Plan {
+        format: FORMAT,
+        cluster: after.cluster.clone(),
+        mode: Mode::Apply,
+        binding: Binding {
+            uid: Some(after.uid.clone()),
+            generation: None,
+            spec_digest: slipway_resource::Digest::of_bytes(b""),
+            catalogs: Default::default(),
+            providers: Default::default(),
+        },
+        spec: serde_json::Value::Null,
+        changes,
+        unchanged,
+        drift: Vec::new(),
+        kept: Vec::new(),
+        steps: Vec::new(),
+        outlook: Vec::new(),
+        left_out: 0,
+        notes: Vec::new(),
+        findings: Vec::new(),
+        rate_classes: Default::default(),
+        estimate_ms: 0,
+        critical_path_ms: 0,
+    }
+}
+
+/// Every field that differs, the deepest that can be named; lists are compared position by position.
+fn fields(path: &str, before: &serde_json::Value, after: &serde_json::Value, found: &mut Vec<SpecChange>) {
+    use serde_json::Value as Json;
+    if before == after {
+        return;
+    }
+    match (before, after) {
+        (Json::Object(left), Json::Object(right)) => {
+            let mut names: Vec<&String> = left.keys().chain(right.keys()).collect();
+            names.sort();
+            names.dedup();
+            for name in names {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let null = Json::Null;
+                fields(&below, left.get(name).unwrap_or(&null), right.get(name).unwrap_or(&null), found);
+            }
+        }
+        (Json::Array(left), Json::Array(right)) if left.len() == right.len() => {
+            for (index, (left, right)) in left.iter().zip(right).enumerate() {
+                fields(&format!("{path}[{index}]"), left, right, found);
+            }
+        }
+        _ => found.push(SpecChange { field: path.to_owned(), before: before.clone(), after: after.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::{ClusterUid, Identity, Value};
+
+    use super::*;
+
+    fn record(identity: &str, name: &str) -> Record {
+        Record {
+            provider: "sim".into(),
+            schema_version: 1,
+            identity: Identity::new(identity),
+            applied: Some(Value::map([("name", name)])),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            deposed: Vec::new(),
+        }
+    }
+
+    fn snapshot(records: &[(&str, Record)]) -> Snapshot {
+        let mut snapshot = Snapshot::empty("c", ClusterUid::new("u"));
+        for (name, record) in records {
+            snapshot.resources.insert(Address::new("thing", *name), record.clone());
+        }
+        snapshot
+    }
+
+    #[test]
+    fn made_gone_changed_and_another_object() {
+        let before = snapshot(&[
+            ("a", record("1", "a")),
+            ("b", record("2", "b")),
+            ("c", record("3", "c")),
+            ("d", record("4", "d")),
+        ]);
+        let after = snapshot(&[
+            ("b", record("2", "x")),
+            ("c", record("9", "c")),
+            ("d", record("4", "d")),
+            ("e", record("5", "e")),
+        ]);
+        let comparison = compare(&before, &after, |_| None);
+        let actions: Vec<ChangeAction> = comparison.plan.changes.iter().map(|change| change.action).collect();
+        use ChangeAction::{Create, Delete, ReplaceCreateFirst, Update};
+        assert_eq!(actions, [Delete, Update, ReplaceCreateFirst, Create]);
+        assert_eq!(comparison.plan.unchanged, 1);
+        assert!(compare(&before, &before, |_| None).is_empty());
+    }
+
+    #[test]
+    fn the_deepest_field_of_the_spec_is_named() {
+        let mut before = snapshot(&[]);
+        let mut after = snapshot(&[]);
+        before.spec = serde_json::json!({"a": {"b": 1, "c": 2}, "l": [{"x": 1}, {"x": 2}]});
+        after.spec = serde_json::json!({"a": {"b": 1, "c": 3}, "l": [{"x": 1}, {"x": 4}], "n": true});
+        let found: Vec<String> =
+            compare(&before, &after, |_| None).spec.into_iter().map(|change| change.field).collect();
+        assert_eq!(found, ["a.c", "l[1].x", "n"]);
+    }
+}
