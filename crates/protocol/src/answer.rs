@@ -40,6 +40,7 @@ answers!(
     ExpandResponse,
     DiscoverResponse,
     ReadResponse,
+    LocateResponse,
     PlanResponse,
     PreflightResponse,
     ApplyEvents,

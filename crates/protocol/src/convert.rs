@@ -4,6 +4,7 @@
 
 mod act;
 mod actual;
+mod adoption;
 mod desire;
 mod error;
 mod lifecycle;

@@ -5,18 +5,24 @@
 
 mod act;
 mod actual;
+mod adoption;
 mod desire;
+mod keys;
 mod lifecycle;
 mod planning;
 
 use async_trait::async_trait;
 use std::sync::Arc;
 
-use crate::{Address, Identity, Observed, ProviderError, Schema, Token, Value};
+use zeroize::Zeroizing;
+
+use crate::{Address, ErrorClass, Identity, Observed, ProviderError, Schema, Token, Value};
 
 pub use act::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest};
 pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
+pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, ExpandNote, ExpandRequest, Expansion};
+pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Info, RateClass, Scope, SessionRequest};
 pub use planning::{
     Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
@@ -81,6 +87,16 @@ pub trait Session: Send + Sync {
     /// When nothing can be read at all; one object that cannot be read is `Unreadable` in its answer.
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError>;
 
+    /// Finds the objects that another tool made for what a cluster wants, by that tool's names and tags; one answer
+    /// for each item, in their order. Objects with an ownership of Slipway's are never among them. Optional.
+    ///
+    /// # Errors
+    /// `invalid` when the provider cannot do this; as the cloud says.
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        let text = format!("this provider cannot look for what others made for cluster {}", request.cluster);
+        Err(ProviderError::new(ErrorClass::Invalid, text))
+    }
+
     /// Pure: what each change means; one answer for each item, in their order.
     ///
     /// # Errors
@@ -129,9 +145,31 @@ pub trait Session: Send + Sync {
     /// `not-found`, or as the cloud says.
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError>;
 
+    /// Wraps a data key with a key of the cloud's key service. Optional, together with [`Session::unwrap_key`].
+    ///
+    /// # Errors
+    /// `invalid` when the provider has no key service; as the cloud says.
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        Err(no_key_service(&request.key))
+    }
+
+    /// Unwraps what [`Session::wrap_key`] has wrapped, for the same key and scope. Optional.
+    ///
+    /// # Errors
+    /// `invalid` when the provider has no key service, or when this is not what the key has wrapped for that scope; as
+    /// the cloud says.
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        Err(no_key_service(&request.key))
+    }
+
     /// Ends the session; nothing may be asked of it afterwards.
     ///
     /// # Errors
     /// When the provider cannot be reached.
     async fn close(&self) -> Result<(), ProviderError>;
+}
+
+fn no_key_service(key: &str) -> ProviderError {
+    let text = format!("this provider has no key service, so that there is no key {key}");
+    ProviderError::new(ErrorClass::Invalid, text)
 }

@@ -40,6 +40,10 @@ pub struct ResourceType {
     /// resource with the values of one that goes is the same object under another address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusive: Vec<String>,
+    /// The id by which other tools import such an object, as `{route_table_id}_{destination_cidr_block}`; `{a|b}`
+    /// is the first that is set, `{identity}` the identity. Empty when it is the identity itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub import_id: String,
     /// Gates that the provider runs on such objects, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, Operation>,
@@ -104,6 +108,9 @@ pub struct Attribute {
     /// Whether the provider never returns it: compared with what was applied last.
     #[serde(default)]
     pub write_only: bool,
+    /// Whether the value of an object that is taken over stays as found until the wanted value changes.
+    #[serde(default)]
+    pub kept_on_adoption: bool,
     /// What an absent value means to the server, if that is fixed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub default: Value,
@@ -160,6 +167,7 @@ impl Attribute {
             immutable: false,
             sensitive: false,
             write_only: false,
+            kept_on_adoption: false,
             default: Value::Null,
             description: String::new(),
         }
@@ -207,6 +215,13 @@ impl Attribute {
     #[must_use]
     pub fn write_only(mut self) -> Self {
         self.write_only = true;
+        self
+    }
+
+    /// An object that is taken over keeps its value until the wanted one changes.
+    #[must_use]
+    pub fn kept_on_adoption(mut self) -> Self {
+        self.kept_on_adoption = true;
         self
     }
 

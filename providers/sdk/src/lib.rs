@@ -17,6 +17,7 @@
 
 mod actions;
 mod error;
+mod matching;
 mod options;
 mod pages;
 mod serve;
@@ -24,5 +25,6 @@ mod service;
 mod sessions;
 
 pub use error::ServeError;
+pub use matching::{Candidate, Key, locate};
 pub use options::ServeOptions;
 pub use serve::{serve, serve_until};

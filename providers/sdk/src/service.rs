@@ -116,6 +116,16 @@ impl Service {
         Ok(Box::new(pages.map(|observed| proto::ReadResponse { observed, error: None })))
     }
 
+    async fn locating(
+        &self,
+        request: proto::LocateRequest,
+    ) -> Result<Messages<proto::LocateResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let located = open.session.locate(request.try_into().map_err(invalid)?).await?;
+        let pages = pages(located.into_iter().map(proto::Located::from));
+        Ok(Box::new(pages.map(|located| proto::LocateResponse { located, error: None })))
+    }
+
     async fn planning(
         &self,
         request: proto::PlanRequest,
@@ -194,6 +204,7 @@ impl provider_server::Provider for Service {
     type ExpandStream = Answers<proto::ExpandResponse>;
     type DiscoverStream = Answers<proto::DiscoverResponse>;
     type ReadStream = Answers<proto::ReadResponse>;
+    type LocateStream = Answers<proto::LocateResponse>;
     type PlanStream = Answers<proto::PlanResponse>;
     type ApplyStream = Answers<proto::ApplyEvents>;
     type ResumeStream = Answers<proto::ResumeResponse>;
@@ -260,6 +271,10 @@ impl provider_server::Provider for Service {
 
     async fn read(&self, request: Request<proto::ReadRequest>) -> Paged<proto::ReadResponse> {
         paged(self.reading(request.into_inner()).await)
+    }
+
+    async fn locate(&self, request: Request<proto::LocateRequest>) -> Paged<proto::LocateResponse> {
+        paged(self.locating(request.into_inner()).await)
     }
 
     async fn plan(&self, request: Request<proto::PlanRequest>) -> Paged<proto::PlanResponse> {

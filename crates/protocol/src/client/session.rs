@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
+    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
+    ResumeRequest, Scope,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -193,6 +194,24 @@ impl Session for RemoteSession {
             self.read_batch(asked, messages).await
         });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        let asked = request.items.len();
+        let message = proto::LocateRequest { session: self.id.clone(), ..request.into() };
+        fitting(&message, &self.connection.life)?;
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.locate(message);
+        let mut located: Vec<Located> = Vec::with_capacity(asked);
+        let take = |page: proto::LocateResponse| {
+            located.extend(self.all(page.located)?);
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
+        if located.len() != asked {
+            return Err(self.miscounted("Locate", located.len(), asked));
+        }
+        Ok(located)
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

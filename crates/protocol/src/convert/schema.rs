@@ -63,6 +63,7 @@ fn type_to_message(name: &str, kind: &ResourceType) -> proto::ResourceType {
         update_ms: kind.durations.update_ms,
         delete_ms: kind.durations.delete_ms,
         exclusive: kind.exclusive.clone(),
+        import_id: kind.import_id.clone(),
     }
 }
 
@@ -96,6 +97,7 @@ fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malfo
         stateful: message.stateful,
         create_before_delete: message.create_before_delete,
         exclusive: message.exclusive,
+        import_id: message.import_id,
         operations: operations.collect(),
         durations: Durations {
             create_ms: message.create_ms,
@@ -113,6 +115,7 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         immutable: attribute.immutable,
         sensitive: attribute.sensitive,
         write_only: attribute.write_only,
+        kept_on_adoption: attribute.kept_on_adoption,
         default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
@@ -131,6 +134,7 @@ fn attributes_from_messages(
             immutable: message.immutable,
             sensitive: message.sensitive,
             write_only: message.write_only,
+            kept_on_adoption: message.kept_on_adoption,
             default: value(message.default)?,
             description: message.description,
         };

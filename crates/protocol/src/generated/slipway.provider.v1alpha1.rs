@@ -197,6 +197,10 @@ pub struct ResourceType {
     /// Attributes whose values no two objects of the type may share at once.
     #[prost(string, repeated, tag = "14")]
     pub exclusive: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The id by which other tools import such an object, as `{route_table_id}_{destination_cidr_block}`; `{a|b}` is the
+    /// first that is set, `{identity}` the identity. Empty when it is the identity itself.
+    #[prost(string, tag = "15")]
+    pub import_id: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Operation {
@@ -228,6 +232,9 @@ pub struct Attribute {
     pub default: ::core::option::Option<crate::wire::WireValue>,
     #[prost(string, tag = "8")]
     pub description: ::prost::alloc::string::String,
+    /// Whether the value of an object that is taken over stays as found until the wanted value changes.
+    #[prost(bool, tag = "9")]
+    pub kept_on_adoption: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {
@@ -472,6 +479,42 @@ pub struct ReadResponse {
     pub observed: ::prost::alloc::vec::Vec<Observed>,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LocateRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub items: ::prost::alloc::vec::Vec<LocateItem>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LocateItem {
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// With references to other items.
+    #[prost(message, optional, tag = "2")]
+    pub desired: ::core::option::Option<crate::wire::WireValue>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LocateResponse {
+    /// One for each item, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub located: ::prost::alloc::vec::Vec<Located>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Located {
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// None when nothing fits, several when it cannot be told which.
+    #[prost(string, repeated, tag = "2")]
+    pub identities: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What was read of it, when there is exactly one.
+    #[prost(message, optional, tag = "3")]
+    pub attributes: ::core::option::Option<crate::wire::WireValue>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanRequest {
@@ -1431,6 +1474,31 @@ pub mod provider_client {
                 .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Read"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Optional. Finds the objects that another tool made for what a cluster wants, to take them over. Changes nothing.
+        pub async fn locate(
+            &mut self,
+            request: impl tonic::IntoRequest<super::LocateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::LocateResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/Locate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Locate"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// Pure: what changes mean: one answer for each item, in order.
         pub async fn plan(
             &mut self,
@@ -1687,6 +1755,17 @@ pub mod provider_server {
             &self,
             request: tonic::Request<super::ReadRequest>,
         ) -> std::result::Result<tonic::Response<Self::ReadStream>, tonic::Status>;
+        /// Server streaming response type for the Locate method.
+        type LocateStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::LocateResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Optional. Finds the objects that another tool made for what a cluster wants, to take them over. Changes nothing.
+        async fn locate(
+            &self,
+            request: tonic::Request<super::LocateRequest>,
+        ) -> std::result::Result<tonic::Response<Self::LocateStream>, tonic::Status>;
         /// Server streaming response type for the Plan method.
         type PlanStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::PlanResponse, tonic::Status>,
@@ -2255,6 +2334,52 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReadSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/Locate" => {
+                    #[allow(non_camel_case_types)]
+                    struct LocateSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::ServerStreamingService<super::LocateRequest>
+                    for LocateSvc<T> {
+                        type Response = super::LocateResponse;
+                        type ResponseStream = T::LocateStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::LocateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::locate(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LocateSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

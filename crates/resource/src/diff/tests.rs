@@ -29,6 +29,7 @@ fn kind() -> ResourceType {
         idempotent_create: true,
         stateful: false,
         create_before_delete: false,
+        import_id: String::new(),
         exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),

@@ -60,6 +60,7 @@ impl Provider for Things {
             idempotent_create: true,
             stateful: false,
             create_before_delete: false,
+            import_id: String::new(),
             exclusive: vec!["size".into()],
             operations: BTreeMap::new(),
             durations: Durations::default(),

@@ -23,6 +23,7 @@ impl Kind {
                 idempotent_create: true,
                 stateful: false,
                 create_before_delete: false,
+                import_id: String::new(),
                 exclusive: Vec::new(),
                 operations: BTreeMap::new(),
                 durations: Durations { create_ms: 1_000, update_ms: 1_000, delete_ms: 1_000 },

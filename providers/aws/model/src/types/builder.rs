@@ -30,6 +30,7 @@ impl Builder {
                 idempotent_create: false,
                 stateful: false,
                 create_before_delete: false,
+                import_id: String::new(),
                 exclusive: Vec::new(),
                 operations: BTreeMap::new(),
                 durations: Durations { create_ms: 1_000, update_ms: 1_000, delete_ms: 1_000 },

@@ -76,6 +76,7 @@ fn resource_type<const N: usize>(description: &str, attributes: [(&str, Attribut
         idempotent_create: true,
         stateful: false,
         create_before_delete: false,
+        import_id: String::new(),
         exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),

@@ -1,0 +1,208 @@
+//! Which of the objects that another tool made is which wanted resource.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::{LocateItem, Located};
+use slipway_resource::{Address, Identity, Path, Value};
+
+/// An object that may be taken over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// What the provider calls it.
+    pub identity: Identity,
+    /// What was read of it.
+    pub attributes: Value,
+}
+
+/// Attributes that together tell one object of a cluster from all others of its type.
+pub type Key = Vec<Path>;
+
+/// Finds the object of each item among the candidates, by type; one answer for each item, in their order.
+///
+/// `keys` gives the keys of a type, the best first: the first of which all values are known and one is set decides.
+/// What an item refers to is looked for before it, so that a rule is found in the group that was found. No object
+/// is found for two items.
+#[must_use]
+pub fn locate(
+    items: &[LocateItem],
+    candidates: &BTreeMap<String, Vec<Candidate>>,
+    keys: impl Fn(&str) -> Vec<Key>,
+) -> Vec<Located> {
+    let mut matching = Matching { candidates, found: BTreeMap::new(), taken: BTreeSet::new() };
+    let mut waiting: Vec<&LocateItem> = items.iter().collect();
+    let mut answers: BTreeMap<&Address, Located> = BTreeMap::new();
+    loop {
+        let before = waiting.len();
+        waiting.retain(|item| match matching.find(item, &keys(item.address.kind())) {
+            Some(located) => {
+                answers.insert(&item.address, located);
+                false
+            }
+            None => true,
+        });
+        if waiting.is_empty() || waiting.len() == before {
+            break;
+        }
+    }
+    items
+        .iter()
+        .map(|item| {
+            answers.get(&item.address).cloned().unwrap_or_else(|| Located::nothing(item.address.clone()))
+        })
+        .collect()
+}
+
+struct Matching<'a> {
+    candidates: &'a BTreeMap<String, Vec<Candidate>>,
+    found: BTreeMap<&'a Address, &'a Candidate>,
+    taken: BTreeSet<(&'a str, &'a Identity)>,
+}
+
+impl<'a> Matching<'a> {
+    /// The answer to an item; `None` as long as it needs one that is not found yet.
+    fn find(&mut self, item: &'a LocateItem, keys: &[Key]) -> Option<Located> {
+        let (key, wanted) = keys.iter().find_map(|key| Some((key, self.values(&item.desired, key)?)))?;
+        let kind = item.address.kind();
+        let fitting: Vec<&Candidate> = self
+            .candidates
+            .get(kind)
+            .into_iter()
+            .flatten()
+            .filter(|candidate| !self.taken.contains(&(kind, &candidate.identity)))
+            .filter(|candidate| {
+                key.iter().zip(&wanted).all(|(path, wanted)| {
+                    equal(candidate.attributes.at(path).unwrap_or(&Value::Null), wanted)
+                })
+            })
+            .collect();
+        if let [candidate] = fitting.as_slice() {
+            self.found.insert(&item.address, candidate);
+            self.taken.insert((kind, &candidate.identity));
+            let (identity, attributes) = (candidate.identity.clone(), candidate.attributes.clone());
+            return Some(Located::one(item.address.clone(), identity, attributes));
+        }
+        let identities = fitting.iter().map(|candidate| candidate.identity.clone()).collect();
+        Some(Located { identities, ..Located::nothing(item.address.clone()) })
+    }
+
+    /// The wanted values of a key; `None` while one is not known, or when none is set.
+    fn values(&self, desired: &Value, key: &Key) -> Option<Vec<Value>> {
+        let values: Vec<Value> = key
+            .iter()
+            .map(|path| {
+                desired.at(path).unwrap_or(&Value::Null).resolve(&mut |reference| {
+                    let Some(candidate) = self.found.get(&reference.address) else {
+                        return Value::Unknown;
+                    };
+                    if reference.is_identity() {
+                        return Value::from(candidate.identity.as_str());
+                    }
+                    candidate.attributes.at(&reference.path).cloned().unwrap_or(Value::Unknown)
+                })
+            })
+            .collect();
+        let usable = values.iter().all(Value::is_known) && !values.iter().all(unset);
+        usable.then_some(values)
+    }
+}
+
+/// Whether two values of a key are the same; the order of lists does not matter, and empty is unset.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::List(left), Value::List(right)) => {
+            left.len() == right.len() && left.iter().all(|item| right.contains(item))
+        }
+        _ => left == right || (unset(left) && unset(right)),
+    }
+}
+
+fn unset(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(address: &str, desired: Value) -> LocateItem {
+        LocateItem { address: address.parse().unwrap(), desired }
+    }
+
+    fn candidate(identity: &str, attributes: Value) -> Candidate {
+        Candidate { identity: Identity::new(identity), attributes }
+    }
+
+    fn keys(kind: &str) -> Vec<Key> {
+        match kind {
+            "rule" => vec![vec![Path::key("group"), Path::key("port"), Path::key("source")]],
+            _ => vec![vec![Path::key("tags").child("Name")], vec![Path::key("name")]],
+        }
+    }
+
+    #[test]
+    fn what_refers_to_something_is_found_after_it() {
+        let group: Address = "group.nodes".parse().unwrap();
+        let items = [
+            item(
+                "rule.ssh",
+                Value::map([("group", Value::reference(group, "id")), ("port", Value::Integer(22))]),
+            ),
+            item("group.nodes", Value::map([("tags", Value::map([("Name", "nodes.a")]))])),
+            item("group.masters", Value::map([("name", "masters.a")])),
+        ];
+        let candidates = BTreeMap::from([
+            (
+                "group".to_owned(),
+                vec![
+                    candidate(
+                        "sg-1",
+                        Value::map([("id", Value::from("sg-1")), ("name", "masters.a".into())]),
+                    ),
+                    candidate(
+                        "sg-2",
+                        Value::map([
+                            ("id", Value::from("sg-2")),
+                            ("tags", Value::map([("Name", "nodes.a")])),
+                        ]),
+                    ),
+                ],
+            ),
+            (
+                "rule".to_owned(),
+                vec![
+                    candidate(
+                        "r-1",
+                        Value::map([("group", Value::from("sg-1")), ("port", Value::Integer(22))]),
+                    ),
+                    candidate(
+                        "r-2",
+                        Value::map([("group", Value::from("sg-2")), ("port", Value::Integer(22))]),
+                    ),
+                ],
+            ),
+        ]);
+        let located = locate(&items, &candidates, keys);
+        let identities: Vec<_> =
+            located.iter().map(|located| located.identity().map(Identity::as_str)).collect();
+        assert_eq!(identities, [Some("r-2"), Some("sg-2"), Some("sg-1")]);
+    }
+
+    #[test]
+    fn twins_are_named_and_nobody_is_taken_twice() {
+        let wanted = || Value::map([("name", "a")]);
+        let items = [item("group.a", wanted()), item("group.b", wanted())];
+        let twins = vec![candidate("sg-1", wanted()), candidate("sg-2", wanted())];
+        let located = locate(&items, &BTreeMap::from([("group".to_owned(), twins)]), keys);
+        assert_eq!(located[0].identities.len(), 2);
+        let one = vec![candidate("sg-1", wanted())];
+        let located = locate(&items, &BTreeMap::from([("group".to_owned(), one)]), keys);
+        assert_eq!(located[0].identities.len(), 1);
+        assert!(located[1].identities.is_empty());
+    }
+}
