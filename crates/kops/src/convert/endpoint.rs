@@ -34,7 +34,7 @@ pub(super) fn read(
         if let Some(name) = public_name.filled().filter(|name| !additional_sans.contains(name)) {
             additional_sans.push(name);
         }
-        Endpoint::LoadBalancer(load_balancer(context, outcome))
+        Endpoint::LoadBalancer(load_balancer(context, kind, outcome))
     } else {
         outcome.wrote("controlPlane.endpoint", &spec.at("api"));
         outcome.wrote("controlPlane.endpoint.given.host", &public_name);
@@ -68,7 +68,7 @@ fn has_load_balancer(context: &Context<'_>, network: &Network, pools: &[NodePool
     defaults::has_load_balancer(!private, kind != DnsKind::None)
 }
 
-fn load_balancer(context: &Context<'_>, outcome: &mut Outcome) -> LoadBalancer {
+fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> LoadBalancer {
     let field = context.spec.at("api.loadBalancer");
     let path = "controlPlane.endpoint.loadBalancer";
     outcome.wrote("controlPlane.endpoint", &field);
@@ -102,7 +102,8 @@ fn load_balancer(context: &Context<'_>, outcome: &mut Outcome) -> LoadBalancer {
     let log = field.at("accessLog");
     LoadBalancer {
         scheme: scheme(&field.at("type"), path, outcome),
-        cross_zone: field.at("crossZoneLoadBalancing").boolean().unwrap_or(false),
+        // Without records nodes have one address of it at a time, behind which every API server must stand.
+        cross_zone: field.at("crossZoneLoadBalancing").boolean().unwrap_or(dns == DnsKind::None),
         certificate: field.at("sslCertificate").filled(),
         tls_policy: field.at("sslPolicy").filled(),
         subnets: subnets.iter().filter_map(|subnet| subnet.at("name").filled()).collect(),

@@ -115,6 +115,12 @@ impl Catalog {
         Self { region: region.to_owned(), ..Self::default() }
     }
 
+    /// Whether nothing of the account is known.
+    #[must_use]
+    pub fn is_offline(&self) -> bool {
+        self.account.is_none()
+    }
+
     /// The partition of ARNs: what is known, or what the region's name says.
     #[must_use]
     pub fn partition(&self) -> &str {
@@ -136,6 +142,12 @@ impl Catalog {
     #[must_use]
     pub fn account(&self) -> &str {
         self.account.as_deref().unwrap_or(UNKNOWN_ACCOUNT)
+    }
+
+    /// An existing subnet.
+    #[must_use]
+    pub fn subnet(&self, id: &str) -> Option<&VpcSubnet> {
+        self.vpcs.values().find_map(|vpc| vpc.subnets.get(id))
     }
 
     /// The hosted zone that a spec names by its id or its domain; a private or a public one, as asked for.

@@ -1,8 +1,11 @@
 //! From a cluster to the typed resources that it consists of on AWS. Pure.
 
+mod balancer;
 mod build;
+mod dns;
 mod links;
 mod network;
+mod security;
 mod topology;
 
 use serde::Deserialize;
@@ -37,6 +40,9 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
         builder.pool_settings.insert(&pool.name, settings::read(&field, &pool.provider_config)?);
     }
     network::network(&mut builder)?;
+    security::security(&mut builder);
+    balancer::balancers(&mut builder)?;
+    dns::dns(&mut builder)?;
     Ok(builder.finish())
 }
 

@@ -1,0 +1,129 @@
+//! The load balancer in front of the API servers.
+
+use slipway_resource::{ProviderError, Value};
+use slipway_spec::model::{LoadBalancer, Scheme};
+
+use super::parts::{Listener, TargetGroup, way_in};
+use super::subnets_for;
+use crate::expand::build::{Builder, id_of};
+use crate::expand::links::{balancer_security_group, subnet_id};
+use crate::expand::refuse;
+use crate::expand::topology::{has_ipv6, load_balancer, without_dns};
+use crate::names;
+
+const FIELD: &str = "controlPlane.endpoint.loadBalancer";
+
+const TCP: TargetGroup = TargetGroup { prefix: "tcp", port: 443, protocol: "TCP", health: ("TCP", None) };
+const TLS: TargetGroup = TargetGroup { prefix: "tls", port: 443, protocol: "TLS", health: ("TCP", None) };
+const NODE_BOOTSTRAP: TargetGroup = TargetGroup {
+    prefix: "kops-controller",
+    port: 3988,
+    protocol: "TCP",
+    health: ("HTTPS", Some("/healthz")),
+};
+
+/// Adds the load balancer with its listeners and target groups.
+pub(super) fn api(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
+    let cluster = builder.cluster;
+    let Some(balancer) = load_balancer(cluster) else { return Ok(()) };
+    let (name, title) = (names::hashed("api", &cluster.name), builder.named("api"));
+    let field = |name: &str| format!("{FIELD}.{name}");
+    let logs = balancer.access_log.as_ref().map(|log| {
+        let prefix = log.prefix.as_deref();
+        Value::list([Value::map([
+            ("bucket", Value::from(log.bucket.as_str())),
+            ("prefix", prefix.into()),
+            ("enabled", true.into()),
+        ])])
+    });
+    let public = balancer.scheme == Scheme::Public;
+    let mut draft = builder
+        .draft("aws_lb", &title, FIELD)
+        .fix("name", name)
+        .fix("load_balancer_type", "network")
+        .set("internal", !public, field("scheme"))
+        .set("security_groups", security_groups(builder, balancer), field("additionalSecurityGroups"))
+        .set("subnet_mapping", subnet_mapping(builder, balancer)?, field("subnets"))
+        .set("enable_cross_zone_load_balancing", balancer.cross_zone, field("crossZone"))
+        .set("ip_address_type", has_ipv6(cluster).then_some("dualstack"), "network.ipFamily")
+        .set("access_logs", logs, field("accessLog"))
+        .tags(builder.tags(&title));
+    if public {
+        draft = draft.after(way_in(builder));
+    }
+    builder.add(draft);
+    if balancer.idle_timeout.is_some() {
+        builder.note(
+            field("idleTimeout"),
+            "a network load balancer keeps idle connections for 350 seconds; this time has no effect",
+        );
+    }
+    listeners(builder, balancer);
+    Ok(())
+}
+
+fn listeners(builder: &mut Builder<'_>, balancer: &LoadBalancer) {
+    TCP.add(builder, FIELD);
+    let certificate_field = format!("{FIELD}.certificate");
+    let listener = |port, target_group, certificate, origin| Listener {
+        balancer: "api",
+        port,
+        target_group,
+        certificate,
+        origin,
+    };
+    match balancer.certificate.as_deref() {
+        None => listener(443, "tcp", None, FIELD).add(builder),
+        Some(certificate) => {
+            TLS.add(builder, &certificate_field);
+            let presented = Some((certificate, balancer.tls_policy.as_deref()));
+            listener(443, "tls", presented, &certificate_field).add(builder);
+            listener(8443, "tcp", None, &certificate_field).add(builder);
+        }
+    }
+    if without_dns(builder.cluster) {
+        let field = "controlPlane.dns.kind";
+        NODE_BOOTSTRAP.add(builder, field);
+        listener(3988, "kops-controller", None, field).add(builder);
+    }
+}
+
+fn security_groups(builder: &Builder<'_>, balancer: &LoadBalancer) -> Value {
+    let own = match &builder.settings.api.load_balancer.security_group_override {
+        Some(id) => id.as_str().into(),
+        None => id_of(&balancer_security_group(builder, "api")),
+    };
+    let more = balancer.additional_security_groups.iter().map(|id| Value::from(id.as_str()));
+    Value::list(std::iter::once(own).chain(more))
+}
+
+/// The subnets that the spec names, with their addresses, or one for each zone.
+fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Value, ProviderError> {
+    let field = format!("{FIELD}.subnets");
+    let own = &builder.settings.api.load_balancer.subnets;
+    let named: Vec<&str> = match balancer.subnets.as_slice() {
+        [] => own.iter().map(|subnet| subnet.name.as_str()).collect(),
+        names => names.iter().map(String::as_str).collect(),
+    };
+    let subnets = if named.is_empty() {
+        subnets_for(builder, balancer.scheme)
+    } else {
+        let find = |name: &&str| {
+            builder.cluster.subnet(name).ok_or_else(|| refuse(&field, &format!("there is no subnet {name}")))
+        };
+        named.iter().map(find).collect::<Result<_, _>>()?
+    };
+    if subnets.is_empty() {
+        let kind = if balancer.scheme == Scheme::Public { "utility or public" } else { "private" };
+        return Err(refuse(&field, &format!("the load balancer lives in {kind} subnets, and there is none")));
+    }
+    let mapping = |subnet: &&slipway_spec::model::Subnet| {
+        let addresses = own.iter().find(|own| own.name == subnet.name);
+        Value::map([
+            ("subnet_id", subnet_id(builder, subnet)),
+            ("allocation_id", addresses.and_then(|own| own.allocation_id.as_deref()).into()),
+            ("private_ipv4_address", addresses.and_then(|own| own.private_ipv4_address.as_deref()).into()),
+        ])
+    };
+    Ok(Value::list(subnets.iter().map(mapping)))
+}

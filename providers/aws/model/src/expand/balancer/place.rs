@@ -1,0 +1,46 @@
+//! In which subnets a load balancer lives.
+
+use slipway_spec::model::{Role, Scheme, Subnet, SubnetKind};
+
+use crate::expand::build::Builder;
+use crate::expand::topology::{has_ipv6_range, is_public};
+
+/// Whether bastions are reached from the internet.
+pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
+    match builder.settings.topology.bastion.load_balancer.kind.as_deref() {
+        Some("Internal") => Scheme::Internal,
+        _ => Scheme::Public,
+    }
+}
+
+/// One subnet for each zone, public ones for a public load balancer and private ones for an internal one.
+///
+/// Of several in a zone, utility subnets come first, then those of both families, then those of the control plane.
+pub(crate) fn subnets_for<'a>(builder: &Builder<'a>, scheme: Scheme) -> Vec<&'a Subnet> {
+    let cluster = builder.cluster;
+    let control_plane: Vec<&String> =
+        cluster.pools_with(Role::ControlPlane).flat_map(|pool| &pool.subnets).collect();
+    let score = |subnet: &Subnet| {
+        let both =
+            subnet.kind == SubnetKind::Private && subnet.cidr.is_some() && has_ipv6_range(builder, subnet);
+        i32::from(control_plane.contains(&&subnet.name))
+            + 2 * i32::from(both)
+            + 3 * i32::from(subnet.kind == SubnetKind::Utility)
+    };
+    let mut chosen: Vec<&Subnet> = Vec::new();
+    for subnet in &cluster.network.subnets {
+        if is_public(subnet) != (scheme == Scheme::Public) {
+            continue;
+        }
+        match chosen.iter_mut().find(|other| other.zone == subnet.zone) {
+            None => chosen.push(subnet),
+            Some(other) => {
+                let better = (score(subnet), std::cmp::Reverse(&subnet.name));
+                if better > (score(other), std::cmp::Reverse(&other.name)) {
+                    *other = subnet;
+                }
+            }
+        }
+    }
+    chosen
+}

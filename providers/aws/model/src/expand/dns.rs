@@ -1,0 +1,111 @@
+//! DNS: which names lead to load balancers, and who may look them up.
+
+use slipway_resource::{Address, ProviderError, Value};
+use slipway_spec::model::DnsKind;
+
+use super::build::Builder;
+use super::links::{self, vpc_id};
+use super::refuse;
+use super::topology::{has_bastion, load_balancer};
+
+const ZONE: &str = "controlPlane.dns.zone";
+
+/// Adds the records of the endpoints, and lets the network see a private zone.
+pub(super) fn dns(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
+    let cluster = builder.cluster;
+    if cluster.control_plane.dns.kind == DnsKind::None {
+        return Ok(());
+    }
+    if cluster.control_plane.dns.kind == DnsKind::Private && cluster.network.id.is_none() {
+        let name = cluster.control_plane.dns.zone.clone().unwrap_or_else(|| cluster.name.clone());
+        let draft = builder
+            .draft("aws_route53_zone_association", &name, "controlPlane.dns.kind")
+            .set("zone_id", zone_id(builder)?, ZONE)
+            .fix("vpc_id", vpc_id(builder));
+        builder.add(draft);
+    }
+    if load_balancer(cluster).is_some() {
+        let balancer = links::balancer(builder, "api");
+        let public = match &builder.settings.master_public_name {
+            Some(name) => name.clone(),
+            None => builder.named("api"),
+        };
+        records(builder, &public, &balancer, "controlPlane.endpoint.loadBalancer")?;
+        if builder.settings.api.load_balancer.use_for_internal_api {
+            let field = "provider.config.api.loadBalancer.useForInternalApi";
+            records(builder, &builder.named("api.internal"), &balancer, field)?;
+        }
+    }
+    if let Some(name) = builder.settings.topology.bastion.bastion_public_name.clone()
+        && has_bastion(cluster)
+    {
+        let field = "provider.config.topology.bastion.bastionPublicName";
+        record(builder, &name, "A", &links::balancer(builder, "bastion"), field)?;
+    }
+    Ok(())
+}
+
+/// Adds the records of both families.
+fn records(
+    builder: &mut Builder<'_>,
+    name: &str,
+    balancer: &Address,
+    origin: &str,
+) -> Result<(), ProviderError> {
+    record(builder, name, "A", balancer, origin)?;
+    record(builder, name, "AAAA", balancer, origin)
+}
+
+fn record(
+    builder: &mut Builder<'_>,
+    name: &str,
+    kind: &str,
+    balancer: &Address,
+    origin: &str,
+) -> Result<(), ProviderError> {
+    let alias = Value::map([
+        ("name", Value::reference(balancer.clone(), "dns_name")),
+        ("zone_id", Value::reference(balancer.clone(), "zone_id")),
+        ("evaluate_target_health", false.into()),
+    ]);
+    let suffix = if kind == "A" { String::new() } else { format!("-{kind}") };
+    let draft = builder
+        .draft("aws_route53_record", &format!("{name}{suffix}"), origin)
+        .set("name", name, origin)
+        .fix("type", kind)
+        .set("zone_id", zone_id(builder)?, ZONE)
+        .fix("alias", Value::list([alias]));
+    builder.add(draft);
+    Ok(())
+}
+
+/// The id of the hosted zone; unknown before apply where the account's zones are not known.
+pub(super) fn zone_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
+    let cluster = builder.cluster;
+    let Some(named) = cluster.control_plane.dns.zone.as_deref() else {
+        return Err(refuse(ZONE, "records need a hosted zone: name it by its domain or its id"));
+    };
+    let private = cluster.control_plane.dns.kind == DnsKind::Private;
+    if let Some(zone) = builder.catalog.hosted_zone(named, private) {
+        return Ok(zone.id.as_str().into());
+    }
+    if !named.contains('.') {
+        return Ok(named.trim_start_matches("/hostedzone/").into());
+    }
+    if builder.catalog.is_offline() {
+        return Ok(Value::Unknown);
+    }
+    // The zone right around the cluster's name is what specs have that name none: a wider one serves as well.
+    let around = |zone: &&crate::catalog::HostedZone| {
+        zone.private == private && named.ends_with(&format!(".{}", zone.name))
+    };
+    let derived = cluster.name.split_once('.').is_some_and(|(_, parent)| parent == named);
+    let wider = builder.catalog.hosted_zones.iter().filter(around).max_by_key(|zone| zone.name.len());
+    match wider.filter(|_| derived) {
+        Some(zone) => Ok(zone.id.as_str().into()),
+        None => {
+            let kind = if private { "private" } else { "public" };
+            Err(refuse(ZONE, &format!("the account has no {kind} hosted zone {named}")))
+        }
+    }
+}

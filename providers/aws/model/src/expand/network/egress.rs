@@ -1,0 +1,158 @@
+//! How private subnets reach the outside: a route table for each zone, and the gateways that it leads to.
+
+use slipway_resource::{Address, ProviderError, Value};
+use slipway_spec::model::{Egress, Subnet, SubnetKind};
+
+use super::route::{self, Route};
+use super::{egress_only_gateway_id, internet_gateway, is_unmanaged};
+use crate::expand::build::{Builder, address, id_of};
+use crate::expand::links::{subnet_id, vpc_id};
+use crate::expand::refuse;
+use crate::expand::topology::{has_ipv6, is_public, subnet_field};
+use crate::tags::{self, ROUTE_TABLE_ROLE};
+
+/// Well-known prefix under which IPv4 addresses are reached from IPv6 (RFC 6052).
+const NAT64: &str = "64:ff9b::/96";
+
+/// Adds the tables of private subnets, their routes, and the gateways that these need.
+pub(super) fn egress(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
+    let mut done: Vec<Address> = Vec::new();
+    for subnet in private(builder) {
+        let table = table_of(builder, subnet);
+        if !done.contains(&table) {
+            zone(builder, subnet, &table)?;
+            done.push(table.clone());
+        }
+        for (index, route) in subnet.additional_routes.iter().enumerate() {
+            let field = format!("{}[{index}]", subnet_field(subnet, "additionalRoutes"));
+            let destination = route.cidr.to_string();
+            let target = route::target(&route.target, &field)?;
+            let name = format!("{}-{destination}", subnet.name);
+            Route { name: &name, table: &table, destination: &destination, target, origin: &field }
+                .add(builder);
+        }
+    }
+    let shared = |subnet: &&Subnet| is_public(subnet) && !subnet.additional_routes.is_empty();
+    match builder.cluster.network.subnets.iter().find(shared) {
+        None => Ok(()),
+        Some(subnet) => Err(refuse(
+            &subnet_field(subnet, "additionalRoutes"),
+            "public subnets share one route table: give further routes to private subnets",
+        )),
+    }
+}
+
+/// The private subnets whose routes are the cluster's own.
+fn private<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a Subnet> + use<'a> {
+    let subnets = &builder.cluster.network.subnets;
+    subnets
+        .iter()
+        .filter(|subnet| subnet.kind == SubnetKind::Private && subnet.id.is_none() && !is_unmanaged(subnet))
+}
+
+/// The table of a private subnet: that of its zone, and one of its own where the zone's other subnets leave elsewhere.
+pub(super) fn table_of(builder: &Builder<'_>, subnet: &Subnet) -> Address {
+    address("aws_route_table", &builder.named(&table_name(builder, subnet)))
+}
+
+fn table_name(builder: &Builder<'_>, subnet: &Subnet) -> String {
+    let mut zone = private(builder).filter(|other| other.zone == subnet.zone);
+    let first = zone.next();
+    if first.is_none_or(|first| first.egress == subnet.egress) {
+        return format!("private-{}", subnet.zone);
+    }
+    let alike = zone.find(|other| other.egress == subnet.egress).unwrap_or(subnet);
+    format!("private-{}-{}", subnet.zone, alike.name)
+}
+
+/// Adds the table of a zone's private subnets with its routes to the outside.
+fn zone(builder: &mut Builder<'_>, subnet: &Subnet, table: &Address) -> Result<(), ProviderError> {
+    let role = table_name(builder, subnet);
+    let field = subnet_field(subnet, "egress");
+    let name = builder.named(&role);
+    let draft = builder
+        .draft("aws_route_table", &name, &field)
+        .fix("vpc_id", vpc_id(builder))
+        .tags(tags::with(builder.tags(&name), [(ROUTE_TABLE_ROLE, role.as_str())]));
+    builder.add(draft);
+    let Some(outside) = way_out(builder, subnet)? else { return Ok(()) };
+    let mut routes = vec![("0.0.0.0/0", outside.clone())];
+    if has_ipv6(builder.cluster) {
+        if outside.0 != "instance_id" {
+            routes.push((NAT64, outside));
+        }
+        routes.push(("::/0", ("egress_only_gateway_id", egress_only_gateway_id(builder))));
+    }
+    for (destination, target) in routes {
+        let name = format!("{role}-{destination}");
+        Route { name: &name, table, destination, target, origin: &field }.add(builder);
+    }
+    Ok(())
+}
+
+/// The attribute and the id of where the default route leads; adds the gateway where there is none yet.
+fn way_out(
+    builder: &mut Builder<'_>,
+    subnet: &Subnet,
+) -> Result<Option<(&'static str, Value)>, ProviderError> {
+    Ok(match &subnet.egress {
+        Egress::NatGateway { id: Some(id), .. } => Some(("nat_gateway_id", id.as_str().into())),
+        Egress::NatGateway { id: None, elastic_ip } => {
+            let gateway = nat_gateway(builder, subnet, elastic_ip.as_deref())?;
+            Some(("nat_gateway_id", id_of(&gateway)))
+        }
+        Egress::NatInstance { id } => Some(("instance_id", id.as_str().into())),
+        Egress::TransitGateway { id } => Some(("transit_gateway_id", id.as_str().into())),
+        Egress::InternetGateway {} | Egress::External {} | Egress::None {} => None,
+    })
+}
+
+/// Adds the NAT gateway that serves a subnet: that of its zone, or of another where its own has no public subnet.
+fn nat_gateway(
+    builder: &mut Builder<'_>,
+    subnet: &Subnet,
+    elastic_ip: Option<&str>,
+) -> Result<Address, ProviderError> {
+    let field = subnet_field(subnet, "egress");
+    let Some(place) = gateway_subnet(builder, subnet) else {
+        let message = "a NAT gateway stands in a utility or public subnet, and there is none";
+        return Err(refuse(&field, message));
+    };
+    if builder.settings.subnet(&subnet.name).is_some_and(|own| own.public_ip.is_some()) {
+        let message = "an address of a NAT gateway is named by its allocation: write egress: eipalloc-… in place of publicIP";
+        return Err(refuse(&field, message));
+    }
+    let name = builder.named(&place.zone);
+    let gateway = address("aws_nat_gateway", &name);
+    if builder.has(&gateway) {
+        return Ok(gateway);
+    }
+    let allocation = match elastic_ip {
+        Some(id) => id.into(),
+        None => {
+            let draft =
+                builder.draft("aws_eip", &name, &field).fix("domain", "vpc").tags(builder.tags(&name));
+            id_of(&builder.add(draft))
+        }
+    };
+    let mut draft = builder
+        .draft("aws_nat_gateway", &name, &field)
+        .set("allocation_id", allocation, &field)
+        .fix("subnet_id", subnet_id(builder, place))
+        .tags(builder.tags(&name));
+    if builder.has(&internet_gateway(builder)) {
+        draft = draft.after([internet_gateway(builder)]);
+    }
+    Ok(builder.add(draft))
+}
+
+/// The subnet in which the gateway of a subnet's zone stands: a utility one of the zone, else a public one of it, else
+/// the first of another zone.
+fn gateway_subnet<'a>(builder: &Builder<'a>, subnet: &Subnet) -> Option<&'a Subnet> {
+    let subnets = &builder.cluster.network.subnets;
+    let candidates = || subnets.iter().filter(|candidate| is_public(candidate));
+    candidates()
+        .filter(|candidate| candidate.zone == subnet.zone)
+        .min_by_key(|candidate| candidate.kind != SubnetKind::Utility)
+        .or_else(|| candidates().min_by_key(|candidate| candidate.kind != SubnetKind::Utility))
+}

@@ -1,0 +1,114 @@
+//! Subnets, each with the table that it uses.
+
+use ipnet::Ipv6Net;
+use slipway_resource::{Path, ProviderError, Reference, TemplatePart, Value};
+use slipway_spec::model::{Subnet, SubnetKind};
+
+use super::vpc::additional_ranges;
+use super::{egress, is_unmanaged, public_route_table};
+use crate::expand::build::{Builder, address, id_of};
+use crate::expand::links::vpc_id;
+use crate::expand::refuse;
+use crate::expand::topology::{has_ipv6_range, is_public, subnet_field, subnet_type};
+use crate::tags::Tags;
+
+/// Adds the subnets that do not exist yet.
+pub(super) fn subnets(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
+    let subnets = &builder.cluster.network.subnets;
+    for subnet in subnets.iter().filter(|subnet| subnet.id.is_none()) {
+        one(builder, subnet)?;
+        if is_unmanaged(subnet) {
+            continue;
+        }
+        let (name, table) = if subnet.kind == SubnetKind::Private {
+            (format!("private-{}", subnet.name), egress::table_of(builder, subnet))
+        } else {
+            (subnet.name.clone(), public_route_table(builder))
+        };
+        let draft = builder
+            .draft("aws_route_table_association", &builder.named(&name), subnet_field(subnet, "egress"))
+            .fix("route_table_id", id_of(&table))
+            .fix("subnet_id", id_of(&address("aws_subnet", &builder.named(&subnet.name))));
+        builder.add(draft);
+    }
+    Ok(())
+}
+
+fn one(builder: &mut Builder<'_>, subnet: &Subnet) -> Result<(), ProviderError> {
+    let field = |name: &str| subnet_field(subnet, name);
+    let (ipv4, ipv6) = (subnet.cidr.is_some(), has_ipv6_range(builder, subnet));
+    let only = |flag: bool| if flag { Value::Bool(true) } else { Value::Null };
+    let mut draft = builder
+        .draft("aws_subnet", &builder.named(&subnet.name), format!("network.subnets[{}]", subnet.name))
+        .set("availability_zone", subnet.zone.as_str(), field("zone"))
+        .set("cidr_block", subnet.cidr.map(|range| range.to_string()), field("cidr"))
+        .set("ipv6_cidr_block", ipv6_range(builder, subnet)?, field("ipv6Cidr"))
+        .set("assign_ipv6_address_on_creation", only(ipv6), field("ipv6Cidr"))
+        .set("ipv6_native", only(ipv6 && !ipv4), field("cidr"))
+        .set("enable_dns64", only(ipv6 && !ipv4), field("cidr"))
+        .fix("enable_resource_name_dns_a_record_on_launch", only(ipv4))
+        .fix("enable_resource_name_dns_aaaa_record_on_launch", only(ipv6))
+        .fix("private_dns_hostname_type_on_launch", "resource-name")
+        .fix("vpc_id", vpc_id(builder));
+    let first = |range: &slipway_spec::value::Cidr| {
+        builder.cluster.network.cidr.is_some_and(|network| network.covers(range))
+    };
+    if subnet.cidr.is_some_and(|range| !first(&range)) {
+        draft = draft.after(additional_ranges(builder));
+    }
+    if !builder.settings.disable_subnet_tags {
+        draft = draft.tags(tags(builder, subnet));
+    }
+    builder.add(draft);
+    Ok(())
+}
+
+/// The tags by which controllers choose subnets for load balancers.
+fn tags(builder: &Builder<'_>, subnet: &Subnet) -> Tags {
+    let mut tags = builder.tags(&builder.named(&subnet.name));
+    tags.insert("SubnetType".to_owned(), subnet_type(builder, subnet));
+    let private = |subnet: &Subnet| subnet.kind == SubnetKind::Private;
+    let lone_public =
+        subnet.kind == SubnetKind::Public && !builder.cluster.network.subnets.iter().any(private);
+    if is_public(subnet) {
+        tags.insert("kubernetes.io/role/elb".to_owned(), "1".to_owned());
+    }
+    if lone_public || (private(subnet) && subnet.cidr.is_some()) {
+        tags.insert("kubernetes.io/role/internal-elb".to_owned(), "1".to_owned());
+    }
+    tags
+}
+
+/// The IPv6 range: as it is written, or a part of the network's that is known once the network is.
+fn ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> Result<Value, ProviderError> {
+    if let Some(range) = subnet.ipv6_cidr {
+        return Ok(range.to_string().into());
+    }
+    let own = builder.settings.subnet(&subnet.name).and_then(|own| own.ipv6_cidr.as_deref());
+    let Some(text) = own else { return Ok(Value::Null) };
+    if text.parse::<Ipv6Net>().is_ok() {
+        return Ok(text.into());
+    }
+    let field = subnet_field(subnet, "ipv6Cidr");
+    let part = text.strip_prefix("/64#").and_then(|number| u8::from_str_radix(number, 16).ok());
+    if part.is_none() {
+        let message = format!(
+            "{text} is no IPv6 range: write one, or a part of the network's as in /64#3 (hexadecimal)"
+        );
+        return Err(refuse(&field, &message));
+    }
+    match &builder.cluster.network.id {
+        // The network's range and the part are put together when the range is known.
+        None => {
+            let range = Reference {
+                address: address("aws_vpc", &builder.cluster.name),
+                path: Path::key("ipv6_cidr_block"),
+            };
+            Ok(Value::Template(vec![TemplatePart::Reference(range), TemplatePart::Text(text.to_owned())]))
+        }
+        Some(id) => {
+            let known = builder.catalog.vpcs.get(id).and_then(|vpc| vpc.ipv6_cidr_block.as_deref());
+            Ok(known.map_or(Value::Unknown, |range| format!("{range}{text}").into()))
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What machines let in from outside of the cluster.
+
+use slipway_spec::value::AccessSource;
+
+use super::group::Group;
+use super::rule::{Ports, Source, let_in};
+use crate::expand::build::Builder;
+use crate::expand::topology::{has_bastion, load_balancer};
+
+/// SSH unless there is a bastion, the API unless there is a load balancer, and ports of services where asked for.
+pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
+    let cluster = builder.cluster;
+    if !has_bastion(cluster) {
+        for (index, access) in cluster.ssh.access.iter().enumerate() {
+            let (source, field) = (Source::of(access), format!("ssh.access[{index}]"));
+            let_in(builder, masters, &source, &[Ports::SSH], &field);
+            let_in(builder, nodes, &source, &[Ports::SSH], &field);
+        }
+    }
+    if load_balancer(cluster).is_none() {
+        for (index, access) in cluster.control_plane.access.iter().enumerate() {
+            let field = format!("controlPlane.access[{index}]");
+            let_in(builder, masters, &Source::of(access), &[Ports::API], &field);
+        }
+    }
+    let range = cluster.network.node_port_range;
+    let (first, last) = (i64::from(range.first()), i64::from(range.last()));
+    for text in &builder.settings.node_port_access {
+        match text.parse::<AccessSource>() {
+            Ok(access) => {
+                let ports = [Ports::tcp(first, last), Ports::udp(first, last)];
+                let_in(builder, nodes, &Source::of(&access), &ports, "network.nodePortRange");
+            }
+            Err(_) => builder.note(
+                "provider.config.nodePortAccess",
+                format!("{text} is neither a range of addresses nor a prefix list; it opens nothing"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What the API's load balancer lets in, and what masters let in from it.
+
+use super::group::{Group, group_of_balancer};
+use super::rule::{Ports, Source, let_in};
+use crate::expand::build::Builder;
+use crate::expand::topology::{load_balancer, without_dns};
+
+const FIELD: &str = "controlPlane.endpoint.loadBalancer";
+
+/// Adds the group of the API's load balancer with its rules.
+pub(super) fn api(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
+    let cluster = builder.cluster;
+    let Some(balancer) = load_balancer(cluster) else { return };
+    let given = builder.settings.api.load_balancer.security_group_override.as_deref();
+    let group = group_of_balancer(builder, "api", given, FIELD);
+    group.add(builder);
+    let balancers = std::slice::from_ref(&group);
+    let certificate = format!("{FIELD}.certificate");
+    for (index, access) in cluster.control_plane.access.iter().enumerate() {
+        let (source, field) = (Source::of(access), format!("controlPlane.access[{index}]"));
+        let_in(builder, balancers, &source, &[Ports::API], &field);
+        let_in(builder, balancers, &source, &source.path_mtu(), &field);
+        if balancer.certificate.is_some() {
+            let_in(builder, balancers, &source, &[Ports::API_BESIDE_CERTIFICATE], &certificate);
+        }
+    }
+    let source = Source::from(&group);
+    let_in(builder, masters, &source, &[Ports::API, Ports::FRAGMENTATION_NEEDED], FIELD);
+    if balancer.certificate.is_some() {
+        let_in(builder, masters, &source, &[Ports::API_BESIDE_CERTIFICATE], &certificate);
+    }
+    for master in masters {
+        let_in(builder, balancers, &master.into(), &[Ports::FRAGMENTATION_NEEDED], FIELD);
+    }
+    if without_dns(cluster) {
+        // Nodes find the API servers, and their own configuration, through the load balancer alone.
+        let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], "controlPlane.dns.kind");
+        for node in nodes {
+            let_in(builder, balancers, &node.into(), &[Ports::ALL], "controlPlane.dns.kind");
+        }
+    }
+}
