@@ -3,11 +3,17 @@
 //! Everything above needs only two promises of a place: a create happens at most once for a key, and an update happens
 //! only on top of the version that its writer read. [`crate::conformance`] checks them.
 
+mod envelope;
 pub mod error;
 pub mod file;
 pub mod key;
 pub mod memory;
 pub mod open;
+pub mod patient;
+pub mod proved;
+pub mod remote;
+pub mod settings;
+pub mod url;
 
 use std::fmt;
 

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::backend::{Backend, Error, Key, Prefix, Tag};
+use crate::clock::SystemClock;
+use crate::retry::Retry;
 
 pub use races::increment;
 
@@ -22,6 +24,15 @@ pub struct Failure {
     pub rule: &'static str,
     /// What this one did.
     pub seen: String,
+    /// The failure of a call that had to succeed.
+    #[source]
+    pub source: Option<Error>,
+}
+
+impl Failure {
+    fn new(rule: &'static str, seen: String) -> Self {
+        Self { rule, seen, source: None }
+    }
 }
 
 /// A result of a check.
@@ -44,8 +55,59 @@ async fn check_all(room: &Room) -> Result {
     rules::contents(room).await?;
     rules::delete(room).await?;
     rules::list(room).await?;
-    races::create(room).await?;
-    races::update(room).await
+    races::create(room, races::Race { writers: 8, times: 12 }).await?;
+    races::update(room, races::Race { writers: 8, times: 12 }).await
+}
+
+/// How often the probe begins anew when a call did not get through.
+const ATTEMPTS: u32 = 5;
+
+/// The rules that a probe proves, with the fewest requests that do.
+pub(crate) async fn prove(backend: &Arc<dyn Backend>, prefix: &Prefix) -> Result<Vec<&'static str>, Error> {
+    let mut attempt = 1;
+    loop {
+        let prefix = Prefix::new(&format!("{}/{attempt}", prefix.as_str()))?;
+        let room = Room { backend: backend.clone(), prefix };
+        let proved = prove_once(&room).await;
+        let cleaned = room.clean().await;
+        let failure = match proved.and_then(|rules| cleaned.map(|()| rules)) {
+            Ok(rules) => return Ok(rules),
+            Err(failure) => failure,
+        };
+        let error = match failure.source {
+            // The place never did what it was asked: that says nothing about its promises.
+            Some(
+                error @ (Error::Transient { .. }
+                | Error::OutcomeUnknown { .. }
+                | Error::Permission { .. }
+                | Error::NoBucket { .. }
+                | Error::WrongRegion { .. }
+                | Error::Credentials { .. }
+                | Error::Random),
+            ) => error,
+            _ => return Err(Error::Unfit { rule: failure.rule, seen: failure.seen }),
+        };
+        let retry = Retry { attempts: ATTEMPTS, ..Retry::default() };
+        if !error.is_retryable() || !retry.again_after(attempt, error.retry_after(), &SystemClock).await {
+            return Err(error);
+        }
+        attempt += 1;
+    }
+}
+
+async fn prove_once(room: &Room) -> Result<Vec<&'static str>> {
+    rules::create(room).await?;
+    rules::update(room).await?;
+    rules::delete(room).await?;
+    rules::listed(room).await?;
+    races::create(room, races::Race { writers: 4, times: 2 }).await?;
+    Ok(vec![
+        "an object is created once",
+        "an update replaces the version that was read, and nothing else",
+        "what was deleted and made again is another version",
+        "what was written is listed at once",
+        "one of many creates at once wins",
+    ])
 }
 
 /// A backend, and where the checks may write.
@@ -85,7 +147,7 @@ impl Room {
 
 /// A call that has to succeed.
 pub(crate) fn expect<T>(rule: &'static str, result: std::result::Result<T, Error>) -> Result<T> {
-    result.map_err(|error| Failure { rule, seen: format!("it fails: {error}") })
+    result.map_err(|error| Failure { rule, seen: format!("it fails: {error}"), source: Some(error) })
 }
 
 /// Two values that have to be the same.
@@ -93,11 +155,11 @@ pub(crate) fn expect_same<T: PartialEq + std::fmt::Debug>(rule: &'static str, se
     if seen == wanted {
         Ok(())
     } else {
-        Err(Failure { rule, seen: format!("{seen:.200?} instead of {wanted:.200?}") })
+        Err(Failure::new(rule, format!("{seen:.200?} instead of {wanted:.200?}")))
     }
 }
 
 /// A condition that has to hold.
 pub(crate) fn expect_that(rule: &'static str, holds: bool, seen: impl std::fmt::Debug) -> Result {
-    if holds { Ok(()) } else { Err(Failure { rule, seen: format!("it gives {seen:.200?}") }) }
+    if holds { Ok(()) } else { Err(Failure::new(rule, format!("it gives {seen:.200?}"))) }
 }

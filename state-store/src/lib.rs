@@ -32,6 +32,8 @@
 //! # }
 //! ```
 
+pub mod approvals;
+pub mod archive;
 pub mod backend;
 pub mod clock;
 pub mod conformance;
@@ -40,28 +42,38 @@ mod error;
 #[cfg(any(test, feature = "faults"))]
 pub mod faults;
 pub mod head;
+pub mod history;
 pub mod holder;
 pub mod journal;
 pub mod layout;
+#[cfg(test)]
+mod model;
 pub mod name;
+pub mod plans;
+pub mod probe;
 pub mod process;
 mod random;
 mod retry;
 pub mod state;
+pub mod verify;
 mod write;
 
 pub use backend::file::FileBackend;
 pub use backend::key::{Key, Prefix};
 pub use backend::memory::MemoryBackend;
-pub use backend::open::open;
+pub use backend::open::{open, open_with};
+pub use backend::settings::Settings;
 pub use backend::{Backend, Locality, Tag};
 pub use clock::{Clock, SystemClock};
 pub use digest::Digest;
 pub use error::{Error, Result};
-pub use head::{CommitMeta, Head};
-pub use holder::{Acquire, Collected, Holder, Options};
+pub use head::{CommitMeta, Head, Outcome};
+pub use holder::{
+    Acquire, Garbage, HeadStands, Holder, Options, Retention, find_garbage, head_stands, restore_head,
+};
 pub use journal::Journal;
 pub use name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence};
+pub use probe::{Initialised, ProbeReport, initialise, probe};
 pub use process::{Identity, Process};
 pub use retry::Retry;
 pub use state::{Record, View, list_clusters, read, read_head};

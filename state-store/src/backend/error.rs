@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a call failed, as something that can be shared among those who waited for it.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
@@ -90,6 +91,75 @@ pub enum Error {
         /// What is wrong, and what is supported.
         reason: String,
     },
+    /// There is no such bucket or container.
+    #[error("there is no bucket `{bucket}`, or this caller may not see it")]
+    NoBucket {
+        /// Its name.
+        bucket: String,
+        /// What the place said.
+        #[source]
+        source: Source,
+    },
+    /// The bucket is in another region than the one that was asked.
+    #[error("the bucket `{bucket}` is in {}", region.as_deref().map_or_else(|| "another region".to_owned(), |region| format!("the region {region}")))]
+    WrongRegion {
+        /// Its name.
+        bucket: String,
+        /// Where it is, if the place says so.
+        region: Option<String>,
+        /// What the place said.
+        #[source]
+        source: Source,
+    },
+    /// There is no credential, or the place does not know it, or does not take it any more.
+    #[error("no credential for the bucket `{bucket}` that it accepts")]
+    Credentials {
+        /// The bucket.
+        bucket: String,
+        /// What was tried, and what was said.
+        #[source]
+        source: Source,
+    },
+    /// The place does not do what a state store needs: conditional writes above all.
+    #[error("this place cannot keep state: {rule}; {seen}")]
+    Unfit {
+        /// What a place has to do.
+        rule: &'static str,
+        /// What this one did.
+        seen: String,
+    },
+    /// A setting of the place that cannot be used.
+    #[error("`{setting}` cannot be used: {reason}")]
+    InvalidSetting {
+        /// The setting: an option, a variable, an entry of a file.
+        setting: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store was made by a newer Slipway.
+    #[error("{key} was written by a newer Slipway: its format is {found}, this one reads up to {supported}")]
+    NewerFormat {
+        /// Which object.
+        key: String,
+        /// Its format.
+        found: u64,
+        /// The newest format that is understood.
+        supported: u32,
+    },
+    /// The object is encrypted, or is to be, and a layer above the place cannot do that.
+    #[error("{source}")]
+    Sealed {
+        /// The layer's own code for it.
+        code: &'static str,
+        /// The way out, when there is one to name.
+        hint: Option<String>,
+        /// What the layer says.
+        #[source]
+        source: Source,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers")]
+    Random,
 }
 
 impl Error {
@@ -106,12 +176,30 @@ impl Error {
             Self::Io { .. } => "STATE0008",
             Self::InvalidKey { .. } => "STATE0009",
             Self::InvalidUrl { .. } => "STATE0010",
+            Self::NewerFormat { .. } => "STATE0015",
+            Self::Random => "STATE0020",
+            Self::Sealed { code, .. } => code,
+            Self::NoBucket { .. } => "STATE0021",
+            Self::WrongRegion { .. } => "STATE0022",
+            Self::Credentials { .. } => "STATE0023",
+            Self::Unfit { .. } => "STATE0024",
+            Self::InvalidSetting { .. } => "STATE0025",
         }
     }
 
     /// Whether the same call, sent again, may give an answer: nothing happened, or it is not known what did.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Transient { .. } | Self::OutcomeUnknown { .. })
+    }
+
+    /// When the place asks to come again, if it does.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Transient { source, .. } | Self::OutcomeUnknown { source, .. } => {
+                source.downcast_ref::<super::remote::Cause>()?.retry_after()
+            }
+            _ => None,
+        }
     }
 
     /// Classes what the system said about a file.

@@ -9,7 +9,6 @@
 //! that has locks, atomic renames and hard links.
 
 mod directory;
-mod envelope;
 mod lock;
 mod temporary;
 #[cfg(test)]
@@ -24,8 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::envelope::Envelope;
 use super::{Backend, Error, Key, Locality, Prefix, Result, Tag};
-use envelope::Envelope;
 use lock::Lock;
 use temporary::Temporary;
 

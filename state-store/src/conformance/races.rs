@@ -6,23 +6,30 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use super::{Failure, Result, Room, expect, expect_same};
-use crate::backend::{Backend, Error, Key};
+use crate::backend::{self, Backend, Error, Key, Tag};
 
-/// How many write at once.
-const WRITERS: u64 = 8;
-/// How often each.
-const TIMES: u64 = 12;
+/// How many, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Race {
+    /// How many write at once.
+    pub writers: u64,
+    /// How often each.
+    pub times: u64,
+}
+
+/// How often a writer is told to come again before that counts as a failure.
+const PATIENCE: u32 = 200;
 
 /// Exactly one of many creates wins, and what is stored is its bytes.
-pub(super) async fn create(room: &Room) -> Result {
-    for round in 0..TIMES {
+pub(super) async fn create(room: &Room, race: Race) -> Result {
+    for round in 0..race.times {
         let key = room.key(&format!("race/{round}"))?;
         let mut writers = JoinSet::new();
-        for writer in 0..WRITERS {
+        for writer in 0..race.writers {
             let (backend, key) = (room.backend.clone(), key.clone());
             writers.spawn(async move {
                 let bytes = Bytes::from(format!("writer {writer}"));
-                (bytes.clone(), backend.create(&key, bytes).await)
+                (bytes.clone(), create_patiently(&*backend, &key, bytes).await)
             });
         }
         let mut winners = Vec::new();
@@ -39,20 +46,31 @@ pub(super) async fn create(room: &Room) -> Result {
     Ok(())
 }
 
+/// Some stores turn those away who come at the same time (S3 with 409): nothing happened, and they come again.
+async fn create_patiently(backend: &dyn Backend, key: &Key, bytes: Bytes) -> backend::Result<Tag> {
+    let mut times = 0;
+    loop {
+        match backend.create(key, bytes.clone()).await {
+            Err(Error::Transient { .. }) if times < PATIENCE => times += 1,
+            result => return result,
+        }
+    }
+}
+
 /// No update of many is lost.
-pub(super) async fn update(room: &Room) -> Result {
+pub(super) async fn update(room: &Room, race: Race) -> Result {
     let key = room.key("counter")?;
     room.create(&key, b"0").await?;
     let mut writers = JoinSet::new();
-    for _ in 0..WRITERS {
+    for _ in 0..race.writers {
         let (backend, key) = (room.backend.clone(), key.clone());
-        writers.spawn(async move { increment(&backend, &key, TIMES).await });
+        writers.spawn(async move { increment(&backend, &key, race.times).await });
     }
     for result in writers.join_all().await {
         result?;
     }
     let stored = room.get(&key).await?.map(|(bytes, _)| bytes);
-    let wanted = Bytes::from((WRITERS * TIMES).to_string());
+    let wanted = Bytes::from((race.writers * race.times).to_string());
     expect_same("no update of many is lost", stored, Some(wanted))
 }
 
@@ -62,18 +80,18 @@ pub(super) async fn update(room: &Room) -> Result {
 /// When the backend fails in another way than by a conflict, or what is stored is no number.
 pub async fn increment(backend: &Arc<dyn Backend>, key: &Key, times: u64) -> Result {
     let rule = "an update either replaces what was read, or finds a conflict";
-    let mut left = times;
+    let (mut left, mut patience) = (times, PATIENCE);
     while left > 0 {
         let stored = expect(rule, backend.get(key).await)?;
         let number = stored.and_then(|(bytes, tag)| {
             let number: u64 = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
             Some((number, tag))
         });
-        let (number, tag) =
-            number.ok_or_else(|| Failure { rule, seen: "what is stored is no number".into() })?;
+        let (number, tag) = number.ok_or_else(|| Failure::new(rule, "what is stored is no number".into()))?;
         match backend.update(key, Bytes::from((number + 1).to_string()), &tag).await {
             Ok(_) => left -= 1,
             Err(Error::Conflict { .. }) => {}
+            Err(Error::Transient { .. }) if patience > 0 => patience -= 1,
             Err(error) => expect(rule, Err(error))?,
         }
     }

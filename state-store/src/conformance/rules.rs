@@ -71,6 +71,14 @@ pub(super) async fn delete(room: &Room) -> Result {
     expect_that("what was deleted and made again is another version", is_refused, late)
 }
 
+/// What the rules before left is there, and nothing else.
+pub(super) async fn listed(room: &Room) -> Result {
+    let rule = "a listing has what was written, right after it was";
+    let listed = expect(rule, room.backend.list(&room.prefix("")?).await)?;
+    let wanted = ["create", "delete", "update"].map(|name| room.key(name));
+    expect_same(rule, listed, wanted.into_iter().collect::<Result<Vec<Key>>>()?)
+}
+
 pub(super) async fn list(room: &Room) -> Result {
     let names = ["list/a/2", "list/a/10", "list/a/1", "list/b", "list/a-/1", "list/c/d/e"];
     for name in names {

@@ -1,10 +1,11 @@
-//! What stands before the bytes in each file: the tag of this write, and the digest of the bytes.
+//! What stands before the bytes in each stored object: random digits of this write, and the digest of the bytes.
 //!
 //! ```text
 //! slipway-object 1 <32 hexadecimal digits> <64 hexadecimal digits>\n
 //! ```
 //!
-//! The tag is random: a file that is changed and changed back is another version.
+//! The digits make an object that is changed and changed back another version, also where a place names versions by a
+//! digest of what is stored, as S3 does. In files they are the tag.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,16 +21,16 @@ const MAGIC: &str = "slipway-object 1 ";
 const LENGTH: usize = MAGIC.len() + 32 + 1 + 64 + 1;
 
 /// The line before the bytes.
-pub(super) struct Envelope;
+pub(crate) struct Envelope;
 
 impl Envelope {
     /// The tag and the line for a write, from 32 random digits.
-    pub(super) fn seal(random: &str, bytes: &[u8]) -> (Tag, String) {
+    pub(crate) fn seal(random: &str, bytes: &[u8]) -> (Tag, String) {
         (Tag::from_e_tag(random), format!("{MAGIC}{random} {}\n", Digest::of(bytes).to_hex()))
     }
 
     /// The tag and the bytes of a whole file.
-    pub(super) fn open(file: Bytes) -> Result<(Tag, Bytes), &'static str> {
+    pub(crate) fn open(file: Bytes) -> Result<(Tag, Bytes), &'static str> {
         let (tag, digest) = parse(file.get(..LENGTH).unwrap_or(&file))?;
         let body = file.slice(LENGTH..);
         if Digest::of(&body).to_hex() != digest {
@@ -39,7 +40,7 @@ impl Envelope {
     }
 
     /// The tag of a file, without reading its bytes.
-    pub(super) fn read_tag(path: &Path) -> io::Result<Result<Tag, &'static str>> {
+    pub(crate) fn read_tag(path: &Path) -> io::Result<Result<Tag, &'static str>> {
         let mut line = Vec::with_capacity(LENGTH);
         File::open(path)?.take(LENGTH as u64).read_to_end(&mut line)?;
         Ok(parse(&line).map(|(tag, _)| tag))

@@ -1,0 +1,92 @@
+//! AWS over HTTP, as `moto` has it: S3, EC2, STS and others, in one process that forgets when it ends.
+//!
+//! Requests are answered one at a time, since moto's stores are not safe for concurrent ones: what races here are the
+//! callers, not moto's threads.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::http;
+use crate::server::Server;
+
+/// A running moto server.
+#[derive(Debug)]
+pub struct Moto {
+    server: Server,
+}
+
+impl Moto {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// When there is no Python with the package `moto[server]`.
+    pub fn start() -> Result<Self> {
+        let mut command = Command::new("python3");
+        command.args(["-u", "-c", include_str!("moto/server.py")]);
+        for name in ["AWS_ENDPOINT_URL", "AWS_PROFILE", "MOTO_PORT"] {
+            command.env_remove(name);
+        }
+        let server = Server::start(&command)
+            .context("the package `moto[server]` is needed: pip install 'moto[server]'")?;
+        Ok(Self { server })
+    }
+
+    /// The port on the loopback interface.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// The address: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        self.server.endpoint()
+    }
+
+    /// What a client needs in its environment to reach it.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let pairs = [
+            ("AWS_ENDPOINT_URL", self.endpoint().as_str()),
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        pairs.into()
+    }
+
+    /// Makes a bucket.
+    ///
+    /// # Errors
+    /// When moto refuses.
+    pub fn create_bucket(&self, name: &str) -> Result<()> {
+        let answer = http::request("PUT", self.port(), &format!("/{name}"), &[SIGNED], b"")?;
+        if answer.status != 200 {
+            bail!("the bucket {name} cannot be made: {}", String::from_utf8_lossy(&answer.body));
+        }
+        Ok(())
+    }
+}
+
+/// Moto finds the service in the scope of the signature, and does not check the signature itself.
+const SIGNED: (&str, &str) = (
+    "Authorization",
+    "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_can_be_made() {
+        let moto = Moto::start().unwrap();
+        moto.create_bucket("a-bucket").unwrap();
+        let answer = http::request("GET", moto.port(), "/a-bucket?list-type=2", &[SIGNED], b"").unwrap();
+        assert_eq!(answer.status, 200);
+        assert!(String::from_utf8_lossy(&answer.body).contains("<Name>a-bucket</Name>"));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a place needs to know beside its address: the environment, and the options of the configuration file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a request may take, beside the transfer of what is in it.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The environment of the process, and what the user set.
+///
+/// What a user set explicitly comes before the environment, and the environment before shared files.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    environment: BTreeMap<String, String>,
+    /// Options of S3.
+    pub s3: S3,
+    /// Options of Google Cloud Storage.
+    pub google: Google,
+    /// Options of Azure Blob Storage.
+    pub azure: Azure,
+    /// Whether connections without TLS are allowed to more than this very host.
+    pub allow_http: bool,
+    /// How long a request may take, beside the transfer of what is in it.
+    pub timeout: Option<Duration>,
+}
+
+/// Options of S3 and of what speaks its language.
+#[derive(Clone, Debug, Default)]
+pub struct S3 {
+    /// The region of the bucket.
+    pub region: Option<String>,
+    /// The address of a store that is not AWS.
+    pub endpoint: Option<String>,
+    /// A profile of the shared files of AWS.
+    pub profile: Option<String>,
+    /// Whether the bucket is part of the host's name; it is part of the path otherwise.
+    pub virtual_hosted_style: bool,
+    /// The key of the key service with which the bucket encrypts (SSE-KMS).
+    pub kms_key: Option<String>,
+}
+
+/// Options of Google Cloud Storage.
+#[derive(Clone, Debug, Default)]
+pub struct Google {
+    /// The address of a store that is not Google's.
+    pub endpoint: Option<String>,
+    /// A file with a credential.
+    pub credentials_file: Option<PathBuf>,
+}
+
+/// Options of Azure Blob Storage.
+#[derive(Clone, Debug, Default)]
+pub struct Azure {
+    /// The storage account.
+    pub account: Option<String>,
+    /// The address of a store that is not Azure's public one, with the account where it is part of the path.
+    pub endpoint: Option<String>,
+}
+
+impl Settings {
+    /// The environment of this process, and no options.
+    pub fn from_process() -> Self {
+        // What is no text is none of the variables that are looked at.
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self::new(std::env::vars_os().filter_map(text))
+    }
+
+    /// An environment of its own, and no options.
+    pub fn new(environment: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { environment: environment.into_iter().collect(), ..Self::default() }
+    }
+
+    /// A variable that is set to something.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The variables whose names begin with `start`.
+    pub(crate) fn variables<'a>(&'a self, start: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let all =
+            self.environment.iter().filter(move |(name, value)| name.starts_with(start) && !value.is_empty());
+        all.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The home directory of the user.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.variable("HOME").map(PathBuf::from)
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+}
