@@ -8,6 +8,8 @@
 pub mod catalog;
 pub mod expand;
 pub mod names;
+pub mod normalise;
+pub mod plan;
 pub mod settings;
 pub mod tags;
 pub mod types;

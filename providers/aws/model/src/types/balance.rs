@@ -139,7 +139,7 @@ fn target_group() -> Named {
             "Whether targets see the client's address: true or false.",
         )
         .switch("proxy_protocol_v2", false, "Whether targets get the proxy protocol's header.")
-        .optional("health_check", health_check, "How targets are checked.")
+        .optional_computed("health_check", health_check, "How targets are checked.")
         .optional("stickiness", stickiness, "Whether clients keep their targets.")
         .exclusive(["name"])
         .takes(1_500, 1_000, 1_000)

@@ -78,6 +78,12 @@ impl Builder {
         self
     }
 
+    /// The id by which Terraform imports it, where that is not the id.
+    pub(super) fn imported_as(mut self, form: &str) -> Self {
+        form.clone_into(&mut self.resource.import_id);
+        self
+    }
+
     /// Attributes whose values no two objects share.
     pub(super) fn exclusive<const N: usize>(mut self, names: [&str; N]) -> Self {
         self.resource.exclusive = names.into_iter().map(str::to_owned).collect();

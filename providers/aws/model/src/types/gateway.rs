@@ -98,6 +98,7 @@ fn route_table() -> Named {
 fn route() -> Named {
     Builder::new("aws_route", EC2, "Where a route table sends the packets for a range.")
         .id("The table's id and the destination, with an underscore between them.")
+        .imported_as("{route_table_id}_{destination_cidr_block|destination_ipv6_cidr_block|destination_prefix_list_id}")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
         .fixed("route_table_id", TEXT, "The table.")
@@ -122,6 +123,7 @@ fn route() -> Named {
 
 fn route_table_association() -> Named {
     Builder::new("aws_route_table_association", EC2, "Which route table a subnet uses.")
+        .imported_as("{subnet_id|gateway_id}/{route_table_id}")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
         .optional_fixed("subnet_id", TEXT, "The subnet.")

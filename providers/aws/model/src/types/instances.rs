@@ -22,10 +22,14 @@ fn launch_template() -> Named {
     .optional("description", TEXT, "What the version is for.")
     .computed("latest_version", INTEGER, "The number of the newest version.")
     .computed("default_version", INTEGER, "The number of the version that is used when none is named.")
-    .optional("image_id", TEXT, "The image.")
+    .attribute("image_id", Attribute::optional(TEXT).kept_on_adoption(), "The image.")
     .optional("instance_type", TEXT, "The instance type.")
     .optional("key_name", TEXT, "The SSH key pair.")
-    .optional("user_data", TEXT, "What the instance reads when it starts, in base64; 16 kB at most before.")
+    .attribute(
+        "user_data",
+        Attribute::optional(TEXT).kept_on_adoption(),
+        "What the instance reads when it starts, in base64; 16 kB at most before.",
+    )
     .optional("ebs_optimized", BOOL, "Whether the disks have bandwidth of their own.")
     .optional("disable_api_termination", BOOL, "Whether the API refuses to terminate instances.")
     .optional("disable_api_stop", BOOL, "Whether the API refuses to stop instances.")

@@ -113,6 +113,7 @@ fn dhcp_options() -> Named {
 fn dhcp_options_association() -> Named {
     Builder::new("aws_vpc_dhcp_options_association", EC2, "Which DHCP options a VPC uses.")
         .id("The options' id and the VPC's, with a hyphen between them.")
+        .imported_as("{vpc_id}")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
         .fixed("vpc_id", TEXT, "The VPC.")

@@ -31,6 +31,10 @@ fn security_group() -> Named {
 fn security_group_rule() -> Named {
     let ranges = || Type::list(TEXT);
     Builder::new("aws_security_group_rule", EC2, "One thing that a security group allows.")
+        .imported_as(concat!(
+            "{security_group_id}_{type}_{protocol}_{from_port}_{to_port}_",
+            "{source_security_group_id|cidr_blocks|ipv6_cidr_blocks|prefix_list_ids}",
+        ))
         .owned_by(OwnershipKind::Parent)
         .idempotent()
         .fixed("security_group_id", TEXT, "The group whose members it is about.")

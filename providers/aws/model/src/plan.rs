@@ -1,0 +1,136 @@
+//! What a change means to a resource: pure, and of one resource alone.
+
+mod disruption;
+mod replacement;
+
+use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::validate::misfits;
+use slipway_resource::{ErrorClass, Mode, Path, ProviderError, ResourceType, Value};
+
+use crate::normalise::{Attributes, normalised};
+use crate::types;
+
+/// What one change means.
+///
+/// # Errors
+/// `invalid` for a type that is not known, for attributes that do not fit it, and for what AWS never does.
+pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
+    let kind = item.address.kind();
+    let Some(resource) = types::get(kind) else {
+        return Err(invalid(format!("{kind} is no type of provider aws")).with_address(&item.address));
+    };
+    let Some(desired) = &item.desired else {
+        return Ok(Planned { disruption: disruption::of_removal(item), ..Planned::default() });
+    };
+    let wanted = normalised(kind, desired);
+    check(resource, &wanted).map_err(|error| error.with_address(&item.address))?;
+    let Some(observed) = &item.observed else {
+        return Ok(Planned { normalised: wanted, ..Planned::default() });
+    };
+    let wanted = with_addresses_as_found(kind, wanted, observed);
+    replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
+    let replace_paths = replacement::paths(kind, observed, &wanted);
+    let changed = changed(resource, observed, &wanted);
+    let replaced = !replace_paths.is_empty()
+        || changed
+            .iter()
+            .any(|name| resource.attributes.get(name).is_some_and(|attribute| attribute.immutable));
+    let disruption =
+        if replaced { disruption::of_removal(item) } else { disruption::of_update(kind, &changed) };
+    let unknown_after = if replaced { Vec::new() } else { unknown_after(kind, &changed, &wanted) };
+    Ok(Planned { normalised: wanted, replace_paths, unknown_after, disruption, ..Planned::default() })
+}
+
+/// Refuses what does not fit the schema. What AWS sets does not count: a plan's own form of what is wanted has it.
+fn check(resource: &ResourceType, wanted: &Value) -> Result<(), ProviderError> {
+    let Value::Map(entries) = wanted else { return Err(invalid("the attributes are no object")) };
+    let set_by_aws =
+        |name: &str| resource.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed);
+    let asked: Attributes = entries
+        .iter()
+        .filter(|(name, _)| !set_by_aws(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    match misfits(&resource.attributes, &Value::Map(asked)).into_iter().next() {
+        None => Ok(()),
+        Some(misfit) => {
+            let error = invalid(misfit.to_string());
+            Err(match misfit.suggestion {
+                Some(name) => error.with_hint(format!("did you mean {name}?")),
+                None => error,
+            })
+        }
+    }
+}
+
+/// The names of the attributes that differ, as far as they are known or known to become so.
+fn changed(resource: &ResourceType, observed: &Value, wanted: &Value) -> Vec<String> {
+    let differs = slipway_resource::diff::diff(resource, observed, wanted, None);
+    let mut names: Vec<String> = differs
+        .iter()
+        .filter_map(|change| match change.path.segments().first() {
+            Some(slipway_resource::Segment::Key(name)) => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    names.dedup();
+    names
+}
+
+/// What AWS sets anew in an update.
+fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
+    let changes = |name: &str| changed.iter().any(|changed| changed == name);
+    let left_open = |name: &str| wanted.get(name).is_none();
+    let names: Vec<&str> = match kind {
+        "aws_launch_template" if changed.iter().any(|name| name != "tags") => vec!["latest_version"],
+        "aws_s3_object" if !changed.is_empty() => vec!["etag", "version_id"],
+        "aws_vpc" if changes("assign_generated_ipv6_cidr_block") => {
+            vec!["ipv6_cidr_block", "ipv6_association_id"]
+        }
+        "aws_subnet" if changes("ipv6_cidr_block") => vec!["ipv6_cidr_block_association_id"],
+        "aws_vpc_dhcp_options_association" if changes("dhcp_options_id") => vec!["id"],
+        "aws_route_table_association" if changes("route_table_id") => vec!["id"],
+        "aws_ebs_volume" if changes("type") => {
+            ["iops", "throughput"].into_iter().filter(|name| left_open(name)).collect()
+        }
+        "aws_lb_listener" if changes("protocol") && left_open("ssl_policy") => vec!["ssl_policy"],
+        "aws_route" if !changed.is_empty() => {
+            let targets = ["instance_id", "network_interface_id"].into_iter().filter(|name| left_open(name));
+            targets.chain(["state"]).collect()
+        }
+        _ => Vec::new(),
+    };
+    names.into_iter().map(Path::key).collect()
+}
+
+/// Where a load balancer's addresses are left to AWS, they are those that it has.
+fn with_addresses_as_found(kind: &str, mut wanted: Value, observed: &Value) -> Value {
+    if kind != "aws_lb" {
+        return wanted;
+    }
+    let found = observed.get("subnet_mapping").and_then(Value::as_list).unwrap_or_default();
+    if let Value::Map(entries) = &mut wanted
+        && let Some(Value::List(mappings)) = entries.get_mut("subnet_mapping")
+    {
+        for mapping in mappings {
+            let same = |found: &&Value| found.get("subnet_id") == mapping.get("subnet_id");
+            if let (Some(Value::Map(found)), Value::Map(mapping)) =
+                (found.iter().find(same).cloned(), mapping)
+            {
+                for name in ["private_ipv4_address", "ipv6_address"] {
+                    if let Some(address) = found.get(name) {
+                        mapping.entry(name.to_owned()).or_insert_with(|| address.clone());
+                    }
+                }
+            }
+        }
+    }
+    wanted
+}
+
+fn invalid(text: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Invalid, text.into())
+}
+
+#[cfg(test)]
+mod tests;
