@@ -3,8 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize as _;
 
-/// The text of a secret. It has no `Display`, its `Debug` hides it, and it cannot be serialised.
+/// The text of a secret. It has no `Display`, its `Debug` hides it, it cannot be serialised, and it is wiped from memory
+/// when it is dropped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretText(String);
 
@@ -22,6 +24,12 @@ impl SecretText {
     }
 }
 
+impl Drop for SecretText {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
 impl fmt::Debug for SecretText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("(secret)")
@@ -34,9 +42,9 @@ impl fmt::Debug for SecretText {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
-    /// Where the text is read from, as `env:NAME` or `file:path`.
+    /// Where the text is read from, as `env:NAME`, `file:path` or `sops:path#key`.
     pub source: String,
-    /// HMAC-SHA-256 of the text under the cluster's key, hexadecimal; absent until it was computed.
+    /// HMAC-SHA-256 of the text under the cluster's key; absent until it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The text, present only while it is needed.

@@ -1,0 +1,92 @@
+//! The key under which plans compare secrets without holding them.
+
+use aws_lc_rs::hmac;
+use slipway_resource::{ClusterUid, SecretText};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, Result};
+use crate::random;
+
+const FORM: &str = "hmac-sha256";
+
+/// A cluster's random key for fingerprints. It lies in the state store, sealed.
+#[derive(Clone)]
+pub struct FingerprintKey {
+    id: String,
+    key: hmac::Key,
+}
+
+impl std::fmt::Debug for FingerprintKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "FingerprintKey({})", self.id)
+    }
+}
+
+impl FingerprintKey {
+    /// How many bytes a key has.
+    pub const LENGTH: usize = 32;
+
+    /// The bytes of a new key.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn generate() -> Result<Zeroizing<[u8; Self::LENGTH]>> {
+        random::key()
+    }
+
+    /// The key of its bytes.
+    ///
+    /// # Errors
+    /// When they are too few or too many.
+    pub fn new(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() != Self::LENGTH {
+            let reason = "it does not have 32 bytes".to_owned();
+            return Err(Error::Malformed { what: "a key for fingerprints", reason });
+        }
+        let key = hmac::Key::new(hmac::HMAC_SHA256, bytes);
+        let id = hex(hmac::sign(&key, b"id").as_ref()).get(..8).unwrap_or_default().to_owned();
+        Ok(Self { id, key })
+    }
+
+    /// Tells whether a secret changed, and nothing to who does not have the key: `hmac-sha256:<key>:<64 digits>`,
+    /// where `<key>` are 8 digits that tell keys apart.
+    #[must_use]
+    pub fn fingerprint(&self, text: &SecretText) -> String {
+        let Self { id, key } = self;
+        format!("{FORM}:{id}:{}", hex(hmac::sign(key, text.expose().as_bytes()).as_ref()))
+    }
+}
+
+/// Whether a fingerprint has the form that was used before clusters had a key of their own.
+#[must_use]
+pub fn is_older(fingerprint: &str) -> bool {
+    !fingerprint.contains(':')
+}
+
+/// A fingerprint of the older form: under the cluster's unique id, which is no secret. Only to compare with one that is
+/// recorded.
+#[must_use]
+pub fn older(uid: &ClusterUid, text: &SecretText) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_str().as_bytes());
+    hex(hmac::sign(&key, text.expose().as_bytes()).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_needs_its_key() {
+        let (one, other) = (FingerprintKey::new(&[1; 32]).unwrap(), FingerprintKey::new(&[2; 32]).unwrap());
+        let text = SecretText::new("hunter2");
+        assert_eq!(one.fingerprint(&text), FingerprintKey::new(&[1; 32]).unwrap().fingerprint(&text));
+        assert_ne!(one.fingerprint(&text), other.fingerprint(&text));
+        assert_ne!(one.fingerprint(&text), one.fingerprint(&SecretText::new("hunter3")));
+        assert!(!is_older(&one.fingerprint(&text)) && is_older(&older(&ClusterUid::new("u"), &text)));
+        assert_eq!(FingerprintKey::new(b"short").unwrap_err().code(), "SECRET0001");
+    }
+}

@@ -1,0 +1,254 @@
+//! Seals for everybody who should be able to read, and opens with the keys at hand.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use slipway_state_store::Digest;
+use tokio::sync::OnceCell;
+use zeroize::Zeroizing;
+
+use crate::envelope::{Context, Envelope, Expected};
+use crate::error::{Error, Result};
+use crate::key::{DataKey, Identity, KeyName, Keys, Recipient, WrappedKey};
+use crate::random;
+
+/// The keys of one user, for all clusters.
+///
+/// One data key is made for each cluster and keyring, when the first object is sealed, and wrapped once for every
+/// recipient: what a key service is asked grows with runs, not with objects. Unwrapped keys are kept in memory.
+pub struct Keyring {
+    keys: Arc<dyn Keys>,
+    recipients: OnceCell<Vec<Arc<dyn Recipient>>>,
+    identities: OnceCell<Vec<Arc<dyn Identity>>>,
+    sealing: Mutex<BTreeMap<String, Arc<OnceCell<Sealing>>>>,
+    opened: Mutex<HashMap<Digest, DataKey>>,
+}
+
+/// A data key with which objects of one cluster are sealed.
+#[derive(Clone)]
+struct Sealing {
+    key: DataKey,
+    wrapped: Vec<WrappedKey>,
+}
+
+/// What was in an envelope.
+#[derive(Debug)]
+pub struct Opened {
+    /// The contents.
+    pub plain: Zeroizing<Vec<u8>>,
+    /// What it was bound to.
+    pub context: Context,
+    /// Whom it was sealed for.
+    pub names: Vec<KeyName>,
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Keyring")
+    }
+}
+
+impl Keyring {
+    /// A keyring that has not asked for any key yet.
+    #[must_use]
+    pub fn new(keys: Arc<dyn Keys>) -> Self {
+        Self {
+            keys,
+            recipients: OnceCell::new(),
+            identities: OnceCell::new(),
+            sealing: Mutex::default(),
+            opened: Mutex::default(),
+        }
+    }
+
+    /// Whom this keyring seals for.
+    ///
+    /// # Errors
+    /// When a key of the configuration cannot be used, or there is none.
+    pub async fn names(&self) -> Result<Vec<KeyName>> {
+        Ok(self.recipients().await?.iter().map(|recipient| recipient.name()).collect())
+    }
+
+    /// Seals bytes for every recipient.
+    ///
+    /// # Errors
+    /// When there is no recipient, or a key provider refuses.
+    pub async fn seal(&self, context: Context, plain: &[u8]) -> Result<Vec<u8>> {
+        let cell = {
+            let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
+            sealing.entry(context.cluster.clone()).or_default().clone()
+        };
+        let scope = context.cluster.clone();
+        let Sealing { key, wrapped } = cell.get_or_try_init(|| self.make_key(&scope)).await?;
+        Envelope::seal(context, key, wrapped.clone(), plain)?.to_bytes()
+    }
+
+    /// Forgets the data keys with which objects were sealed so far, so that the next is sealed with a new one.
+    pub fn renew(&self) {
+        self.sealing.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Opens an envelope that lies at a path, with whichever key at hand fits.
+    ///
+    /// # Errors
+    /// When it is no envelope, was sealed for another place, is damaged, or no key at hand fits; the error names the
+    /// keys that would.
+    pub async fn open(&self, expected: &Expected<'_>, bytes: &[u8]) -> Result<Opened> {
+        let envelope = Envelope::read(expected, bytes)?;
+        let digest = digest(&envelope.keys);
+        let known = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        let key = match known {
+            Some(key) => key,
+            None => {
+                let key = self.unwrap(&envelope).await?;
+                self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(digest, key.clone());
+                key
+            }
+        };
+        let (context, names) = (envelope.context.clone(), envelope.names());
+        Ok(Opened { plain: envelope.open(&key)?, context, names })
+    }
+
+    async fn recipients(&self) -> Result<&Vec<Arc<dyn Recipient>>> {
+        let ask = || async {
+            let recipients = self.keys.recipients().await?;
+            if recipients.is_empty() { Err(Error::NoRecipients) } else { Ok(recipients) }
+        };
+        self.recipients.get_or_try_init(ask).await
+    }
+
+    async fn make_key(&self, scope: &str) -> Result<Sealing> {
+        let key = DataKey(random::key()?);
+        let mut wrapped = Vec::new();
+        for recipient in self.recipients().await? {
+            wrapped.push(recipient.wrap(&key, scope).await?);
+        }
+        // What is sealed now may be read back by the same process, which need not have a key to open with.
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(digest(&wrapped), key.clone());
+        Ok(Sealing { key, wrapped })
+    }
+
+    /// The data key of an envelope. A key that fails stands back while another may fit.
+    async fn unwrap(&self, envelope: &Envelope) -> Result<DataKey> {
+        let identities = self.identities.get_or_try_init(|| self.keys.identities()).await?;
+        let mut failed = None;
+        for identity in identities {
+            for wrapped in envelope.keys.iter().filter(|wrapped| identity.claims(&wrapped.name)) {
+                match identity.unwrap(wrapped, &envelope.context.cluster).await {
+                    Ok(Some(key)) => return Ok(key),
+                    Ok(None) => {
+                        let path = envelope.context.path.clone();
+                        failed.get_or_insert(Error::WrongKey { path, key: wrapped.name.clone() });
+                    }
+                    Err(error) => failed = Some(error),
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(|| Error::NoKey {
+            path: envelope.context.path.clone(),
+            wanted: envelope.names(),
+        }))
+    }
+}
+
+fn digest(keys: &[WrappedKey]) -> Digest {
+    let mut bytes = Vec::new();
+    for key in keys {
+        bytes.extend((key.wrapped.len() as u64).to_be_bytes());
+        bytes.extend(&key.wrapped);
+    }
+    Digest::of(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::SecretText;
+
+    use super::*;
+    use crate::age;
+    use crate::key::GivenKeys;
+    use crate::passphrase::Passphrase;
+
+    fn context(path: &str, generation: u64) -> Context {
+        Context { path: path.to_owned(), cluster: "prod".to_owned(), uid: Some("u1".to_owned()), generation }
+    }
+
+    fn passphrase(text: &str) -> Arc<Passphrase> {
+        Arc::new(Passphrase::new("team", SecretText::new(text)).unwrap())
+    }
+
+    fn keyring(recipients: Vec<Arc<dyn Recipient>>, identities: Vec<Arc<dyn Identity>>) -> Keyring {
+        Keyring::new(Arc::new(GivenKeys { recipients, identities }))
+    }
+
+    #[tokio::test]
+    async fn any_one_of_several_keys_opens() {
+        let identity = age::Identity::generate().unwrap();
+        let recipients: Vec<Arc<dyn Recipient>> =
+            vec![Arc::new(identity.recipient().clone()), passphrase("horse")];
+        let sealed = keyring(recipients, Vec::new()).seal(context("p", 1), b"text").await.unwrap();
+        assert!(Envelope::is(&sealed));
+        for identity in [Arc::new(identity) as Arc<dyn Identity>, passphrase("horse")] {
+            let opened = keyring(Vec::new(), vec![identity]).open(&Expected::at("p"), &sealed).await.unwrap();
+            assert_eq!(opened.plain.as_slice(), b"text");
+            assert_eq!(opened.names.len(), 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_and_a_wrong_one_are_named() {
+        let sealed = keyring(vec![passphrase("horse")], Vec::new()).seal(context("p", 1), b"").await.unwrap();
+        let missing = keyring(Vec::new(), Vec::new()).open(&Expected::at("p"), &sealed).await.unwrap_err();
+        assert_eq!(missing.code(), "SECRET0003");
+        assert_eq!(
+            missing.to_string(),
+            "p cannot be opened: it is sealed for the passphrase `team`, and none of these keys is at hand"
+        );
+        assert!(missing.hint().unwrap().contains("SLIPWAY_PASSPHRASE"));
+        let other = keyring(Vec::new(), vec![passphrase("cow")]);
+        let wrong = other.open(&Expected::at("p"), &sealed).await.unwrap_err();
+        assert_eq!(wrong.code(), "SECRET0004");
+        let both = keyring(Vec::new(), vec![passphrase("cow"), passphrase("horse")]);
+        assert!(both.open(&Expected::at("p"), &sealed).await.is_ok(), "the fallback");
+    }
+
+    #[tokio::test]
+    async fn an_envelope_opens_only_where_and_as_it_was_written() {
+        let keyring = Keyring::new(Arc::new(GivenKeys::of_identity(age::Identity::generate().unwrap())));
+        let sealed = keyring.seal(context("a", 2), b"text").await.unwrap();
+        let open = async |path: &str, uid: &str, generation: u64, bytes: &[u8]| {
+            let expected = Expected { path, uid: Some(uid), generation: Some(generation) };
+            keyring.open(&expected, bytes).await.map(|_| "").unwrap_or_else(|error| error.code())
+        };
+        assert_eq!(open("a", "u1", 2, &sealed).await, "");
+        assert_eq!(open("b", "u1", 2, &sealed).await, "SECRET0005", "swapped");
+        assert_eq!(open("a", "u2", 2, &sealed).await, "SECRET0005", "another cluster of the name");
+        assert_eq!(open("a", "u1", 3, &sealed).await, "SECRET0006", "rolled back");
+        // With the clear part rewritten to fit, the associated data does not.
+        let text = String::from_utf8(sealed).unwrap();
+        for (from, to, path, generation) in
+            [("\"path\":\"a\"", "\"path\":\"b\"", "b", 2), ("\"generation\":2", "\"generation\":3", "a", 3)]
+        {
+            let bent = text.replace(from, to);
+            assert_ne!(bent, text);
+            assert_eq!(open(path, "u1", generation, bent.as_bytes()).await, "SECRET0007");
+        }
+        let newer = text.replace("\"format\":1", "\"format\":2");
+        assert_eq!(open("a", "u1", 2, newer.as_bytes()).await, "SECRET0002");
+        assert_eq!(open("a", "u1", 2, b"{}").await, "SECRET0001");
+    }
+
+    #[tokio::test]
+    async fn equal_texts_give_unequal_envelopes_and_one_data_key() {
+        let keyring = Keyring::new(Arc::new(GivenKeys::of_identity(age::Identity::generate().unwrap())));
+        let read = |bytes: &[u8]| Envelope::read(&Expected::at("a"), bytes).unwrap();
+        let one = read(&keyring.seal(context("a", 1), b"text").await.unwrap());
+        let other = read(&keyring.seal(context("a", 1), b"text").await.unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.keys, other.keys);
+        keyring.renew();
+        let third = read(&keyring.seal(context("a", 1), b"text").await.unwrap());
+        assert_ne!(one.keys, third.keys);
+    }
+}

@@ -1,0 +1,203 @@
+//! A cluster's secrets in its state store.
+//!
+//! ```text
+//! <cluster>/secrets/<name>/<generation>-<token>
+//! ```
+//!
+//! A secret is never overwritten: a new value is a new object of the next generation. What counts is what the state
+//! names, by generation and token: an object that a holder wrote after it had lost the cluster is named by nobody, as
+//! a snapshot that was never committed is.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use slipway_state_store::backend::Error as BackendError;
+use slipway_state_store::{Backend, ClusterName, Journal, Key, Prefix};
+use zeroize::Zeroizing;
+
+use crate::envelope::{Context, Envelope, Expected};
+use crate::error::{Error, Result};
+use crate::fingerprint::FingerprintKey;
+use crate::keyring::Keyring;
+use crate::retry;
+
+/// The name of the key for fingerprints among a cluster's secrets.
+pub const FINGERPRINT_KEY: &str = "fingerprint-key";
+
+/// The folder of a cluster's secrets.
+pub(crate) const FOLDER: &str = "secrets";
+
+/// One value of one secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretReference {
+    /// The secret's name.
+    pub name: String,
+    /// Which value, counted from 1.
+    pub generation: u64,
+    /// Who wrote it: the token of a step.
+    pub token: String,
+}
+
+impl fmt::Display for SecretReference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{:012}-{}", self.name, self.generation, self.token)
+    }
+}
+
+impl FromStr for SecretReference {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = || {
+            let (name, rest) = text.split_once('/')?;
+            let (generation, token) = rest.split_once('-')?;
+            let generation = generation.parse().ok()?;
+            Some(Self { name: name.to_owned(), generation, token: token.to_owned() })
+        };
+        let reason = || format!("`{text}` is not name/generation-token");
+        parsed().ok_or_else(|| Error::Malformed { what: "the name of a secret", reason: reason() })
+    }
+}
+
+/// The secrets of one cluster.
+#[derive(Clone, Debug)]
+pub struct SecretStore {
+    backend: Arc<dyn Backend>,
+    keyring: Arc<Keyring>,
+    cluster: ClusterName,
+    uid: String,
+}
+
+impl SecretStore {
+    /// The secrets of the cluster with a name and a unique id.
+    #[must_use]
+    pub fn new(
+        backend: Arc<dyn Backend>,
+        keyring: Arc<Keyring>,
+        cluster: ClusterName,
+        uid: impl Into<String>,
+    ) -> Self {
+        Self { backend, keyring, cluster, uid: uid.into() }
+    }
+
+    /// Stores a value as the next generation of a secret. Repeated with the same token it stores nothing new, and names
+    /// what was stored first.
+    ///
+    /// # Errors
+    /// When the hold on the cluster was lost, no key to seal with is at hand, or the store fails.
+    pub async fn put(
+        &self,
+        fence: &Journal,
+        name: &str,
+        token: &str,
+        value: &[u8],
+    ) -> Result<SecretReference> {
+        let known = self.list(name).await?;
+        if let Some(stored) = known.iter().find(|reference| reference.token == token) {
+            return Ok(stored.clone());
+        }
+        let generation = known.last().map_or(0, |last| last.generation) + 1;
+        let reference = SecretReference { name: name.to_owned(), generation, token: token.to_owned() };
+        let key = self.key(&reference)?;
+        let context = Context {
+            path: key.to_string(),
+            cluster: self.cluster.to_string(),
+            uid: Some(self.uid.clone()),
+            generation,
+        };
+        let bytes = self.keyring.seal(context, value).await?;
+        let mut attempt = 1;
+        loop {
+            fence.valid()?;
+            match self.backend.create(&key, bytes.clone().into()).await {
+                // Who else has this token is an earlier attempt of the same step.
+                Ok(_) | Err(BackendError::AlreadyExists { .. }) => return Ok(reference),
+                Err(error) if retry::again(attempt, &error).await => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The value that a reference names.
+    ///
+    /// # Errors
+    /// When it is not stored, is not what was stored there, or no key at hand opens it.
+    pub async fn get(&self, reference: &SecretReference) -> Result<Zeroizing<Vec<u8>>> {
+        let key = self.key(reference)?;
+        let Some((bytes, _)) = self.backend.get(&key).await? else {
+            return Err(Error::Missing { path: key.to_string() });
+        };
+        let expected =
+            Expected { path: key.as_str(), uid: Some(&self.uid), generation: Some(reference.generation) };
+        Ok(self.keyring.open(&expected, &bytes).await?.plain)
+    }
+
+    /// The values of a secret, the oldest first. Nothing is opened.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list(&self, name: &str) -> Result<Vec<SecretReference>> {
+        self.below(&Prefix::new(&format!("{}/{FOLDER}/{name}", self.cluster))?).await
+    }
+
+    /// All values of all secrets.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn list_all(&self) -> Result<Vec<SecretReference>> {
+        self.below(&Prefix::new(&format!("{}/{FOLDER}", self.cluster))?).await
+    }
+
+    /// Removes a value, if it is there.
+    ///
+    /// # Errors
+    /// When the hold on the cluster was lost, or the store fails.
+    pub async fn delete(&self, fence: &Journal, reference: &SecretReference) -> Result<()> {
+        fence.valid()?;
+        Ok(self.backend.delete(&self.key(reference)?).await?)
+    }
+
+    /// The cluster's key for fingerprints; nothing before it has one.
+    ///
+    /// # Errors
+    /// When it is not what was stored there, or no key at hand opens it.
+    pub async fn fingerprint_key(&self) -> Result<Option<FingerprintKey>> {
+        for reference in self.list(FINGERPRINT_KEY).await? {
+            let key = self.key(&reference)?;
+            let Some((bytes, _)) = self.backend.get(&key).await? else { continue };
+            let envelope = Envelope::read(&Expected::at(key.as_str()), &bytes)?;
+            if envelope.context.uid.as_deref() != Some(&self.uid) {
+                // Of a cluster of the same name that was there before.
+                continue;
+            }
+            return FingerprintKey::new(&self.get(&reference).await?).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The cluster's key for fingerprints, made now if it has none. Of several that were made at once, the first counts
+    /// for everybody.
+    ///
+    /// # Errors
+    /// As [`Self::fingerprint_key`] and [`Self::put`].
+    pub async fn fingerprint_key_or_new(&self, fence: &Journal) -> Result<FingerprintKey> {
+        if let Some(key) = self.fingerprint_key().await? {
+            return Ok(key);
+        }
+        let fresh = FingerprintKey::generate()?;
+        self.put(fence, FINGERPRINT_KEY, &self.uid, &*fresh).await?;
+        let stored = self.fingerprint_key().await?;
+        stored.ok_or_else(|| Error::Missing { path: format!("{}/{FOLDER}/{FINGERPRINT_KEY}", self.cluster) })
+    }
+
+    async fn below(&self, prefix: &Prefix) -> Result<Vec<SecretReference>> {
+        let root = format!("{}/{FOLDER}/", self.cluster);
+        let keys = self.backend.list(prefix).await?;
+        keys.iter().filter_map(|key| key.as_str().strip_prefix(&root)).map(str::parse).collect()
+    }
+
+    fn key(&self, reference: &SecretReference) -> Result<Key> {
+        Ok(Key::new(format!("{}/{FOLDER}/{reference}", self.cluster))?)
+    }
+}
