@@ -1,1 +1,26 @@
-//! AWS as a provider of Slipway.
+//! AWS as a provider of Slipway: sessions with accounts, observation, and one action at a time. What a cluster consists
+//! of is in `slipway-aws-model`, which knows no SDK.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a call over a socket at most"
+)]
+
+mod act;
+mod batch;
+mod catalog;
+mod clients;
+mod cloud;
+mod code;
+mod config;
+mod error;
+mod kind;
+mod look;
+mod offline;
+mod owner;
+mod provider;
+mod rate;
+mod running;
+mod session;
+
+pub use provider::Aws;

@@ -1,3 +1,13 @@
-//! The executable of the AWS provider.
+//! AWS as a provider executable.
 
-fn main() {}
+use std::sync::Arc;
+
+use slipway_provider_aws::Aws;
+use slipway_provider_sdk::{ServeOptions, serve};
+
+// One thread: the work between calls is short, and waiting needs none.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    serve(Arc::new(Aws::default()), ServeOptions::from_environment()?).await?;
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! One account in one region, and how it is called: each call at its pace, its failure by class.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_ec2::config::http::HttpResponse;
+use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
+use slipway_resource::provider::Scope;
+use slipway_resource::{ErrorClass, ProviderError};
+use tokio::time::Instant;
+
+use crate::batch::{Batcher, Family};
+use crate::clients::Clients;
+use crate::error::{Call, Effect, of_call};
+use crate::rate::{Class, Paces};
+
+/// How long reads that somebody waits for are gathered.
+const GATHER: Duration = Duration::from_millis(3);
+/// How long reads are gathered that only confirm.
+const GATHER_PATIENTLY: Duration = Duration::from_millis(30);
+/// For how long a call that AWS refuses for its pace is sent again.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a read that fails in passing is sent.
+const READS: u32 = 5;
+
+/// A handle to one account in one region. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    inner: Arc<Inner>,
+    gather: Duration,
+}
+
+/// What the handles share.
+struct Inner {
+    clients: Clients,
+    scope: OnceLock<(Scope, String)>,
+    region: String,
+    paces: Paces,
+    families: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    started: Instant,
+}
+
+impl Deref for Cloud {
+    type Target = Clients;
+
+    fn deref(&self) -> &Clients {
+        &self.inner.clients
+    }
+}
+
+impl Cloud {
+    /// A handle; nothing is known of the account yet.
+    pub fn new(clients: Clients, region: String) -> Self {
+        let inner = Inner {
+            clients,
+            scope: OnceLock::new(),
+            region,
+            paces: Paces::new(),
+            families: Mutex::default(),
+            started: Instant::now(),
+        };
+        Self { inner: Arc::new(inner), gather: GATHER }
+    }
+
+    /// Learns whose account it is, and the partition of its ARNs.
+    pub fn learn(&self, account: &str, partition: &str) {
+        let scope = Scope { account: account.to_owned(), region: Some(self.inner.region.clone()) };
+        self.inner.scope.get_or_init(|| (scope, partition.to_owned()));
+    }
+
+    /// The same, for reads that only confirm: they wait a little for others to share their call with.
+    pub fn patient(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), gather: GATHER_PATIENTLY }
+    }
+
+    /// The account and region.
+    pub fn scope(&self) -> &Scope {
+        &self.known().0
+    }
+
+    /// The account's id.
+    pub fn account(&self) -> &str {
+        &self.scope().account
+    }
+
+    /// The region.
+    pub fn region(&self) -> &str {
+        &self.inner.region
+    }
+
+    /// The partition in ARNs, as `aws`.
+    pub fn partition(&self) -> &str {
+        &self.known().1
+    }
+
+    fn known(&self) -> &(Scope, String) {
+        self.inner.scope.get_or_init(Default::default)
+    }
+
+    /// The ARN of an object of EC2; of this account's unless another owns it.
+    pub fn ec2_arn(&self, owner: Option<&str>, kind: &str, id: &str) -> String {
+        let owner = owner.unwrap_or(self.account());
+        format!("arn:{}:ec2:{}:{owner}:{kind}/{id}", self.partition(), self.region())
+    }
+
+    /// When the session began.
+    pub fn started(&self) -> Instant {
+        self.inner.started
+    }
+
+    /// One object of a family, read together with all that are asked for at the same time; `None` when it does not
+    /// exist.
+    ///
+    /// # Errors
+    /// As the read says.
+    pub async fn get<F: Family>(&self, key: &str) -> Result<Option<Arc<F::Item>>, ProviderError> {
+        self.batcher::<F>().get(self, key, self.gather).await
+    }
+
+    /// Objects of a family by key, read together.
+    ///
+    /// # Errors
+    /// As the read says.
+    pub async fn get_all<F: Family>(
+        &self,
+        keys: impl IntoIterator<Item = &str>,
+    ) -> Result<Vec<Arc<F::Item>>, ProviderError> {
+        let reads = keys.into_iter().map(|key| self.get::<F>(key));
+        let found = futures_util::future::try_join_all(reads).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// The one of its type in this session.
+    pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut families = self.inner.families.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = families.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // Each entry is stored under the id of its own type.
+        Arc::clone(entry).downcast::<T>().unwrap_or_default()
+    }
+
+    fn batcher<F: Family>(&self) -> Arc<Batcher<F>> {
+        self.shared::<Batcher<F>>()
+    }
+
+    /// A call that only reads: sent again when it fails in passing.
+    ///
+    /// # Errors
+    /// By class.
+    pub async fn read<T, E, S>(
+        &self,
+        class: Class,
+        action: &'static str,
+        send: impl Fn() -> S + Send + Sync,
+    ) -> Result<T, ProviderError>
+    where
+        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let call = Call { class, action, effect: Effect::None };
+        let mut wait = Duration::from_millis(50);
+        for _ in 1..READS {
+            match self.paced(call, &send).await {
+                Err(error) if error.class == ErrorClass::Transient => {
+                    tracing::debug!(action, %error, "read again");
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                result => return result,
+            }
+        }
+        self.paced(call, &send).await
+    }
+
+    /// A call that changes something: sent once, but for refusals that say it had no effect.
+    ///
+    /// # Errors
+    /// By class; `outcome-unknown` when the answer was lost.
+    pub async fn write<T, E, S>(
+        &self,
+        class: Class,
+        action: &'static str,
+        send: impl Fn() -> S + Send + Sync,
+    ) -> Result<T, ProviderError>
+    where
+        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        self.paced(Call { class, action, effect: Effect::Possible }, &send).await
+    }
+
+    /// Sends a call in its turn, and again when AWS refuses it for its pace.
+    async fn paced<T, E, S>(
+        &self,
+        call: Call,
+        send: &(impl Fn() -> S + Send + Sync),
+    ) -> Result<T, ProviderError>
+    where
+        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let deadline = Instant::now() + PATIENCE;
+        let Some(pace) = self.inner.paces.of(call.class) else {
+            return send().await.map_err(|failure| of_call(call, &failure));
+        };
+        loop {
+            let answer = {
+                let _slot = pace.turn().await;
+                send().await
+            };
+            let error = match answer {
+                Ok(answer) => {
+                    pace.accepted();
+                    return Ok(answer);
+                }
+                Err(failure) => of_call(call, &failure),
+            };
+            let ErrorClass::Throttled { retry_after_ms, .. } = &error.class else {
+                return Err(error);
+            };
+            pace.refused(retry_after_ms.map(Duration::from_millis));
+            if Instant::now() >= deadline {
+                return Err(error);
+            }
+            tracing::debug!(action = call.action, "refused for its pace");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The provider's configuration, from the cluster's spec.
+
+use slipway_aws_model::settings::cluster_schema;
+use slipway_resource::Value;
+use slipway_resource::validate::misfits;
+
+/// How a session reaches AWS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// The account that must answer, where the spec names one.
+    pub account: Option<String>,
+    /// The profile of the shared configuration files.
+    pub profile: Option<String>,
+    /// The role to take on for every call, by ARN.
+    pub assume_role: Option<String>,
+    /// Where all services answer instead of AWS.
+    pub endpoint: Option<String>,
+}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Every problem, each as a sentence.
+    pub fn from_value(value: &Value) -> Result<Self, Vec<String>> {
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        let problems: Vec<String> = misfits(&cluster_schema(), value)
+            .into_iter()
+            .map(|misfit| match &misfit.suggestion {
+                Some(name) => format!("{misfit}; did you mean {name}?"),
+                None => misfit.to_string(),
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let config = Self {
+            account: text(value, "account"),
+            profile: text(value, "profile"),
+            assume_role: text(value, "assumeRole"),
+            endpoint: text(value, "endpoint"),
+        };
+        let problems = config.problems();
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if let Some(account) = &self.account
+            && !(account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            problems.push(format!("account: {account} is not an account id of twelve digits"));
+        }
+        if let Some(endpoint) = &self.endpoint
+            && !(endpoint.starts_with("http://") || endpoint.starts_with("https://"))
+        {
+            problems.push(format!("endpoint: {endpoint} is not an http or https URL"));
+        }
+        if let Some(role) = &self.assume_role
+            && !(role.starts_with("arn:") && role.contains(":role/"))
+        {
+            problems.push(format!("assumeRole: {role} is not the ARN of a role"));
+        }
+        problems
+    }
+}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_told() {
+        let value = Value::map([("account", "42"), ("endpoint", "localhost:5000")]);
+        let problems = Config::from_value(&value).unwrap_err();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        let value = Value::map([("acount", "123456789012")]);
+        let problems = Config::from_value(&value).unwrap_err();
+        assert!(problems[0].contains("did you mean account"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_role_is_read() {
+        let config =
+            Config::from_value(&Value::map([("assumeRole", "arn:aws:iam::123456789012:role/x")])).unwrap();
+        assert!(config.assume_role.is_some());
+        assert!(Config::from_value(&Value::map([("assumeRole", "x")])).is_err());
+        assert_eq!(Config::from_value(&Value::Null).unwrap(), Config::default());
+    }
+}

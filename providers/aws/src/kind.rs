@@ -1,0 +1,276 @@
+//! What the provider knows of each resource type: how it is found, read, made, changed and deleted.
+
+pub(crate) mod attribute;
+mod blocker;
+mod family;
+mod vpc;
+
+use async_trait::async_trait;
+use slipway_aws_model::normalise::normalised;
+use slipway_resource::provider::Applied;
+use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Value};
+
+use crate::act::Act;
+use crate::cloud::Cloud;
+use crate::error::{error, invalid, permanent};
+use crate::look::{Look, tagged};
+use crate::owner::{self, Owner, TOKEN, Tags};
+use crate::rate::Class;
+
+/// Every kind.
+static KINDS: &[&dyn Kind] = &[
+    // Networks.
+    &vpc::Vpc,
+];
+
+/// Every kind that the provider works with.
+pub(crate) fn all() -> &'static [&'static dyn Kind] {
+    KINDS
+}
+
+/// The kind of an address.
+///
+/// # Errors
+/// `invalid` when there is none.
+pub(crate) fn of(address: &Address) -> Result<&'static dyn Kind, ProviderError> {
+    KINDS.iter().find(|kind| kind.name() == address.kind()).copied().ok_or_else(|| {
+        invalid(format!("{} is no type of provider aws", address.kind())).with_address(address)
+    })
+}
+
+/// An object that exists.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// What AWS calls it.
+    pub identity: Identity,
+    /// Its attributes by the schema, without our own tags.
+    pub attributes: Value,
+    /// Whose it is.
+    pub owner: Option<Owner>,
+    /// How far it is.
+    pub condition: Condition,
+}
+
+/// How far an object is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// It can be used.
+    #[default]
+    Ready,
+    /// It comes about; the text says what is waited for.
+    Pending(String),
+    /// It goes: absent to a plan, still there to who waits for its end.
+    Ending,
+    /// It will never be ready; the text says why.
+    Failed(String),
+}
+
+/// What stands in the way of a deletion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Blockers {
+    /// Objects that stay until somebody deletes them, as `eni-1 (interface of i-2)`.
+    pub lasting: Vec<String>,
+    /// Objects that are going already, or that AWS itself will remove.
+    pub passing: Vec<String>,
+}
+
+impl Found {
+    /// An object that can be used, with the owner that its tags name.
+    pub fn ready(id: &str, attributes: Value, tags: &Tags) -> Self {
+        Self { identity: Identity::new(id), attributes, owner: Owner::of(tags), condition: Condition::Ready }
+    }
+
+    /// The same object in another condition.
+    pub fn but(mut self, condition: Condition) -> Self {
+        self.condition = condition;
+        self
+    }
+}
+
+/// One resource type. What is not said here is in `session`: waiting for consistency, for readiness, for an end, and
+/// for what is in the way.
+#[async_trait]
+pub(crate) trait Kind: Send + Sync {
+    /// The type's name in the schema.
+    fn name(&self) -> &'static str;
+
+    /// The type's name in EC2's tags; `None` for what is found in another way.
+    fn tagged_as(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Every object of the cluster, with its owner's address.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
+        let Some(kind) = self.tagged_as() else {
+            return Err(permanent(format!("{} has no way to be listed", self.name())));
+        };
+        let ids: Vec<Identity> =
+            look.tagged(kind).await?.iter().map(|id| Identity::new(id.as_str())).collect();
+        let reads = ids.iter().map(|id| self.read(&look.cloud, id));
+        let found = futures_util::future::try_join_all(reads).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// One object; `None` when it does not exist. Reads that are asked for together share their calls through
+    /// [`Cloud::get`].
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    async fn read(&self, cloud: &Cloud, identity: &Identity) -> Result<Option<Found>, ProviderError>;
+
+    /// Sends the creating call, with the tags of [`Act::tags`] in it, and returns the new object's identity. Waits for
+    /// nothing. What exists already under the same deterministic identity, and is ours, is a success.
+    ///
+    /// # Errors
+    /// By class.
+    async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError>;
+
+    /// Sets what the creating call cannot. Called after every create, and again after a crash: it may find everything
+    /// or nothing done.
+    ///
+    /// # Errors
+    /// By class; what may pass is tried again.
+    async fn complete(
+        &self,
+        _act: &Act<'_>,
+        _identity: &Identity,
+        _desired: &Value,
+    ) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    /// Changes an object from `prior` to `desired`. Sent again after a crash: it may find everything or nothing done.
+    ///
+    /// # Errors
+    /// By class.
+    async fn update(
+        &self,
+        _act: &Act<'_>,
+        _identity: &Identity,
+        _prior: &Value,
+        _desired: &Value,
+    ) -> Result<(), ProviderError> {
+        Err(invalid(format!("{} cannot be changed in place", self.name())))
+    }
+
+    /// Sends the deleting call. What is gone already may be `not-found`; that counts as a success.
+    ///
+    /// # Errors
+    /// By class; `dependency` leads to [`Kind::blockers`].
+    async fn delete(&self, act: &Act<'_>, identity: &Identity) -> Result<(), ProviderError>;
+
+    /// Writes the ownership tags onto an object.
+    ///
+    /// # Errors
+    /// By class.
+    async fn tag(&self, act: &Act<'_>, identity: &Identity) -> Result<(), ProviderError> {
+        if self.tagged_as().is_none() {
+            return Ok(());
+        }
+        let marks = owner::marks(&act.request.ownership, None);
+        create_tags(act.cloud, identity.as_str(), &marks).await
+    }
+
+    /// The object that an action's create has made, found by its token or its deterministic identity.
+    ///
+    /// # Errors
+    /// When it cannot be looked for.
+    async fn made(&self, act: &Act<'_>, _desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        let Some(kind) = self.tagged_as() else { return Ok(None) };
+        let token = act.request.token.as_str();
+        let found = tagged(act.cloud, (TOKEN, token), Some(kind)).await?;
+        Ok(found.get(kind).and_then(|ids| ids.first()).map(|id| Identity::new(id.as_str())))
+    }
+
+    /// Whether a create that is sent twice makes one object, so that what is not found needs no second look.
+    fn is_idempotent(&self) -> bool {
+        false
+    }
+
+    /// What stands in the way of deleting an object.
+    ///
+    /// # Errors
+    /// When it cannot be looked for.
+    async fn blockers(&self, _cloud: &Cloud, _identity: &Identity) -> Result<Blockers, ProviderError> {
+        Ok(Blockers::default())
+    }
+
+    /// Runs a gate.
+    ///
+    /// # Errors
+    /// By class.
+    async fn operate(
+        &self,
+        _act: &Act<'_>,
+        _identity: &Identity,
+        name: &str,
+        _arguments: &Value,
+    ) -> Result<Applied, ProviderError> {
+        Err(invalid(format!("{} has no operation {name}", self.name())))
+    }
+}
+
+/// Reads one object, its attributes in the form in which plans compare them.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) async fn read(
+    kind: &dyn Kind,
+    cloud: &Cloud,
+    identity: &Identity,
+) -> Result<Option<Found>, ProviderError> {
+    Ok(kind.read(cloud, identity).await?.map(|found| in_form(kind, found)))
+}
+
+/// An object with its attributes in the form in which plans compare them.
+pub(crate) fn in_form(kind: &dyn Kind, mut found: Found) -> Found {
+    found.attributes = normalised(kind.name(), &found.attributes);
+    found
+}
+
+/// Sets tags on an object of EC2.
+///
+/// # Errors
+/// By class.
+pub(crate) async fn create_tags(cloud: &Cloud, id: &str, tags: &Tags) -> Result<(), ProviderError> {
+    let request = cloud.ec2().create_tags().resources(id).set_tags(Some(owner::ec2_tags(tags)));
+    cloud.write(Class::Ec2Write, "CreateTags", || request.clone().send()).await.map(drop)
+}
+
+/// Brings the tags of an object of EC2 from those in `prior` to those in `desired`.
+///
+/// # Errors
+/// By class.
+pub(crate) async fn update_tags(
+    cloud: &Cloud,
+    id: &str,
+    prior: &Value,
+    desired: &Value,
+) -> Result<(), ProviderError> {
+    let (set, gone) = owner::difference(prior, desired);
+    if !set.is_empty() {
+        create_tags(cloud, id, &set).await?;
+    }
+    if !gone.is_empty() {
+        let keys = gone.iter().map(|key| aws_sdk_ec2::types::Tag::builder().key(key).build()).collect();
+        let request = cloud.ec2().delete_tags().resources(id).set_tags(Some(keys));
+        cloud.write(Class::Ec2Write, "DeleteTags", || request.clone().send()).await?;
+    }
+    Ok(())
+}
+
+/// A result in which an object that does not exist is nothing to complain of.
+pub(crate) fn or_gone(result: Result<(), ProviderError>) -> Result<(), ProviderError> {
+    match result {
+        Err(error) if error.class == ErrorClass::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// A name that somebody else's object has.
+pub(crate) fn taken(what: &str) -> ProviderError {
+    error(ErrorClass::Conflict, format!("{what} exists already and does not belong to this cluster"))
+}

@@ -1,0 +1,133 @@
+//! One look at what a cluster owns: what several kinds need of it is asked for once.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use aws_sdk_ec2::types::{Filter, ResourceType};
+use slipway_resource::ProviderError;
+use slipway_resource::provider::DiscoverRequest;
+use tokio::sync::OnceCell;
+
+use crate::cloud::Cloud;
+use crate::error::permanent;
+use crate::owner::{CLUSTER, Owner, UID};
+use crate::rate::Class;
+
+/// A list that serves several kinds.
+#[async_trait]
+pub(crate) trait Listing: Send + Sync + Sized + 'static {
+    /// Asks for it.
+    ///
+    /// # Errors
+    /// As the calls say.
+    async fn list(look: &Look) -> Result<Self, ProviderError>;
+}
+
+/// One look at what a cluster owns.
+pub(crate) struct Look {
+    /// Where to look.
+    pub cloud: Cloud,
+    /// Whose objects.
+    pub request: DiscoverRequest,
+    listings: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+type Cell<L> = OnceCell<Result<Arc<L>, ProviderError>>;
+
+impl Look {
+    /// Begins a look.
+    pub fn new(cloud: Cloud, request: DiscoverRequest) -> Self {
+        Self { cloud, request, listings: Mutex::default() }
+    }
+
+    /// The tag that every object of the cluster has: its key and value.
+    pub fn mark(&self) -> (&'static str, &str) {
+        match &self.request.uid {
+            Some(uid) => (UID, uid.as_str()),
+            None => (CLUSTER, &self.request.cluster),
+        }
+    }
+
+    /// Whether an owner is the one that is looked for.
+    pub fn is_ours(&self, owner: &Owner) -> bool {
+        match &self.request.uid {
+            Some(uid) => owner.uid == *uid,
+            None => owner.cluster == self.request.cluster,
+        }
+    }
+
+    /// A list, asked for when it is first needed in this look.
+    ///
+    /// # Errors
+    /// As the calls say, each time.
+    pub async fn listing<L: Listing>(&self) -> Result<Arc<L>, ProviderError> {
+        let cell = {
+            let mut listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = listings.entry(TypeId::of::<L>()).or_insert_with(|| Arc::new(Cell::<L>::new()));
+            Arc::clone(entry).downcast::<Cell<L>>()
+        };
+        let Ok(cell) = cell else {
+            return Err(permanent("a list is stored under the type of another"));
+        };
+        cell.get_or_init(|| async { L::list(self).await.map(Arc::new) }).await.clone()
+    }
+
+    /// The ids of the cluster's objects of a type, as EC2's tags have it.
+    ///
+    /// # Errors
+    /// As the call says.
+    pub async fn tagged(&self, kind: &str) -> Result<Vec<String>, ProviderError> {
+        let tagged = self.listing::<Tagged>().await?;
+        Ok(tagged.0.get(kind).cloned().unwrap_or_default())
+    }
+}
+
+/// Ids of objects that carry the cluster's tag, by EC2's name of their type.
+pub(crate) struct Tagged(pub BTreeMap<String, Vec<String>>);
+
+#[async_trait]
+impl Listing for Tagged {
+    async fn list(look: &Look) -> Result<Self, ProviderError> {
+        tagged(&look.cloud, look.mark(), None).await.map(Self)
+    }
+}
+
+/// The ids of objects that carry a tag, by type; of one type alone where it is named.
+pub(crate) async fn tagged(
+    cloud: &Cloud,
+    (key, value): (&str, &str),
+    kind: Option<&str>,
+) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
+    let mut filters = vec![filter("key", [key]), filter("value", [value])];
+    if let Some(kind) = kind {
+        filters.push(filter("resource-type", [kind]));
+    }
+    let request = cloud.ec2().describe_tags().set_filters(Some(filters));
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut next = None;
+    loop {
+        let page = cloud
+            .read(Class::Ec2Read, "DescribeTags", || request.clone().set_next_token(next.clone()).send())
+            .await?;
+        for tag in page.tags() {
+            if let (Some(id), Some(kind)) = (tag.resource_id(), tag.resource_type()) {
+                found.entry(ResourceType::as_str(kind).to_owned()).or_default().push(id.to_owned());
+            }
+        }
+        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        if next.is_none() {
+            found.values_mut().for_each(|ids| {
+                ids.sort();
+                ids.dedup();
+            });
+            return Ok(found);
+        }
+    }
+}
+
+/// A filter of EC2's Describe calls.
+pub(crate) fn filter<T: Into<String>>(name: &str, values: impl IntoIterator<Item = T>) -> Filter {
+    Filter::builder().name(name).set_values(Some(values.into_iter().map(Into::into).collect())).build()
+}

@@ -1,0 +1,54 @@
+//! The provider: its name, its schema, its sessions.
+
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use slipway_aws_model::{settings, types};
+use slipway_resource::provider::{Info, SessionRequest};
+use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
+
+use crate::config::Config;
+use crate::error::invalid;
+use crate::offline::Offline;
+use crate::rate;
+use crate::session::AwsSession;
+
+/// How many objects one read or plan may name.
+const BATCH: u32 = 1_000;
+
+/// AWS as a provider.
+#[derive(Debug, Default)]
+pub struct Aws {
+    schema: OnceLock<Arc<Schema>>,
+}
+
+#[async_trait]
+impl Provider for Aws {
+    async fn info(&self) -> Result<Info, ProviderError> {
+        Ok(Info {
+            name: "aws".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            rate_classes: rate::rate_classes(),
+            batch: BATCH,
+        })
+    }
+
+    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
+        let schema = self.schema.get_or_init(|| {
+            Arc::new(Schema { config: settings::cluster_schema(), types: types::all().clone() })
+        });
+        Ok(Arc::clone(schema))
+    }
+
+    async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
+        Ok(Config::from_value(config).err().unwrap_or_default())
+    }
+
+    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        let config = Config::from_value(&request.config).map_err(|problems| invalid(problems.join("; ")))?;
+        if request.offline {
+            return Ok(Arc::new(Offline::new(request.region)));
+        }
+        AwsSession::open(&config, request.region.as_deref()).await
+    }
+}

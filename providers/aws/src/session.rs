@@ -1,0 +1,139 @@
+//! A session with one account in one region.
+
+mod act;
+mod find;
+mod resume;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{
+    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
+    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
+};
+use slipway_resource::{
+    Address, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
+};
+
+use crate::catalog;
+use crate::clients::Clients;
+use crate::cloud::Cloud;
+use crate::config::Config;
+use crate::error::{error, incomplete, invalid, permanent};
+use crate::kind;
+use crate::rate::Class;
+use crate::running::Running;
+
+/// A session with one account in one region.
+pub(crate) struct AwsSession {
+    cloud: Cloud,
+    running: Running,
+}
+
+impl AwsSession {
+    /// Opens a session: finds out whose account it is.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `permission`, or `invalid` when it is not the account that the configuration names.
+    pub async fn open(config: &Config, region: Option<&str>) -> Result<Arc<dyn Session>, ProviderError> {
+        let clients = Clients::load(config, region).await;
+        let region = clients.region().ok_or_else(|| {
+            invalid("no region is named").with_hint("set `region` in the cluster's spec, or AWS_REGION")
+        })?;
+        let cloud = Cloud::new(clients, region);
+        let request = cloud.sts().get_caller_identity();
+        let caller = cloud.read(Class::Sts, "GetCallerIdentity", || request.clone().send()).await?;
+        let account = caller.account().ok_or_else(|| incomplete("GetCallerIdentity", "account"))?;
+        if let Some(wanted) = &config.account
+            && wanted != account
+        {
+            let text = format!("the credentials are those of account {account}, the spec names {wanted}");
+            return Err(error(ErrorClass::Permission { action: "sts:GetCallerIdentity".into() }, text)
+                .with_hint("use other credentials, or another profile in the provider's configuration"));
+        }
+        let partition = caller.arn().and_then(|arn| arn.split(':').nth(1)).unwrap_or("aws");
+        cloud.learn(account, partition);
+        Ok(Arc::new(Self { cloud, running: Running::default() }))
+    }
+}
+
+#[async_trait]
+impl Session for AwsSession {
+    fn scope(&self) -> &Scope {
+        self.cloud.scope()
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        catalog::snapshot(&self.cloud).await
+    }
+
+    async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
+        slipway_aws_model::expand::expand(&request)
+    }
+
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        find::discover(&self.cloud, request).await
+    }
+
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        Ok(find::read(&self.cloud, requests).await)
+    }
+
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        items.iter().map(slipway_aws_model::plan::plan).collect()
+    }
+
+    async fn preflight(&self, _items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        let ticket = self.running.begin(&request.token);
+        let applied = act::apply(&self.cloud, &request, &events, ticket).await;
+        applied.map_err(|error| error.with_address(&request.ownership.address))
+    }
+
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
+        let ticket = self.running.begin(&request.request.token);
+        let resolution = resume::resume(&self.cloud, &request, &events, ticket).await;
+        resolution.map_err(|error| error.with_address(&request.request.ownership.address))
+    }
+
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
+        self.running.stop(token.as_ref());
+        Ok(())
+    }
+
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError> {
+        match slipway_aws_model::types::get(kind) {
+            Some(known) if known.version == version => Ok(attributes),
+            Some(_) => Err(invalid(format!("{kind} has no schema version {version}"))),
+            None => Err(invalid(format!("{kind} is no type of provider aws"))),
+        }
+    }
+
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        kind::of(address)?;
+        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+        let observed = find::read(&self.cloud, vec![request]).await.into_iter().next();
+        match observed {
+            Some(observed) if matches!(observed.observation, Observation::Present(_)) => Ok(observed),
+            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
+            Some(_) => {
+                let text = format!("there is no {} with the id {identity}", address.kind());
+                Err(error(ErrorClass::NotFound, text).with_address(address))
+            }
+            None => Err(permanent("nothing was read")),
+        }
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        self.running.stop(None);
+        Ok(())
+    }
+}

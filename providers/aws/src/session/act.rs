@@ -1,0 +1,230 @@
+//! Carrying out one action: the call, and then the wait until reads show what it did.
+
+use std::time::Duration;
+
+use slipway_resource::diff::diff;
+use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use crate::act::{Act, Wait};
+use crate::cloud::Cloud;
+use crate::error::{error, invalid, permanent};
+use crate::kind::{self, Condition, Found, Kind, or_gone};
+use crate::running::Ticket;
+
+/// For how long reads may lag behind before that counts as a failure.
+const CONSISTENCY: Duration = Duration::from_secs(90);
+/// For how long a deletion is tried again while nothing lasting is in its way.
+const IN_THE_WAY: Duration = Duration::from_secs(600);
+/// How often what follows a creating call is tried.
+const ATTEMPTS: u32 = 6;
+
+/// Carries out one action.
+pub(super) async fn apply(
+    cloud: &Cloud,
+    request: &ApplyRequest,
+    events: &EventSink,
+    ticket: Ticket<'_>,
+) -> Result<Applied, ProviderError> {
+    let kind = kind::of(&request.ownership.address)?;
+    check_fit(request)?;
+    let act = Act::new(cloud, request, events, ticket);
+    act.check()?;
+    events.send(ApplyEvent::Started);
+    match &request.action {
+        Action::Create { desired } => {
+            let identity = kind.create(&act, desired).await?;
+            finish_create(&act, kind, &identity, desired).await
+        }
+        Action::Update { identity, prior, desired } => {
+            kind.update(&act, identity, prior, desired).await?;
+            shown(&act, kind, identity, Some(desired)).await
+        }
+        Action::Delete { identity } => delete(&act, kind, identity).await,
+        Action::Tag { identity } => {
+            kind.tag(&act, identity).await?;
+            shown(&act, kind, identity, None).await
+        }
+        Action::Operation { identity, name, arguments } => {
+            kind.operate(&act, identity, name, arguments).await
+        }
+    }
+}
+
+/// Refuses what is not as the schema has it, before anything is called.
+fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
+    let (Action::Create { desired } | Action::Update { desired, .. }) = &request.action else {
+        return Ok(());
+    };
+    let name = request.ownership.address.kind();
+    let Some(schema) = slipway_aws_model::types::get(name) else { return Ok(()) };
+    match slipway_resource::validate::misfits(&schema.attributes, desired).into_iter().next() {
+        Some(misfit) => Err(invalid(format!("{name}: {misfit}"))),
+        None => Ok(()),
+    }
+}
+
+/// What comes after a creating call, also when it is found again after a crash.
+pub(super) async fn finish_create(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    identity: &Identity,
+    desired: &Value,
+) -> Result<Applied, ProviderError> {
+    act.announce(identity);
+    let finished = async {
+        complete(act, kind, identity, desired).await?;
+        shown(act, kind, identity, Some(desired)).await
+    };
+    finished.await.map_err(|mut error| {
+        if error.class.is_retryable() {
+            // The object is there: the same create must not be sent again.
+            error.class = ErrorClass::OutcomeUnknown;
+        }
+        error.identity = Some(identity.clone());
+        error
+    })
+}
+
+/// Sets what the creating call could not; what may pass is tried again, since doing it twice does no harm.
+async fn complete(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    identity: &Identity,
+    desired: &Value,
+) -> Result<(), ProviderError> {
+    let mut wait = Wait::for_at_most(CONSISTENCY);
+    for _ in 1..ATTEMPTS {
+        match kind.complete(act, identity, desired).await {
+            // A new object is not known everywhere at once.
+            Err(error) if may_pass(&error) || error.class == ErrorClass::NotFound => {
+                tracing::debug!(%identity, %error, "once more");
+                act.pause(&mut wait, &format!("{identity} was not complete")).await?;
+            }
+            result => return result,
+        }
+    }
+    kind.complete(act, identity, desired).await
+}
+
+fn may_pass(error: &ProviderError) -> bool {
+    error.class.is_retryable() || error.class == ErrorClass::OutcomeUnknown
+}
+
+/// Waits until reads show the object ready, and as it is wanted.
+pub(super) async fn shown(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    identity: &Identity,
+    desired: Option<&Value>,
+) -> Result<Applied, ProviderError> {
+    let cloud = act.cloud.patient();
+    let mut lag = Wait::for_at_most(CONSISTENCY);
+    let mut long = Wait::for_minutes(Duration::from_secs(3600));
+    let mut told = None;
+    loop {
+        match kind::read(kind, &cloud, identity).await {
+            Ok(Some(Found { condition: Condition::Failed(reason), .. })) => {
+                return Err(permanent(format!("{identity} will never be ready: {reason}")));
+            }
+            Ok(Some(Found { condition: Condition::Pending(reason), .. })) => {
+                if told.as_ref() != Some(&reason) {
+                    act.progress(reason.clone());
+                }
+                act.pause(&mut long, &format!("{identity} was not ready: {reason}")).await?;
+                told = Some(reason);
+            }
+            Ok(Some(found)) => match desired.and_then(|desired| lacking(kind, &found.attributes, desired)) {
+                None => {
+                    return Ok(Applied { identity: Some(found.identity), attributes: found.attributes });
+                }
+                Some(names) => act.pause(&mut lag, &format!("{identity} did not show {names}")).await?,
+            },
+            Ok(None) => act.pause(&mut lag, &format!("{identity} could not be read")).await?,
+            Err(error) if error.class.is_retryable() => {
+                act.pause(&mut lag, &format!("{identity} could not be read: {error}")).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The attributes that are not as wanted, by name; `None` when all are.
+pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Option<String> {
+    let schema = slipway_aws_model::types::get(kind.name())?;
+    let changes = diff(schema, attributes, desired, None);
+    let mut names: Vec<String> = changes
+        .iter()
+        .filter(|change| change.after.is_known())
+        .map(|change| change.path.to_string())
+        .collect();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<Applied, ProviderError> {
+    let mut wait = Wait::for_at_most(IN_THE_WAY);
+    let mut told = Vec::new();
+    loop {
+        match or_gone(kind.delete(act, identity).await) {
+            Ok(()) => break,
+            Err(error) if matches!(error.class, ErrorClass::Dependency { .. }) => {
+                let passing = in_the_way(act, kind, identity, error).await?;
+                let names = passing.join(", ");
+                if told != passing && !passing.is_empty() {
+                    act.progress(format!("waiting for {names}"));
+                }
+                act.pause(&mut wait, &format!("{identity} was still in use by {names}")).await.map_err(
+                    |mut error| {
+                        if error.class == ErrorClass::OutcomeUnknown {
+                            error.class = ErrorClass::Dependency { blockers: passing.clone() };
+                        }
+                        error
+                    },
+                )?;
+                told = passing;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    gone(act, kind, identity).await?;
+    Ok(Applied::default())
+}
+
+/// What is in the way for a while; the failure with names when it will stay.
+async fn in_the_way(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    identity: &Identity,
+    failure: ProviderError,
+) -> Result<Vec<String>, ProviderError> {
+    let blockers = match kind.blockers(act.cloud, identity).await {
+        Ok(blockers) => blockers,
+        // Who may delete may not be allowed to look.
+        Err(error) => {
+            tracing::debug!(%identity, %error, "what is in the way cannot be read");
+            return Err(failure);
+        }
+    };
+    if blockers.lasting.is_empty() {
+        return Ok(blockers.passing);
+    }
+    let names = blockers.lasting.join(", ");
+    let text = format!("{identity} cannot be deleted: {names} stand in the way");
+    Err(error(ErrorClass::Dependency { blockers: blockers.lasting }, text)
+        .with_hint("delete them or detach them, then apply again"))
+}
+
+/// Waits until reads show the object no more.
+async fn gone(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<(), ProviderError> {
+    let cloud = act.cloud.patient();
+    let mut wait = Wait::for_at_most(Duration::from_secs(3600));
+    loop {
+        match kind.read(&cloud, identity).await {
+            Ok(None) => return Ok(()),
+            Err(error) if error.class == ErrorClass::NotFound => return Ok(()),
+            Err(error) if !error.class.is_retryable() => return Err(error),
+            _ => act.pause(&mut wait, &format!("{identity} was not gone")).await?,
+        }
+    }
+}

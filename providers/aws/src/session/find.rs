@@ -1,0 +1,80 @@
+//! Finding and reading what exists.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
+use slipway_resource::{Observation, Observed, ProviderError};
+
+use crate::cloud::Cloud;
+use crate::kind::{self, Condition, Found, Kind};
+use crate::look::Look;
+use crate::owner::Owner;
+
+/// Everything that a cluster owns.
+pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+    let look = Look::new(cloud.clone(), request);
+    let lists = kind::all().iter().map(|kind| async { (*kind, kind.list(&look).await) });
+    let mut discovery = Discovery::default();
+    let mut owners: BTreeMap<_, usize> = BTreeMap::new();
+    for (kind, listed) in join_all(lists).await {
+        match listed {
+            Ok(found) => {
+                for found in found {
+                    if let Some(owner) = &found.owner
+                        && look.is_ours(owner)
+                    {
+                        *owners.entry(owner.uid.clone()).or_default() += 1;
+                        let owner = owner.clone();
+                        discovery.observed.extend(owned(kind, owner, kind::in_form(kind, found)));
+                    }
+                }
+            }
+            Err(error) => {
+                discovery.unlisted.push(Unlisted { kind: kind.name().to_owned(), error });
+            }
+        }
+    }
+    if look.request.uid.is_none() {
+        // Of several lives of one name the one with most objects is the one that still stands.
+        let living = owners.into_iter().max_by_key(|(_, count)| *count).map(|(uid, _)| uid);
+        discovery.uid = living;
+    }
+    discovery
+        .observed
+        .sort_by(|left, right| (&left.address, &left.identity).cmp(&(&right.address, &right.identity)));
+    Ok(discovery)
+}
+
+fn owned(kind: &dyn Kind, owner: Owner, found: Found) -> Option<Observed> {
+    let address = owner.address?;
+    if address.kind() != kind.name() || found.condition == Condition::Ending {
+        return None;
+    }
+    Some(Observed {
+        address,
+        identity: found.identity,
+        token: owner.token,
+        observation: Observation::Present(found.attributes),
+    })
+}
+
+/// Objects by identity; one answer for each request, in their order.
+pub(super) async fn read(cloud: &Cloud, requests: Vec<ReadRequest>) -> Vec<Observed> {
+    join_all(requests.into_iter().map(|request| read_one(cloud, request))).await
+}
+
+async fn read_one(cloud: &Cloud, request: ReadRequest) -> Observed {
+    let found = match kind::of(&request.address) {
+        Ok(kind) => kind::read(kind, cloud, &request.identity).await,
+        Err(error) => Err(error),
+    };
+    let (observation, token) = match found {
+        Ok(Some(Found { condition: Condition::Ending, .. }) | None) => (Observation::Absent, None),
+        Ok(Some(found)) => {
+            (Observation::Present(found.attributes), found.owner.and_then(|owner| owner.token))
+        }
+        Err(error) => (Observation::Unreadable(error.with_address(&request.address)), None),
+    };
+    Observed { address: request.address, identity: request.identity, token, observation }
+}
