@@ -91,6 +91,12 @@ pub enum Error {
     /// A secret cannot be read.
     #[error("{0}")]
     Secret(#[source] crate::SecretError),
+    /// A provider finds nothing of what another tool should have made.
+    #[error("nothing that {cluster} asks for was found in the cloud; there is nothing to take over")]
+    NothingFound {
+        /// The cluster.
+        cluster: String,
+    },
     /// The hold on the cluster was lost while the run was under way.
     #[error("the run lost its hold on {cluster}: somebody took over")]
     Lost {
@@ -130,6 +136,7 @@ impl Error {
             Self::Unconfirmed(_) => "RUN0008",
             Self::Secret(_) => "RUN0009",
             Self::Lost { .. } => "RUN0010",
+            Self::NothingFound { .. } => "RUN0022",
         }
     }
 
@@ -154,6 +161,10 @@ impl Error {
                     .to_owned(),
             ),
             Self::Provider { source, .. } => source.hint.clone(),
+            Self::NothingFound { .. } => Some(
+                "check the account, the region and the cluster's name: it has to be the one that the other tool used"
+                    .to_owned(),
+            ),
             Self::Plan(error) => error.hint(),
             _ => None,
         }

@@ -3,6 +3,7 @@
 //! [`observe`] reads what exists, [`run::Run`] carries a plan out under a hold on the cluster's state, and
 //! [`recover`] finds out what became of the steps that an earlier run left open.
 
+mod adopt;
 mod error;
 pub mod event;
 mod execute;
@@ -21,6 +22,7 @@ pub mod state;
 mod step;
 mod stop;
 
+pub use adopt::{Adopted, Adoption};
 pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Observed, observe};

@@ -138,6 +138,7 @@ mod tests {
             retain: false,
             protected: false,
             existing: false,
+            as_found: BTreeMap::new(),
             deposed: Vec::new(),
         }
     }

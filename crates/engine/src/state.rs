@@ -89,6 +89,7 @@ pub(crate) fn record_of(change: &slipway_plan::ResourceChange, identity: Option<
         retain: template.retain,
         protected: template.protected,
         existing: template.existing,
+        as_found: template.as_found.clone(),
         deposed: Vec::new(),
     }
 }

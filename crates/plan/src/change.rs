@@ -1,9 +1,11 @@
 //! What a plan does to one resource.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use slipway_resource::diff::Change;
 use slipway_resource::provider::Disruption;
-use slipway_resource::{Address, Identity, Path, Value};
+use slipway_resource::{Address, Digest, Identity, Path, Value};
 
 use crate::precondition::Precondition;
 use crate::reason::Reason;
@@ -126,6 +128,9 @@ pub struct RecordTemplate {
     /// Whether it was there before and is only used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
+    /// Attributes that stay as they were found, with the digests of the values that were wanted then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub as_found: BTreeMap<Path, Digest>,
 }
 
 /// What happens to a resource.

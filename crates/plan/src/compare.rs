@@ -177,6 +177,7 @@ mod tests {
             retain: false,
             protected: false,
             existing: false,
+            as_found: std::collections::BTreeMap::new(),
             deposed: Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
-use slipway_resource::{Address, ClusterUid, Digest, Identity, Value};
+use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, Value};
 
 /// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request.
 pub const FORMAT: u32 = 2;
@@ -62,6 +62,10 @@ pub struct Record {
     /// Whether it was there before and is only used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
+    /// Attributes that stay as they were found when the object was taken over, as long as the wanted value has the
+    /// digest that it had then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub as_found: BTreeMap<Path, Digest>,
     /// Older objects of the same address that a replacement has not deleted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deposed: Vec<Identity>,

@@ -21,7 +21,7 @@ pub type Key = Vec<Path>;
 ///
 /// `keys` gives the keys of a type, the best first: the first of which all values are known and one is set decides.
 /// What an item refers to is looked for before it, so that a rule is found in the group that was found. No object
-/// is found for two items.
+/// is found for two items. The candidates have to hold the objects that are only used, too.
 #[must_use]
 pub fn locate(
     items: &[LocateItem],
@@ -61,6 +61,13 @@ struct Matching<'a> {
 impl<'a> Matching<'a> {
     /// The answer to an item; `None` as long as it needs one that is not found yet.
     fn find(&mut self, item: &'a LocateItem, keys: &[Key]) -> Option<Located> {
+        if let Some(existing) = &item.existing {
+            let candidate = self.candidates.get(item.address.kind())?.iter();
+            let candidate = candidate.into_iter().find(|candidate| candidate.identity == *existing)?;
+            self.found.insert(&item.address, candidate);
+            let (identity, attributes) = (candidate.identity.clone(), candidate.attributes.clone());
+            return Some(Located::one(item.address.clone(), identity, attributes));
+        }
         let (key, wanted) = keys.iter().find_map(|key| Some((key, self.values(&item.desired, key)?)))?;
         let kind = item.address.kind();
         let fitting: Vec<&Candidate> = self
@@ -131,7 +138,7 @@ mod tests {
     use super::*;
 
     fn item(address: &str, desired: Value) -> LocateItem {
-        LocateItem { address: address.parse().unwrap(), desired }
+        LocateItem { address: address.parse().unwrap(), desired, existing: None }
     }
 
     fn candidate(identity: &str, attributes: Value) -> Candidate {

@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod drain;
 mod gate;
+mod locate;
 mod plan;
 mod preflight;
 mod resume;
@@ -17,7 +18,8 @@ mod surge;
 use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
+    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
+    ResumeRequest, Scope,
 };
 use slipway_resource::{
     Address, Digest, Identity, Observation, Observed, ProviderError, Session, Token, Value,
@@ -155,6 +157,10 @@ impl Session for SimSession {
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         self.read_all(&requests, "read").await
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        self.locate_all(request).await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

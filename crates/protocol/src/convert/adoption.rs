@@ -12,6 +12,7 @@ impl From<LocateRequest> for proto::LocateRequest {
         let items = request.items.iter().map(|item| proto::LocateItem {
             address: item.address.to_string(),
             desired: Some(WireValue::new(&item.desired)),
+            existing: item.existing.as_ref().map(|identity| identity.as_str().to_owned()),
         });
         Self { session: String::new(), cluster: request.cluster, items: items.collect() }
     }
@@ -21,10 +22,13 @@ impl TryFrom<proto::LocateRequest> for LocateRequest {
     type Error = Malformed;
 
     fn try_from(message: proto::LocateRequest) -> Result<Self, Malformed> {
-        let items = message
-            .items
-            .into_iter()
-            .map(|item| Ok(LocateItem { address: address(&item.address)?, desired: value(item.desired)? }));
+        let items = message.items.into_iter().map(|item| {
+            Ok(LocateItem {
+                address: address(&item.address)?,
+                desired: value(item.desired)?,
+                existing: item.existing.map(Identity::new),
+            })
+        });
         Ok(Self { cluster: message.cluster, items: items.collect::<Result<_, Malformed>>()? })
     }
 }

@@ -496,6 +496,9 @@ pub struct LocateItem {
     /// With references to other items.
     #[prost(message, optional, tag = "2")]
     pub desired: ::core::option::Option<crate::wire::WireValue>,
+    /// The object, when it is one that is only used: it is read and not looked for.
+    #[prost(string, optional, tag = "3")]
+    pub existing: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct LocateResponse {

@@ -22,6 +22,9 @@ pub struct LocateItem {
     pub address: Address,
     /// What is wanted; references to other items stay references.
     pub desired: Value,
+    /// The object, when it is one that is only used: it is read and not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<Identity>,
 }
 
 /// The answer to one item.

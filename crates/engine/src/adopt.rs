@@ -1,0 +1,179 @@
+//! The first state of a cluster that another tool made: what exists is found, and nothing is changed.
+
+use std::collections::BTreeMap;
+
+use slipway_plan::{Providers, Record, Snapshot};
+use slipway_resource::provider::{Catalog, LocateItem, LocateRequest, Located};
+use slipway_resource::{Address, ClusterUid, Desired, Digest, Identity, Path, ResourceType, Value};
+
+use crate::error::Error;
+
+/// A cluster to take over.
+#[derive(Debug)]
+pub struct Adoption<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// Its unique id from now on.
+    pub uid: ClusterUid,
+    /// The spec, as JSON of the internal type.
+    pub spec: serde_json::Value,
+    /// What the providers' choices are pinned to from now on.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// The resources that the spec asks for.
+    pub desired: &'a [Desired],
+}
+
+/// A cluster that was taken over.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    /// The state: what was found is what was applied last.
+    pub snapshot: Snapshot,
+    /// What the spec asks for and was not found: the next plan makes it.
+    pub missing: Vec<Address>,
+    /// What several objects fit, with these.
+    pub ambiguous: Vec<(Address, Vec<Identity>)>,
+}
+
+impl Adoption<'_> {
+    /// Looks for everything that the spec asks for among what another tool made. Changes nothing.
+    ///
+    /// # Errors
+    /// When a provider cannot look, or finds nothing at all.
+    pub async fn run(self, providers: &Providers) -> Result<Adopted, Error> {
+        let mut snapshot = Snapshot::empty(self.cluster, self.uid.clone());
+        let located = self.locate(providers).await?;
+        let mut adopted = Adopted { snapshot: snapshot.clone(), missing: Vec::new(), ambiguous: Vec::new() };
+        for desired in self.desired {
+            let Some((provider, _, kind)) = providers.of_type(desired.address.kind()) else { continue };
+            let identity = match (&desired.lifecycle.existing, located.get(&desired.address)) {
+                (Some(existing), _) => existing.clone(),
+                (None, Some(found)) if found.identities.len() > 1 => {
+                    adopted.ambiguous.push((desired.address.clone(), found.identities.clone()));
+                    continue;
+                }
+                (None, found) => match found.and_then(Located::identity) {
+                    Some(identity) => identity.clone(),
+                    None => {
+                        adopted.missing.push(desired.address.clone());
+                        continue;
+                    }
+                },
+            };
+            let wanted = resolved(&desired.attributes, &located);
+            let applied = match located.get(&desired.address) {
+                Some(found) => as_far_as_asked(&found.attributes, &wanted, kind),
+                None => wanted.clone(),
+            };
+            let record = Record {
+                provider: provider.to_owned(),
+                schema_version: kind.version,
+                identity,
+                applied: Some(applied),
+                depends_on: desired.dependencies(),
+                retain: desired.lifecycle.retain,
+                protected: desired.lifecycle.protected,
+                existing: desired.lifecycle.existing.is_some(),
+                as_found: kept(&wanted, kind),
+                deposed: Vec::new(),
+            };
+            snapshot.resources.insert(desired.address.clone(), record);
+        }
+        if snapshot.resources.values().all(|record| record.existing) {
+            return Err(Error::NothingFound { cluster: self.cluster.to_owned() });
+        }
+        snapshot.spec = self.spec;
+        snapshot.catalogs = self.catalogs;
+        snapshot.scopes = providers
+            .iter()
+            .map(|(name, handle)| (name.to_owned(), handle.session.scope().clone()))
+            .collect();
+        adopted.snapshot = snapshot;
+        Ok(adopted)
+    }
+
+    /// What the providers found, by address.
+    async fn locate(&self, providers: &Providers) -> Result<BTreeMap<Address, Located>, Error> {
+        let mut located = BTreeMap::new();
+        for (name, handle) in providers.iter() {
+            let items: Vec<LocateItem> = self
+                .desired
+                .iter()
+                .filter(|desired| {
+                    providers.of_type(desired.address.kind()).is_some_and(|(of, ..)| of == name)
+                })
+                .map(|desired| LocateItem {
+                    address: desired.address.clone(),
+                    desired: desired.attributes.clone(),
+                    existing: desired.lifecycle.existing.clone(),
+                })
+                .collect();
+            if items.is_empty() {
+                continue;
+            }
+            let request = LocateRequest { cluster: self.cluster.to_owned(), items };
+            let found = handle.session.locate(request).await;
+            let found = found.map_err(|error| Error::provider(name, "look for what others made", error))?;
+            located.extend(found.into_iter().map(|found| (found.address.clone(), found)));
+        }
+        Ok(located)
+    }
+}
+
+/// Wanted attributes with what is known of the objects that they refer to.
+fn resolved(wanted: &Value, located: &BTreeMap<Address, Located>) -> Value {
+    match wanted {
+        Value::Reference(_) | Value::Template(_) => {
+            let known = wanted.resolve(&mut |reference| {
+                let Some(found) = located.get(&reference.address) else { return Value::Unknown };
+                if reference.is_identity() {
+                    let identity = found.identity().map(|identity| Value::from(identity.as_str()));
+                    return identity.unwrap_or(Value::Unknown);
+                }
+                let value = found.attributes.at(&reference.path).filter(|value| !value.is_null());
+                value.cloned().unwrap_or(Value::Unknown)
+            });
+            if known == Value::Unknown { wanted.clone() } else { known }
+        }
+        Value::List(items) => Value::List(items.iter().map(|item| resolved(item, located)).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.iter().map(|(key, value)| (key.clone(), resolved(value, located))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// What was found, as far as the spec asks for it: the rest is not managed. What a provider never returns is taken
+/// to be as wanted.
+fn as_far_as_asked(found: &Value, wanted: &Value, kind: &ResourceType) -> Value {
+    let Value::Map(entries) = wanted else { return found.clone() };
+    let asked = entries.iter().filter(|(_, wanted)| !wanted.is_null()).filter_map(|(name, wanted)| {
+        if kind.attributes.get(name).is_some_and(|attribute| attribute.write_only) {
+            return Some((name.clone(), wanted.clone()));
+        }
+        Some((name.clone(), common(found.get(name)?, wanted)))
+    });
+    Value::Map(asked.collect())
+}
+
+/// The entries of what was found that are asked for too.
+fn common(found: &Value, wanted: &Value) -> Value {
+    match (found, wanted) {
+        (Value::Map(found), Value::Map(wanted)) => Value::Map(
+            found
+                .iter()
+                .filter_map(|(key, value)| Some((key.clone(), common(value, wanted.get(key)?))))
+                .collect(),
+        ),
+        _ => found.clone(),
+    }
+}
+
+/// What stays as found, with the digest of what is wanted now.
+fn kept(wanted: &Value, kind: &ResourceType) -> BTreeMap<Path, Digest> {
+    let kept = kind.attributes.iter().filter(|(_, attribute)| attribute.kept_on_adoption);
+    kept.filter_map(|(name, _)| {
+        let digest = Digest::of(wanted.get(name).unwrap_or(&Value::Null)).ok()?;
+        Some((Path::key(name.as_str()), digest))
+    })
+    .collect()
+}
