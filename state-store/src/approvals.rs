@@ -7,12 +7,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{self, Backend, Key};
+use crate::backend::{self, Backend, Key, Prefix};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::head::check_format;
 use crate::layout;
-use crate::name::ClusterName;
+use crate::name::{ClusterName, Generation};
 use crate::plans;
 use crate::write::Outcome;
 
@@ -32,6 +32,8 @@ pub struct Approval {
     pub cluster: ClusterName,
     /// The plan.
     pub plan: Digest,
+    /// The generation that the plan may be applied to; 0 for a cluster of which nothing was ever committed.
+    pub generation: Generation,
     /// What tells the person from others, wherever they work.
     pub person: String,
     /// The person, as `user@host` in messages.
@@ -43,7 +45,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         layout::approval(&self.cluster, self.plan, Digest::of(self.person.as_bytes()))
     }
 
@@ -79,15 +81,21 @@ pub async fn approve(backend: &Arc<dyn Backend>, approval: Approval) -> Result<A
 /// # Errors
 /// When one cannot be read or is damaged.
 pub async fn of(backend: &dyn Backend, cluster: &ClusterName, plan: Digest) -> Result<Vec<Approval>> {
-    let keys = backend.list(&layout::approvals_of(cluster, plan)).await?;
+    let mut approvals = read(backend, &layout::approvals_of(cluster, plan)).await?;
+    approvals.sort_by(|left, right| left.when.cmp(&right.when).then_with(|| left.person.cmp(&right.person)));
+    Ok(approvals)
+}
+
+/// The approvals below a prefix, in the order of their keys.
+pub(crate) async fn read(backend: &dyn Backend, prefix: &Prefix) -> Result<Vec<Approval>> {
+    let keys = backend.list(prefix).await?;
     let fetch = |key: Key| async move {
         match backend.get(&key).await? {
             Some((bytes, _)) => Approval::decode(&key, &bytes).map(Some),
             None => Ok(None),
         }
     };
-    let fetched: Vec<Option<Approval>> = stream::iter(keys).map(fetch).buffered(AT_ONCE).try_collect().await?;
-    let mut approvals: Vec<Approval> = fetched.into_iter().flatten().collect();
-    approvals.sort_by(|left, right| left.when.cmp(&right.when).then_with(|| left.person.cmp(&right.person)));
-    Ok(approvals)
+    let fetched: Vec<Option<Approval>> =
+        stream::iter(keys).map(fetch).buffered(AT_ONCE).try_collect().await?;
+    Ok(fetched.into_iter().flatten().collect())
 }

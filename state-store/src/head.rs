@@ -1,6 +1,12 @@
 //! The one mutable object of a cluster: who holds it, and which immutable objects are its state.
 
+pub(crate) mod belief;
+pub mod contend;
 pub mod protocol;
+pub mod tenure;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -13,10 +19,12 @@ use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence
 use crate::process::Process;
 
 /// The newest format of a head that is understood, and the one that is written.
-pub const FORMAT: u32 = 1;
+///
+/// Format 2 has the run that ended without a commit, and says more of each commit.
+pub const FORMAT: u32 = 2;
 
 /// The one mutable object of a cluster. It is never deleted, and written by compare-and-swap only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// [`FORMAT`].
@@ -37,6 +45,9 @@ pub struct Head {
     pub journal_from: JournalStart,
     /// The commit that made this generation.
     pub last_commit: Option<CommitMeta>,
+    /// The run that ended since without a commit, as one does of which a step failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<CommitMeta>,
     /// Whether the cluster was deleted: what is left is its tombstone.
     pub deleted: bool,
     /// Random, new with each write: equal contents never look like an unchanged object.
@@ -44,7 +55,7 @@ pub struct Head {
 }
 
 /// Who holds a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Holding {
     /// New for each take-over.
@@ -62,7 +73,7 @@ pub struct Holding {
 }
 
 /// What a holder promises: to change the head within each term, or to do nothing any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
     /// The term, in seconds.
@@ -72,7 +83,7 @@ pub struct Lease {
 }
 
 /// Names a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotRef {
     /// Its key.
@@ -84,7 +95,7 @@ pub struct SnapshotRef {
 }
 
 /// Where in the journal reading begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalStart {
     /// The epoch; all earlier ones are sealed and included.
@@ -95,6 +106,13 @@ pub struct JournalStart {
     pub previous: Option<Digest>,
 }
 
+impl Lease {
+    /// The term.
+    pub fn term(&self) -> Duration {
+        Duration::from_secs(self.term_seconds)
+    }
+}
+
 impl JournalStart {
     /// The beginning of an epoch.
     pub fn of(epoch: Epoch) -> Self {
@@ -103,7 +121,7 @@ impl JournalStart {
 }
 
 /// Who made a commit, when, and by what.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitMeta {
     /// What was done: `apply`, `delete`, …
@@ -114,12 +132,50 @@ pub struct CommitMeta {
     pub who: String,
     /// When, by the wall clock of who did it.
     pub when: Timestamp,
+    /// How it ended.
+    #[serde(default)]
+    pub outcome: Outcome,
+    /// What it did, in a sentence, where the operation alone does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What is told of the cluster in a list: its provider, its version. It is not looked at here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub about: BTreeMap<String, String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All of it is done.
+    #[default]
+    Complete,
+    /// All that could be decided is done; something could not be read.
+    Deferred,
+    /// A step failed.
+    Failed,
+    /// It was told to stop.
+    Stopped,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Deferred => "deferred",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 impl Head {
     /// The head as it is stored: JSON for people to read, with a line end.
     pub(crate) fn encode(&self) -> Result<Bytes> {
-        let mut bytes = serde_json::to_vec_pretty(self)
+        // What was read in an older format is written in the newest.
+        let newest = Self { format: FORMAT, ..self.clone() };
+        let mut bytes = serde_json::to_vec_pretty(&newest)
             .map_err(|error| backend::Error::corrupt(crate::layout::head(&self.cluster), error))?;
         bytes.push(b'\n');
         Ok(Bytes::from(bytes))
@@ -173,10 +229,10 @@ mod tests {
     #[test]
     fn a_newer_format_is_named_as_such_whatever_else_it_has() {
         let cluster = ClusterName::new("prod").unwrap();
-        let error = Head::decode(&cluster, br#"{"format": 2, "surprise": []}"#).unwrap_err();
+        let error = Head::decode(&cluster, br#"{"format": 3, "surprise": []}"#).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "prod/head was written by a newer Slipway: its format is 2, this one reads up to 1"
+            "prod/head was written by a newer Slipway: its format is 3, this one reads up to 2"
         );
         for damaged in [&b""[..], b"{}", b"{\"format\": 1}", b"{\"format\": 0}", b"[1]"] {
             assert_eq!(Head::decode(&cluster, damaged).unwrap_err().code(), "STATE0007");

@@ -58,7 +58,8 @@ impl Entry {
 
     pub(crate) fn decode(key: &Key, bytes: &[u8]) -> Result<Self> {
         check_format(key, bytes, FORMAT)?;
-        let entry: Self = serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(key, error))?;
+        let entry: Self =
+            serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(key, error))?;
         if layout::history(&entry.cluster, entry.generation) != *key {
             let reason = format!("it is the record of generation {} of {}", entry.generation, entry.cluster);
             return Err(backend::Error::corrupt(key, reason).into());

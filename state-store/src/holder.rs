@@ -4,6 +4,7 @@ mod acquire;
 mod garbage;
 pub(crate) mod hold;
 mod keeper;
+mod restore;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,10 @@ use crate::backend::{Backend, Locality};
 use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
+use crate::head::belief::Belief;
 use crate::head::protocol::{Commit, Event};
 use crate::head::{CommitMeta, Head, JournalStart, SnapshotRef};
+use crate::history;
 use crate::journal::Journal;
 use crate::journal::writer::{Task, Tip};
 use crate::layout;
@@ -29,7 +32,8 @@ use hold::Hold;
 use keeper::Keeper;
 
 pub use acquire::Acquire;
-pub use garbage::Collected;
+pub use garbage::{Garbage, Retention, find as find_garbage};
+pub use restore::{HeadStands, head_stands, restore_head};
 
 /// How many appends may be waiting to be taken in, before appending itself waits.
 const WAITING: usize = 4_096;
@@ -120,13 +124,13 @@ impl Holder {
         let usable = term.saturating_sub(options.margin);
         let hold = Hold::new(cluster.clone(), taken.hold, clock, usable, taken.sent);
         let tip = Tip::new(JournalStart::of(taken.head.epoch));
-        let (head_sender, head) = watch::channel(taken.head);
+        let (head_sender, head) = watch::channel(taken.head.clone());
         let (orders, keeper_orders) = mpsc::channel(16);
         let keeper = Keeper {
             writer: writer.clone(),
             hold: hold.clone(),
             head: head_sender,
-            tag: taken.tag,
+            belief: Belief::new(taken.head, taken.tag),
             period: term / 3,
         };
         let (append_orders, appends) = mpsc::channel(WAITING);
@@ -206,6 +210,14 @@ impl Holder {
         Ok(self.order(Event::Commit(Box::new(commit))).await?.generation)
     }
 
+    /// Tells in the head of a run that ends without a commit, until the next commit.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] when somebody took over.
+    pub async fn unfinished(&self, meta: CommitMeta) -> Result<()> {
+        self.order(Event::Unfinished(Box::new(meta))).await.map(|_| ())
+    }
+
     /// Lets others take the cluster, with a last commit if one is given. It is let go also when that commit fails.
     ///
     /// # Errors
@@ -232,6 +244,8 @@ impl Holder {
     /// [`Error::Lost`] when somebody took over.
     pub async fn tombstone(self, meta: CommitMeta) -> Result<Generation> {
         let (journal_from, _) = self.journal.tip.read();
+        let head = self.head();
+        history::keep(&self.writer, &head).await?;
         Ok(self.end(Some(Event::Tombstone { journal_from, meta })).await?.generation)
     }
 
@@ -248,7 +262,9 @@ impl Holder {
             return Err(Error::AppendsUnderWay { cluster: self.hold.cluster.clone(), pending });
         }
         self.hold.held()?;
-        let generation = self.head.borrow().generation.next();
+        let head = self.head();
+        history::keep(&self.writer, &head).await?;
+        let generation = head.generation.next();
         let bytes = Bytes::from(snapshot);
         let digest = Digest::of(&bytes);
         let key = layout::snapshot(&self.hold.cluster, generation, digest);

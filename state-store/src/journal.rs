@@ -1,5 +1,6 @@
 //! The durable record of a run: appended by one holder, in segments that many callers share.
 
+pub(crate) mod fence;
 pub(crate) mod seal;
 pub(crate) mod segment;
 pub(crate) mod writer;

@@ -60,8 +60,7 @@ pub struct About {
 /// When it cannot be written, or what is stored under its digest is another plan.
 pub async fn store(backend: &Arc<dyn Backend>, plan: &StoredPlan) -> Result<bool> {
     let key = layout::plan(&plan.about.cluster, plan.about.plan);
-    let mut bytes =
-        serde_json::to_vec(&plan.about).map_err(|error| backend::Error::corrupt(&key, error))?;
+    let mut bytes = serde_json::to_vec(&plan.about).map_err(|error| backend::Error::corrupt(&key, error))?;
     bytes.push(b'\n');
     bytes.extend_from_slice(&plan.bytes);
     match writer(backend).put(&key, &Bytes::from(bytes), None).await? {

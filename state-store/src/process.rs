@@ -5,7 +5,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 /// A process, told apart from any other of any host at any time as far as the system allows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
     /// The name of the host, for people.
@@ -57,7 +57,7 @@ impl Process {
 }
 
 /// Who wants to write, and to do what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The person or the robot, as `user@host` in messages.
     pub who: String,

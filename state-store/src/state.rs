@@ -8,6 +8,7 @@ use crate::backend::{self, Backend, Key, Prefix, Tag};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::head::{Head, JournalStart, SnapshotRef};
+use crate::journal::fence::Chain;
 use crate::journal::segment::{self, Segment};
 use crate::layout;
 use crate::name::{ClusterName, Epoch, Sequence};
@@ -95,7 +96,8 @@ async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
     Ok(View { head: head.clone(), snapshot, records })
 }
 
-async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef) -> Result<Bytes> {
+/// The bytes of a snapshot, checked.
+pub(crate) async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef) -> Result<Bytes> {
     let key = Key::new(&reference.key)?;
     let Some((bytes, _)) = backend.get(&key).await? else {
         return Err(backend::Error::corrupt(key, "the head names it, and it does not exist").into());
@@ -152,22 +154,12 @@ async fn read_epoch(
         (key, sequence, stored)
     };
     let mut fetched = stream::iter(wanted).map(fetch).buffered(AT_ONCE);
-    let (mut segments, mut next, mut previous) = (Vec::new(), from.sequence, from.previous);
-    let mut is_sealed = false;
+    let (mut segments, mut chain) = (Vec::new(), Chain::new(from));
     while let Some((key, sequence, stored)) = fetched.next().await {
         let corrupt = |reason: &str| backend::Error::corrupt(&key, reason);
         let (bytes, _) = stored?.ok_or_else(|| corrupt("it was listed, and does not exist"))?;
         let segment = segment::decode(&key, from.epoch, sequence, &bytes)?;
-        if sequence != next {
-            return Err(corrupt(&format!("segment {next} before it is missing")).into());
-        }
-        if is_sealed {
-            return Err(corrupt("it follows the seal of its epoch").into());
-        }
-        if segment.previous != previous {
-            return Err(corrupt("it does not follow the segment before it").into());
-        }
-        (next, previous, is_sealed) = (sequence.next(), Some(segment.digest), segment.seal.is_some());
+        chain.follow(sequence, &segment).map_err(|reason| corrupt(&reason))?;
         segments.push((sequence, segment));
     }
     Ok(segments)

@@ -1,29 +1,22 @@
 //! One conditional write, sent until it is known what became of it.
 //!
 //! What is sent again is the same bytes under the same condition, so that it counts once at most; and all that is sent
-//! so is random in part, so that finding these bytes stored means that they were sent by this writer.
+//! so is random in part, so that finding these bytes stored means that they were sent by this writer. What follows from
+//! an answer is decided by [`put::Put`].
+
+pub(crate) mod put;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::backend::{self, Backend, Error, Key, Tag};
+use crate::backend::{self, Backend, Error, Key, Prefix, Tag};
 use crate::clock::Clock;
 use crate::retry::Retry;
+use put::{Answer, Next, Put, Request};
 
 /// What became of a write.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// It is stored.
-    Written(Tag),
-    /// Something else is stored there; this was not and will not be.
-    Taken {
-        /// What is stored.
-        bytes: Bytes,
-        /// Its version.
-        tag: Tag,
-    },
-}
+pub(crate) type Outcome = put::Outcome<Bytes, Tag>;
 
 /// Where and how patiently to write.
 #[derive(Clone, Debug)]
@@ -39,7 +32,18 @@ impl Writer {
         let mut attempt = 1;
         loop {
             match self.backend.get(key).await {
-                Err(error) if error.is_retryable() && self.again(attempt).await => attempt += 1,
+                Err(error) if error.is_retryable() && self.again(attempt, &error).await => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Lists, also when it takes several attempts.
+    pub(crate) async fn list(&self, prefix: &Prefix) -> backend::Result<Vec<Key>> {
+        let mut attempt = 1;
+        loop {
+            match self.backend.list(prefix).await {
+                Err(error) if error.is_retryable() && self.again(attempt, &error).await => attempt += 1,
                 result => return result,
             }
         }
@@ -52,32 +56,47 @@ impl Writer {
         bytes: &Bytes,
         expected: Option<&Tag>,
     ) -> backend::Result<Outcome> {
+        let mut put = Put::new(bytes.clone());
         let mut attempt = 1;
         loop {
-            match self.put_once(key, bytes, expected).await {
-                Err(error) if error.is_retryable() && self.again(attempt).await => attempt += 1,
-                result => return result,
+            let answered = self.send(key, &put, expected).await;
+            let (answer, failed) = match answered {
+                Ok(answer) => (answer, None),
+                Err(error) if error.is_retryable() => (Answer::Lost, Some(error)),
+                Err(error) => return Err(error),
+            };
+            match (put.answer(answer), failed) {
+                (Next::Done(outcome), _) => return Ok(outcome),
+                (Next::Missing, _) => return Err(Error::NotFound { key: key.to_string() }),
+                (Next::Again, Some(error)) if !self.again(attempt, &error).await => return Err(error),
+                (Next::Again, _) => attempt += 1,
+                (Next::Look, _) => attempt = 1,
             }
         }
     }
 
-    async fn put_once(&self, key: &Key, bytes: &Bytes, expected: Option<&Tag>) -> backend::Result<Outcome> {
-        let result = match expected {
-            None => self.backend.create(key, bytes.clone()).await,
-            Some(tag) => self.backend.update(key, bytes.clone(), tag).await,
+    async fn send(
+        &self,
+        key: &Key,
+        put: &Put<Bytes>,
+        expected: Option<&Tag>,
+    ) -> backend::Result<Answer<Bytes, Tag>> {
+        let written = match (put.request(), expected) {
+            (Request::Read, _) => {
+                let stored = self.backend.get(key).await?;
+                return Ok(stored.map_or(Answer::Absent, |(bytes, tag)| Answer::Found(bytes, tag)));
+            }
+            (Request::Write, None) => self.backend.create(key, put.value().clone()).await,
+            (Request::Write, Some(tag)) => self.backend.update(key, put.value().clone(), tag).await,
         };
-        match result {
-            Ok(tag) => Ok(Outcome::Written(tag)),
-            Err(Error::AlreadyExists { .. } | Error::Conflict { .. }) => match self.get(key).await? {
-                Some((stored, tag)) if stored == *bytes => Ok(Outcome::Written(tag)),
-                Some((bytes, tag)) => Ok(Outcome::Taken { bytes, tag }),
-                None => Err(Error::NotFound { key: key.to_string() }),
-            },
+        match written {
+            Ok(tag) => Ok(Answer::Written(tag)),
+            Err(Error::AlreadyExists { .. } | Error::Conflict { .. }) => Ok(Answer::Refused),
             Err(error) => Err(error),
         }
     }
 
-    async fn again(&self, attempt: u32) -> bool {
-        self.retry.again(attempt, &*self.clock).await
+    async fn again(&self, attempt: u32, error: &Error) -> bool {
+        self.retry.again_after(attempt, error.retry_after(), &*self.clock).await
     }
 }

@@ -12,7 +12,7 @@ use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId};
 use crate::process::Identity;
 
 /// Who wants to hold a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// New for each take-over.
     pub id: HolderId,
@@ -27,7 +27,7 @@ pub struct Claim {
 }
 
 /// What a contender found out about the present holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Presence {
     /// Nothing yet: it has to be taken for alive.
     Assumed,
@@ -38,7 +38,7 @@ pub enum Presence {
 }
 
 /// What a holder knows itself by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
     /// The epoch that it holds.
     pub epoch: Epoch,
@@ -47,7 +47,7 @@ pub struct Hold {
 }
 
 /// A new state, to be committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commit {
     /// The generation that this makes: one more than the head's.
     pub generation: Generation,
@@ -60,12 +60,14 @@ pub struct Commit {
 }
 
 /// What a holder does with the head.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Shows that it is there.
     Renew,
     /// Makes a new generation.
     Commit(Box<Commit>),
+    /// Tells of a run that ends without a commit.
+    Unfinished(Box<CommitMeta>),
     /// Goes, with or without a last commit.
     Release(Option<Box<Commit>>),
     /// Marks the cluster as deleted, and goes. Epoch and generation stay, so that the next life counts on.
@@ -78,7 +80,7 @@ pub enum Event {
 }
 
 /// Why the head may not be changed so.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// Somebody holds it, and may be alive.
     Held(Box<Holding>),
@@ -128,6 +130,7 @@ pub fn acquire(
             snapshot: None,
             journal_from: JournalStart::of(epoch),
             last_commit: None,
+            unfinished: None,
             deleted: false,
             salt,
         }),
@@ -148,6 +151,7 @@ pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<He
     match event {
         Event::Renew => {}
         Event::Commit(commit) => make_generation(&mut next, commit)?,
+        Event::Unfinished(meta) => next.unfinished = Some((**meta).clone()),
         Event::Release(last) => {
             if let Some(commit) = last {
                 make_generation(&mut next, commit)?;
@@ -159,6 +163,7 @@ pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<He
             next.snapshot = None;
             next.journal_from = *journal_from;
             next.last_commit = Some(meta.clone());
+            next.unfinished = None;
             next.deleted = true;
             next.holder = None;
         }
@@ -174,6 +179,7 @@ fn make_generation(head: &mut Head, commit: &Commit) -> Result<(), Refusal> {
     head.snapshot = Some(commit.snapshot.clone());
     head.journal_from = commit.journal_from;
     head.last_commit = Some(commit.meta.clone());
+    head.unfinished = None;
     Ok(())
 }
 
@@ -181,6 +187,7 @@ fn make_generation(head: &mut Head, commit: &Commit) -> Result<(), Refusal> {
 pub(crate) mod tests {
     use super::*;
     use crate::digest::Digest;
+    use crate::head::Outcome;
     use crate::name::Sequence;
     use crate::process::Process;
 
@@ -265,6 +272,20 @@ pub(crate) mod tests {
         assert_eq!((released.generation, released.holder.clone()), (Generation(2), None));
         assert_eq!(act(&released, &hold, Event::Renew), Err(Refusal::Lost { by: None }));
         assert_eq!(take(&released, &claim("bob"), Presence::Assumed).unwrap().epoch, Epoch(2));
+    }
+
+    #[test]
+    fn a_run_without_a_commit_is_told_of_until_the_next_commit() {
+        let head = new_head(&claim("ada"));
+        let hold = hold(&head);
+        let meta = CommitMeta { outcome: Outcome::Failed, ..CommitMeta::default() };
+        let told = act(&head, &hold, Event::Unfinished(Box::new(meta.clone()))).unwrap();
+        assert_eq!((told.unfinished.clone(), told.generation), (Some(meta.clone()), Generation(0)));
+        let released = act(&told, &hold, Event::Release(None)).unwrap();
+        let taken = take(&released, &claim("bob"), Presence::Assumed).unwrap();
+        assert_eq!(taken.unfinished, Some(meta));
+        let hold = super::Hold { epoch: taken.epoch, id: taken.holder.as_ref().unwrap().id.clone() };
+        assert_eq!(act(&taken, &hold, Event::Commit(Box::new(commit(1)))).unwrap().unfinished, None);
     }
 
     #[test]

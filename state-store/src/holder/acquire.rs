@@ -7,10 +7,12 @@ use super::Options;
 use crate::backend::{Backend, Locality, Tag};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::head::protocol::{self, Claim, Event, Hold, Presence, Refusal};
-use crate::head::{Head, Holding, JournalStart};
-use crate::journal::seal;
+use crate::head::contend::{Contender, Look, Turn};
+use crate::head::protocol::{self, Claim, Event, Hold};
+use crate::head::{Head, Holding};
+use crate::history;
 use crate::journal::segment::Seal;
+use crate::journal::{fence, seal};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, HolderId};
 use crate::process::Identity;
@@ -26,6 +28,10 @@ pub struct Acquire {
     /// How long to wait for another holder. It is replaced when it was silent for its full term, so that waiting for
     /// more than the term always ends.
     pub wait: Option<Duration>,
+    /// The holder that is replaced at once, whatever it does: somebody knows that it is gone, or wants it to end.
+    pub replace: Option<HolderId>,
+    /// Whether a journal whose last segment is damaged is sealed all the same, as for a state that is made anew.
+    pub over_damage: bool,
     /// Term, window, retries.
     pub options: Options,
 }
@@ -33,7 +39,14 @@ pub struct Acquire {
 impl Acquire {
     /// Takes a cluster that exists and that nobody holds.
     pub fn new(identity: Identity) -> Self {
-        Self { identity, create: None, wait: None, options: Options::default() }
+        Self {
+            identity,
+            create: None,
+            wait: None,
+            replace: None,
+            over_damage: false,
+            options: Options::default(),
+        }
     }
 
     /// Makes the cluster when there is none, or only a tombstone.
@@ -46,6 +59,18 @@ impl Acquire {
     #[must_use]
     pub fn wait(self, wait: Duration) -> Self {
         Self { wait: Some(wait), ..self }
+    }
+
+    /// Replaces this holder at once, and no other.
+    #[must_use]
+    pub fn replace(self, holder: HolderId) -> Self {
+        Self { replace: Some(holder), ..self }
+    }
+
+    /// Seals the journal also behind a damaged segment.
+    #[must_use]
+    pub fn over_damage(self) -> Self {
+        Self { over_damage: true, ..self }
     }
 
     /// Other options than the usual ones.
@@ -74,92 +99,69 @@ pub(super) async fn take(writer: &Writer, cluster: &ClusterName, acquire: &Acqui
         term: acquire.options.whole_term(),
         create: acquire.create.clone(),
     };
-    let contender = Contender { writer, cluster, claim: &claim, wait: acquire.wait };
-    let (before, taken) = contender.swap().await?;
+    let contending = Contending { writer, cluster, claim: &claim, acquire };
+    let (before, taken) = contending.swap().await?;
     if let Some(before) = before
-        && let Err(error) = contender.seal_all(&before, taken.head.epoch).await
+        && let Err(error) = contending.seal_all(&before, taken.head.epoch).await
     {
-        contender.give_back(&taken).await;
+        contending.give_back(&taken).await;
         return Err(error);
     }
     Ok(taken)
 }
 
-struct Contender<'a> {
+struct Contending<'a> {
     writer: &'a Writer,
     cluster: &'a ClusterName,
     claim: &'a Claim,
-    wait: Option<Duration>,
+    acquire: &'a Acquire,
 }
 
-/// A version of the head, and when it was first seen.
-struct Watch {
-    tag: Tag,
-    since: Duration,
-}
-
-impl Contender<'_> {
+impl Contending<'_> {
     /// Swaps the head, with the one before.
     async fn swap(&self) -> Result<(Option<Head>, Taken)> {
         let (clock, key) = (&*self.writer.clock, layout::head(self.cluster));
+        let is_dead = |holder: &Holding| {
+            self.acquire.replace.as_ref() == Some(&holder.id)
+                || (self.writer.backend.locality() == Locality::Local && holder.process.is_surely_dead())
+        };
         let begun = clock.elapsed();
-        let mut watch: Option<Watch> = None;
+        let mut contender = Contender::new(self.cluster.clone(), self.claim.clone());
         loop {
             let asked = clock.elapsed();
-            let stored = self.writer.get(&key).await?;
-            let stored = match stored {
+            let stored = match self.writer.get(&key).await? {
                 Some((bytes, tag)) => Some((Head::decode(self.cluster, &bytes)?, tag)),
                 None => None,
             };
-            let presence = match &stored {
-                Some((Head { holder: Some(holder), .. }, tag)) => {
-                    self.presence(holder, tag, asked, &mut watch)
-                }
-                _ => Presence::Assumed,
-            };
-            let (head, tag) = stored.unzip();
-            let salt = crate::random::hex()?;
-            match protocol::acquire(self.cluster, head.as_ref(), self.claim, presence, salt) {
-                Ok(next) => {
+            let look = Look { asked, answered: clock.elapsed() };
+            let seen = stored.as_ref().map(|(head, tag)| (head, tag));
+            match contender.look(seen, look, is_dead, crate::random::hex()?) {
+                Turn::Swap(next) => {
+                    let (head, tag) = stored.unzip();
+                    if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
+                        // The next life tells of its own commits only.
+                        history::keep(self.writer, tombstone).await?;
+                    }
                     let sent = clock.elapsed();
                     if let Outcome::Written(tag) =
                         self.writer.put(&key, &next.encode()?, tag.as_ref()).await?
                     {
                         let hold = Hold { epoch: next.epoch, id: self.claim.id.clone() };
-                        return Ok((head, Taken { head: next, tag, hold, sent }));
+                        return Ok((head, Taken { head: *next, tag, hold, sent }));
                     }
                 }
-                Err(Refusal::Held(holder)) => {
+                Turn::Wait { holder, until } => {
                     let now = clock.elapsed();
-                    let left = self.wait.unwrap_or_default().saturating_sub(now.saturating_sub(begun));
+                    let left =
+                        self.acquire.wait.unwrap_or_default().saturating_sub(now.saturating_sub(begun));
                     if left.is_zero() {
                         return Err(self.held(&holder));
                     }
-                    let until = watch.as_ref().map_or(now, |watch| watch.since + term(&holder));
                     clock.sleep(pause(&holder, until.saturating_sub(now)).min(left)).await;
                 }
-                Err(Refusal::Lost { .. } | Refusal::NoCluster | Refusal::OutOfTurn { .. }) => {
-                    return Err(Error::NoCluster { cluster: self.cluster.clone() });
-                }
+                Turn::NoCluster => return Err(Error::NoCluster { cluster: self.cluster.clone() }),
             }
         }
-    }
-
-    /// What is known of the holder, from a head that was asked for at `asked`.
-    fn presence(&self, holder: &Holding, tag: &Tag, asked: Duration, watch: &mut Option<Watch>) -> Presence {
-        if self.writer.backend.locality() == Locality::Local && holder.process.is_surely_dead() {
-            return Presence::Dead;
-        }
-        match watch {
-            Some(watch) if watch.tag == *tag => {
-                if asked.saturating_sub(watch.since) >= term(holder) {
-                    return Presence::Silent;
-                }
-            }
-            // It counts from when the answer was there: what it shows was sent before.
-            _ => *watch = Some(Watch { tag: tag.clone(), since: self.writer.clock.elapsed() }),
-        }
-        Presence::Assumed
     }
 
     fn held(&self, holder: &Holding) -> Error {
@@ -174,10 +176,8 @@ impl Contender<'_> {
     /// Seals every epoch that may not be sealed: those that the snapshot does not include. The oldest comes first.
     async fn seal_all(&self, before: &Head, by: Epoch) -> Result<()> {
         let seal = Seal { by, who: self.claim.identity.who.clone() };
-        let start = before.journal_from;
-        for epoch in (start.epoch.0..=before.epoch.0).map(Epoch) {
-            let start = if epoch == start.epoch { start } else { JournalStart::of(epoch) };
-            seal::seal(self.writer, self.cluster, start, &seal).await?;
+        for start in fence::unsealed(before) {
+            seal::seal(self.writer, self.cluster, start, &seal, self.acquire.over_damage).await?;
         }
         Ok(())
     }
@@ -193,13 +193,9 @@ impl Contender<'_> {
     }
 }
 
-fn term(holder: &Holding) -> Duration {
-    Duration::from_secs(holder.lease.term_seconds)
-}
-
 /// How long to wait before looking again: about thirty times within a term, and right when it ends.
 fn pause(holder: &Holding, until: Duration) -> Duration {
-    let usual = (term(holder) / 30).clamp(Duration::from_millis(50), Duration::from_secs(2));
+    let usual = (holder.lease.term() / 30).clamp(Duration::from_millis(50), Duration::from_secs(2));
     usual.min(until.max(Duration::from_millis(1)))
 }
 

@@ -1,71 +1,193 @@
-//! Removing what later commits replaced.
+//! Removing what nobody needs any more, as a retention says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
+use serde::Serialize;
 
 use super::Holder;
-use crate::backend::{self, Key};
+use crate::backend::{self, Backend, Key};
+use crate::digest::Digest;
 use crate::error::Result;
+use crate::head::Head;
+use crate::history::{self, Entry};
 use crate::layout;
-use crate::name::Epoch;
+use crate::name::{ClusterName, Epoch, Generation};
+use crate::{approvals, plans, verify};
 
-/// How much was removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Snapshots of earlier generations.
-    pub snapshots: usize,
-    /// Segments of the journal that the current snapshot includes.
-    pub segments: usize,
+/// How many objects are read or removed at once.
+const AT_ONCE: usize = 16;
+
+/// What is kept besides the present state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// So many generations before the present one.
+    pub generations: usize,
+    /// And those that were replaced not longer ago than this.
+    pub age: Duration,
 }
 
-impl Holder {
-    /// Removes the segments that the current snapshot includes, and all but the newest `keep` of the snapshots before
-    /// it. It takes two listings, and one call for each object that is removed.
-    ///
-    /// The last segment of each earlier epoch stays: it is the seal, and without it somebody who held the cluster then
-    /// and wakes up now could append again, and believe that it counts.
-    ///
-    /// # Errors
-    /// When something cannot be listed or removed; what was removed until then was not needed.
-    pub async fn collect_garbage(&self, keep: usize) -> Result<Collected> {
-        self.hold.held()?;
-        let head = self.head();
-        let (backend, cluster) = (&self.writer.backend, &self.hold.cluster);
-        let current = head.snapshot.map(|snapshot| snapshot.key);
-
-        let mut snapshots = backend.list(&layout::snapshots(cluster)).await?;
-        // Later ones belong to commits that did not happen, or not yet.
-        let is_before = |key: &Key| {
-            current.as_deref() != Some(key.as_str()) && generation(key) <= Some(head.generation.0)
-        };
-        snapshots.retain(is_before);
-        snapshots.truncate(snapshots.len().saturating_sub(keep));
-
-        let mut epochs: BTreeMap<Epoch, Vec<Key>> = BTreeMap::new();
-        for key in backend.list(&layout::journals(cluster)).await? {
-            let epoch =
-                layout::epoch(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is no segment"))?;
-            epochs.entry(epoch).or_default().push(key);
-        }
-        let start = head.journal_from;
-        let mut segments = Vec::new();
-        for (epoch, mut keys) in epochs {
-            if epoch < start.epoch {
-                keys.pop();
-            } else if epoch == start.epoch {
-                keys.retain(|key| layout::sequence(key) < Some(start.sequence));
-            } else {
-                keys.clear();
-            }
-            segments.append(&mut keys);
-        }
-        for key in snapshots.iter().chain(&segments) {
-            backend.delete(key).await?;
-        }
-        Ok(Collected { snapshots: snapshots.len(), segments: segments.len() })
+impl Retention {
+    /// The newest so many generations before the present one, however old.
+    pub fn generations(generations: usize) -> Self {
+        Self { generations, age: Duration::ZERO }
     }
 }
 
-/// The generation that a snapshot's key names; nothing comes before any number.
-fn generation(key: &Key) -> Option<u64> {
-    key.name().split_once('-')?.0.parse().ok()
+/// What is removed, by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Garbage {
+    /// Snapshots of earlier generations. Who made these, and when, stays on record.
+    pub snapshots: Vec<String>,
+    /// Segments of the journal that the present snapshot includes.
+    pub segments: Vec<String>,
+    /// Plans that nobody can apply any more, and that made no generation which is kept.
+    pub plans: Vec<String>,
+    /// Approvals of such plans.
+    pub approvals: Vec<String>,
+    /// Snapshots of commits that did not happen.
+    pub strays: Vec<String>,
+}
+
+impl Garbage {
+    /// How many objects.
+    pub fn len(&self) -> usize {
+        self.keys().count()
+    }
+
+    /// Whether there is nothing to remove.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &String> {
+        let groups = [&self.snapshots, &self.segments, &self.plans, &self.approvals, &self.strays];
+        groups.into_iter().flatten()
+    }
+}
+
+/// Finds what a retention does not keep of a cluster. Removes nothing; it takes one listing for each kind of object, and
+/// one call for each record of the history and each stored plan.
+///
+/// # Errors
+/// When something cannot be listed or read.
+pub async fn find(
+    backend: &dyn Backend,
+    head: &Head,
+    retention: Retention,
+    now: Timestamp,
+) -> Result<Garbage> {
+    let cluster = &head.cluster;
+    let entries = history::list(backend, cluster, usize::MAX).await?;
+    let kept = kept(head, &entries, retention, now);
+    // Of the time before records were kept, only the number tells how old a generation is.
+    let told: BTreeSet<Generation> = entries.iter().map(|entry| entry.generation).collect();
+    let is_kept = |generation: Generation| {
+        let distance = head.generation.0.saturating_sub(generation.0);
+        kept.contains(&generation)
+            || (!told.contains(&generation) && distance <= retention.generations as u64)
+    };
+    let mut garbage = Garbage { segments: segments(backend, head).await?, ..Garbage::default() };
+    for key in backend.list(&layout::snapshots(cluster)).await? {
+        if verify::is_stray(head, &entries, &key) {
+            garbage.strays.push(key.to_string());
+        } else if layout::generation(&key).is_some_and(|generation| !is_kept(generation)) {
+            garbage.snapshots.push(key.to_string());
+        }
+    }
+    let made: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| kept.contains(&entry.generation))
+        .filter_map(|entry| entry.commit.plan_digest.as_deref())
+        .collect();
+    let needed =
+        |of: Generation, plan: Digest| kept.contains(&of) || made.contains(plan.to_string().as_str());
+    plans_and_approvals(backend, cluster, needed, &mut garbage).await?;
+    Ok(garbage)
+}
+
+/// The generations whose state is kept, with the present one.
+fn kept(head: &Head, entries: &[Entry], retention: Retention, now: Timestamp) -> BTreeSet<Generation> {
+    let mut kept = BTreeSet::from([head.generation]);
+    // The newest comes first; each was replaced when the one before it in the list was made.
+    let mut replaced = None;
+    for (position, entry) in entries.iter().enumerate() {
+        let is_young = replaced.is_some_and(|when: Timestamp| {
+            let age = now.duration_since(when);
+            age.is_negative() || age.unsigned_abs() < retention.age
+        });
+        if position <= retention.generations || is_young {
+            kept.insert(entry.generation);
+        }
+        replaced = Some(entry.commit.when);
+    }
+    kept
+}
+
+/// All but the last segment of earlier epochs. The last is the seal, and without it somebody who held the cluster then
+/// and wakes up now could append again, and believe that it counts.
+async fn segments(backend: &dyn Backend, head: &Head) -> Result<Vec<String>> {
+    let mut epochs: BTreeMap<Epoch, Vec<Key>> = BTreeMap::new();
+    for key in backend.list(&layout::journals(&head.cluster)).await? {
+        let epoch = layout::epoch(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is no segment"))?;
+        epochs.entry(epoch).or_default().push(key);
+    }
+    let start = head.journal_from;
+    let mut segments = Vec::new();
+    for (epoch, mut keys) in epochs {
+        if epoch < start.epoch {
+            keys.pop();
+        } else if epoch == start.epoch {
+            keys.retain(|key| layout::sequence(key) < Some(start.sequence));
+        } else {
+            keys.clear();
+        }
+        segments.extend(keys.iter().map(Key::to_string));
+    }
+    Ok(segments)
+}
+
+/// Plans and approvals that nobody can use any more.
+async fn plans_and_approvals(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    needed: impl Fn(Generation, Digest) -> bool,
+    garbage: &mut Garbage,
+) -> Result<()> {
+    let digests = plans::find(backend, cluster, "").await?;
+    let read = |digest| plans::read(backend, cluster, digest);
+    let stored: Vec<_> = stream::iter(digests).map(read).buffered(AT_ONCE).try_collect().await?;
+    for plans::StoredPlan { about, .. } in stored.into_iter().flatten() {
+        if !needed(about.generation, about.plan) {
+            garbage.plans.push(layout::plan(cluster, about.plan).to_string());
+        }
+    }
+    for approval in approvals::read(backend, &layout::approvals(cluster)).await? {
+        if !needed(approval.generation, approval.plan) {
+            garbage.approvals.push(approval.key().to_string());
+        }
+    }
+    Ok(())
+}
+
+impl Holder {
+    /// Removes what the retention does not keep, and says what it was.
+    ///
+    /// # Errors
+    /// When something cannot be listed, read or removed; what was removed until then was not needed.
+    pub async fn collect_garbage(&self, retention: Retention) -> Result<Garbage> {
+        self.hold.held()?;
+        let (head, now) = (self.head(), self.writer.clock.timestamp());
+        let backend = &*self.writer.backend;
+        let garbage = find(backend, &head, retention, now).await?;
+        stream::iter(garbage.keys().map(Ok))
+            .try_for_each_concurrent(AT_ONCE, |key| async move {
+                let key = Key::new(key.as_str())?;
+                backend.delete(&key).await.map_err(crate::Error::from)
+            })
+            .await?;
+        Ok(garbage)
+    }
 }

@@ -9,9 +9,10 @@ use super::hold::Hold;
 use crate::backend::{self, Tag};
 use crate::error::{Error, Result};
 use crate::head::Head;
-use crate::head::protocol::{self, Event, Refusal};
+use crate::head::belief::Belief;
+use crate::head::protocol::{Event, Refusal};
 use crate::layout;
-use crate::write::{Outcome, Writer};
+use crate::write::Writer;
 
 /// How often a write of this very holder, whose answer came late, may be in the way of the next.
 const OWN_LATE_WRITES: u32 = 8;
@@ -29,7 +30,7 @@ pub(crate) struct Keeper {
     pub(crate) writer: Writer,
     pub(crate) hold: Arc<Hold>,
     pub(crate) head: watch::Sender<Head>,
-    pub(crate) tag: Tag,
+    pub(crate) belief: Belief<Tag>,
     /// The time between two renewals.
     pub(crate) period: Duration,
 }
@@ -66,21 +67,16 @@ impl Keeper {
         let key = layout::head(&self.hold.cluster);
         for _ in 0..OWN_LATE_WRITES {
             let salt = crate::random::hex()?;
-            let next = protocol::apply(&self.head.borrow(), &self.hold.key, event, salt);
-            let next = next.map_err(|refusal| self.refused(refusal))?;
+            let proposed = self.belief.propose(&self.hold.key, event, salt);
+            let proposed = proposed.map_err(|refusal| self.refused(refusal))?;
             let sent = self.writer.clock.elapsed();
-            match self.writer.put(&key, &next.encode()?, Some(&self.tag)).await? {
-                Outcome::Written(tag) => {
-                    self.tag = tag;
-                    self.head.send_replace(next.clone());
-                    self.hold.renew(sent);
-                    return Ok(next);
-                }
-                Outcome::Taken { bytes, tag } => {
-                    let stored = Head::decode(&self.hold.cluster, &bytes)?;
-                    self.tag = tag;
-                    self.head.send_replace(stored);
-                }
+            let outcome = self.writer.put(&key, &proposed.encode()?, Some(self.belief.tag())).await?;
+            let outcome = outcome.try_map(|bytes| Head::decode(&self.hold.cluster, &bytes))?;
+            let is_stored = self.belief.settle(&proposed, outcome);
+            self.head.send_replace(self.belief.head().clone());
+            if is_stored {
+                self.hold.renew(sent);
+                return Ok(proposed);
             }
         }
         Err(backend::Error::Conflict { key: key.to_string() }.into())

@@ -1,40 +1,38 @@
 //! Ending the journal of an epoch that was taken over.
 
-use super::segment::{self, Place, Seal, Segment};
+use super::fence::Sealing;
+use super::segment::{self, Seal, Segment};
 use crate::backend;
-use crate::error::Result;
+use crate::digest::Digest;
+use crate::error::{Error, Result};
 use crate::head::JournalStart;
 use crate::layout;
 use crate::name::{ClusterName, Sequence};
 use crate::write::{Outcome, Writer};
 
 /// Seals the epoch that `start` is in. The old holder may still append while this happens: its segments count until the
-/// seal takes a sequence first. An epoch that was sealed before stays as it is.
-///
-/// Epochs are sealed in their order, so that what follows an unsealed epoch is always empty.
+/// seal takes a sequence first. An epoch that was sealed before stays as it is. `over_damage` puts the seal also behind
+/// a segment that cannot be understood.
 pub(crate) async fn seal(
     writer: &Writer,
     cluster: &ClusterName,
     start: JournalStart,
     seal: &Seal,
+    over_damage: bool,
 ) -> Result<()> {
-    let JournalStart { epoch, .. } = start;
-    let mut end = last(writer, cluster, start).await?;
-    loop {
-        let (sequence, previous) = match &end {
-            Some((_, segment)) if segment.seal.is_some() => return Ok(()),
-            Some((sequence, segment)) => (sequence.next(), Some(segment.digest)),
-            None => (start.sequence, start.previous),
-        };
-        let key = layout::segment(cluster, epoch, sequence);
-        let bytes = segment::encode_seal(Place { epoch, sequence, previous }, seal.clone())?;
+    let last = last(writer, cluster, start, over_damage).await?;
+    let mut sealing = Sealing::new(start, last.as_ref().map(|(sequence, segment)| (*sequence, segment)));
+    while let Some(place) = sealing.place() {
+        let key = layout::segment(cluster, place.epoch, place.sequence);
+        let bytes = segment::encode_seal(place, seal.clone())?;
         match writer.put(&key, &bytes, None).await? {
             Outcome::Written(_) => return Ok(()),
-            Outcome::Taken { bytes, .. } => {
-                end = Some((sequence, segment::decode(&key, epoch, sequence, &bytes)?));
+            Outcome::Taken { value, .. } => {
+                sealing.taken(&segment::decode(&key, place.epoch, place.sequence, &value)?);
             }
         }
     }
+    Ok(())
 }
 
 /// The last segment of an epoch that is not before `start`.
@@ -42,8 +40,9 @@ async fn last(
     writer: &Writer,
     cluster: &ClusterName,
     start: JournalStart,
+    over_damage: bool,
 ) -> Result<Option<(Sequence, Segment)>> {
-    let keys = writer.backend.list(&layout::journal(cluster, start.epoch)).await?;
+    let keys = writer.list(&layout::journal(cluster, start.epoch)).await?;
     let Some(key) = keys.last() else {
         return Ok(None);
     };
@@ -51,8 +50,22 @@ async fn last(
     if sequence < start.sequence {
         return Ok(None);
     }
-    match writer.get(key).await? {
-        Some((bytes, _)) => Ok(Some((sequence, segment::decode(key, start.epoch, sequence, &bytes)?))),
-        None => Err(backend::Error::NotFound { key: key.to_string() }.into()),
+    let stored = match writer.get(key).await {
+        Err(backend::Error::Corrupt { .. }) if over_damage => return Ok(Some((sequence, unknown(b"")))),
+        stored => stored?,
+    };
+    let Some((bytes, _)) = stored else {
+        return Err(backend::Error::NotFound { key: key.to_string() }.into());
+    };
+    match segment::decode(key, start.epoch, sequence, &bytes) {
+        Err(Error::Backend(backend::Error::Corrupt { .. })) if over_damage => {
+            Ok(Some((sequence, unknown(&bytes))))
+        }
+        segment => Ok(Some((sequence, segment?))),
     }
+}
+
+/// A segment of which nothing is known but its bytes: no seal as far as can be seen.
+fn unknown(bytes: &[u8]) -> Segment {
+    Segment { previous: None, seal: None, records: Vec::new(), digest: Digest::of(bytes) }
 }

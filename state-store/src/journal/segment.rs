@@ -31,7 +31,7 @@ pub(crate) struct Header {
 }
 
 /// Ends an epoch's journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Seal {
     /// The epoch that follows.
@@ -41,7 +41,7 @@ pub(crate) struct Seal {
 }
 
 /// Where a segment is, and after which one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) epoch: Epoch,
     pub(crate) sequence: Sequence,
@@ -49,7 +49,7 @@ pub(crate) struct Place {
 }
 
 /// A segment that was read and checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Segment {
     pub(crate) previous: Option<Digest>,
     pub(crate) seal: Option<Seal>,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::segment::{self, Place};
+use super::fence::{self, End};
+use super::segment;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::JournalStart;
@@ -33,19 +34,19 @@ pub(crate) struct Tip {
 
 #[derive(Debug)]
 struct State {
-    next: JournalStart,
+    end: End,
     pending: usize,
 }
 
 impl Tip {
     pub(crate) fn new(next: JournalStart) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State { next, pending: 0 }) })
+        Arc::new(Self { state: Mutex::new(State { end: End::new(next), pending: 0 }) })
     }
 
     /// The first segment that is not written yet, and the number of appends under way.
     pub(crate) fn read(&self) -> (JournalStart, usize) {
         let state = self.lock();
-        (state.next, state.pending)
+        (state.end.start(), state.pending)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -154,20 +155,18 @@ impl Task {
 
     async fn write_segment(&self, batch: &[Order]) -> Result<()> {
         self.hold.held()?;
-        let (JournalStart { epoch, sequence, previous }, _) = self.tip.read();
-        let key = layout::segment(&self.hold.cluster, epoch, sequence);
+        let place = self.tip.lock().end.place();
+        let key = layout::segment(&self.hold.cluster, place.epoch, place.sequence);
         let records = batch.iter().flat_map(|order| order.records.iter().map(Vec::as_slice));
-        let bytes = segment::encode(Place { epoch, sequence, previous }, records)?;
+        let bytes = segment::encode(place, records)?;
         match self.writer.put(&key, &bytes, None).await? {
             Outcome::Written(_) => {
-                let previous = Some(Digest::of(&bytes));
-                self.tip.lock().next = JournalStart { epoch, sequence: sequence.next(), previous };
+                self.tip.lock().end.written(Digest::of(&bytes));
                 Ok(())
             }
-            Outcome::Taken { bytes, .. } => {
-                let seal = segment::decode(&key, epoch, sequence, &bytes)?.seal;
-                let who = seal.map_or_else(|| "another writer of the same epoch".to_owned(), |seal| seal.who);
-                Err(self.hold.lose(Some(who)))
+            Outcome::Taken { value, .. } => {
+                let found = segment::decode(&key, place.epoch, place.sequence, &value)?;
+                Err(self.hold.lose(Some(fence::replaced_by(found))))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use slipway_state_store::faults::{Failure, Fault, Faulty, Moment, Operation};
-use slipway_state_store::{Backend, Collected, Epoch, Generation, Holder, Journal, MemoryBackend};
+use slipway_state_store::{Backend, Epoch, Garbage, Generation, Holder, Journal, MemoryBackend, Retention};
 
 use crate::support::{acquire, holder, meta, numbers, record, take_over, view};
 
@@ -166,7 +166,8 @@ async fn garbage_is_collected_and_seals_are_kept() {
     zombie.append(vec![record(1)]).await.unwrap();
     zombie.append(vec![record(2)]).await.unwrap();
     let (mut held, _) = take_over(&backend, "bob").await.unwrap();
-    assert_eq!(held.collect_garbage(0).await.unwrap(), Collected::default(), "nothing is included yet");
+    let none = held.collect_garbage(Retention::generations(0)).await.unwrap();
+    assert_eq!(none, Garbage::default(), "nothing is included yet");
     for generation in 1..=4 {
         held.append(vec![record(generation)]).await.unwrap();
         held.commit(record(generation), meta("apply")).await.unwrap();
@@ -174,12 +175,13 @@ async fn garbage_is_collected_and_seals_are_kept() {
     held.append(vec![record(5)]).await.unwrap();
     let before = view(&backend).await;
     // Two segments of the old epoch, four of the new one; the snapshots of generations 1 and 2.
-    assert_eq!(held.collect_garbage(1).await.unwrap(), Collected { snapshots: 2, segments: 6 });
+    let garbage = held.collect_garbage(Retention::generations(1)).await.unwrap();
+    assert_eq!((garbage.snapshots.len(), garbage.segments.len(), garbage.len()), (2, 6, 8));
     assert_eq!(view(&backend).await, before);
     assert_eq!(numbers(&before), [5]);
     assert!(zombie.append(vec![record(6)]).await.unwrap_err().is_lost());
     let kept: Vec<String> = memory.dump().keys().map(|key| key.to_string()).collect();
-    assert_eq!(kept.len(), 5, "head, two snapshots, a seal, a segment: {kept:?}");
+    assert_eq!(kept.len(), 8, "head, three records, two snapshots, a seal, a segment: {kept:?}");
     let (next, _) = take_over(&backend, "eve").await.unwrap();
     assert_eq!(numbers(&next.read().await.unwrap()), [5]);
 }

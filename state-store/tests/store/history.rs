@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use slipway_state_store::clock::ManualClock;
 use slipway_state_store::faults::{Failure, Fault, Faulty, Operation};
-use slipway_state_store::{Backend, Error, Holder, MemoryBackend, read};
+use slipway_state_store::{Backend, Error, Holder, MemoryBackend, Retention, read};
 
 use crate::support::{acquire, holder, meta, numbers, record, take_over, view};
 
@@ -151,7 +151,7 @@ async fn readers_see_a_consistent_prefix_while_others_write() {
                 if round % 3 == 0 {
                     held.commit(record(next), meta("apply")).await.unwrap();
                     // What nobody needs any more may be removed while it is being read.
-                    held.collect_garbage(0).await.unwrap();
+                    held.collect_garbage(Retention::generations(0)).await.unwrap();
                 }
                 if round % 5 == 0 {
                     held.release(None).await.unwrap();

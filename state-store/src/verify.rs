@@ -1,0 +1,250 @@
+//! Looks at every object of a cluster, and says what does not fit and how to mend it. Nothing here writes.
+
+mod journal;
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde::Serialize;
+
+use crate::approvals::Approval;
+use crate::backend::{Backend, Key};
+use crate::digest::Digest;
+use crate::error::{Error, Result};
+use crate::head::Head;
+use crate::history::Entry;
+use crate::layout;
+use crate::name::{ClusterName, Generation};
+use crate::plans;
+
+/// How many objects are read at once.
+const AT_ONCE: usize = 16;
+
+/// What was looked at, and what does not fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// How many objects were read.
+    pub objects: usize,
+    /// How many bytes they have.
+    pub bytes: u64,
+    /// What does not fit, by key.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether nothing is damaged or missing; remarks are no damage.
+    pub fn is_sound(&self) -> bool {
+        self.findings.iter().all(|finding| finding.mend == Mend::Collect)
+    }
+}
+
+/// One object that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which object.
+    pub key: String,
+    /// What does not fit.
+    pub problem: String,
+    /// What mends it.
+    pub mend: Mend,
+}
+
+/// What mends an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mend {
+    /// The present state is damaged: it is to be rebuilt from the cloud, or imported.
+    Rebuild,
+    /// Only the past is damaged: an earlier generation cannot be shown, compared or exported any more.
+    Past,
+    /// A stored plan or an approval is damaged: to be made anew.
+    Anew,
+    /// It is encrypted under a key that has to be restored, or written by a newer Slipway.
+    Other,
+    /// Nobody needs it: it may be removed.
+    Collect,
+}
+
+/// Reads all objects of a cluster.
+///
+/// # Errors
+/// When the store cannot be listed or read at all. Damage is in the report.
+pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Report> {
+    let keys = backend.list(&layout::cluster(cluster)).await?;
+    let head_key = layout::head(cluster);
+    let mut report = Report { objects: keys.len(), ..Report::default() };
+    let head = match backend.get(&head_key).await {
+        Ok(Some((bytes, _))) => Head::decode(cluster, &bytes),
+        Ok(None) => Err(Error::NoCluster { cluster: cluster.clone() }),
+        Err(error) => Err(error.into()),
+    };
+    let head = match head {
+        Ok(head) => Some(head),
+        Err(Error::Backend(error)) if !is_damage(&Error::Backend(error.clone())) => return Err(error.into()),
+        Err(Error::NoCluster { cluster }) if keys.is_empty() => return Err(Error::NoCluster { cluster }),
+        Err(error) => {
+            let problem = match &error {
+                Error::NoCluster { .. } => "it is missing".to_owned(),
+                error => error.to_string(),
+            };
+            let mend = if is_damage(&error) { Mend::Rebuild } else { Mend::Other };
+            report.findings.push(Finding { key: head_key.to_string(), problem, mend });
+            None
+        }
+    };
+    let mut look =
+        Look { head: head.as_ref(), seen: BTreeSet::new(), entries: Vec::new(), segments: Vec::new() };
+    let mut fetched = stream::iter(keys)
+        .map(|key| async move {
+            let stored = backend.get(&key).await;
+            (key, stored)
+        })
+        .buffered(AT_ONCE);
+    while let Some((key, stored)) = fetched.next().await {
+        let checked = match stored {
+            // Removed since the listing: what replaced it is looked at on its own.
+            Ok(None) => continue,
+            Ok(Some((bytes, _))) => {
+                report.bytes += bytes.len() as u64;
+                look.seen.insert(key.clone());
+                look.check(&key, bytes)
+            }
+            Err(error) => Err(error.into()),
+        };
+        let Err(error) = checked else { continue };
+        if !is_damage(&error) && !matches!(error, Error::NewerFormat { .. }) {
+            return Err(error);
+        }
+        report.findings.extend(look.finding(&key, &error));
+    }
+    drop(fetched);
+    look.relations(cluster, &mut report.findings);
+    report.findings.sort_by(|left, right| left.key.cmp(&right.key));
+    Ok(report)
+}
+
+fn is_damage(error: &Error) -> bool {
+    use crate::backend::Error::{Corrupt, NotFound};
+    matches!(error, Error::Backend(Corrupt { .. } | NotFound { .. }) | Error::NoCluster { .. })
+}
+
+/// What is known of the cluster while its objects are looked at.
+struct Look<'a> {
+    head: Option<&'a Head>,
+    seen: BTreeSet<Key>,
+    entries: Vec<Entry>,
+    segments: Vec<journal::Seen>,
+}
+
+impl Look<'_> {
+    /// Checks one object on its own.
+    fn check(&mut self, key: &Key, bytes: Bytes) -> Result<()> {
+        match group(key) {
+            Some("snapshots") => {
+                let digest = key.name().split_once('-').map(|(_, digest)| digest);
+                if digest != Some(Digest::of(&bytes).to_hex().as_str()) {
+                    let reason = "its digest is not the one in its name";
+                    return Err(crate::backend::Error::corrupt(key, reason).into());
+                }
+            }
+            Some("history") => self.entries.push(Entry::decode(key, &bytes)?),
+            Some("journal") => self.segments.push(journal::Seen::read(key, &bytes)?),
+            Some("plans") => drop(plans::decode(key, &bytes)?),
+            Some("approvals") => drop(Approval::decode(key, &bytes)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What damage of an object means.
+    fn finding(&self, key: &Key, error: &Error) -> Option<Finding> {
+        // The head was told of before.
+        let group = group(key)?;
+        let is_current = self.head.is_none_or(|head| match group {
+            "snapshots" => head.snapshot.as_ref().is_some_and(|snapshot| snapshot.key == key.as_str()),
+            "journal" => journal::is_needed(head, key),
+            _ => false,
+        });
+        let mend = match (group, error) {
+            (_, Error::NewerFormat { .. }) => Mend::Other,
+            ("plans" | "approvals", _) => Mend::Anew,
+            ("snapshots" | "journal", _) if is_current => Mend::Rebuild,
+            ("snapshots" | "journal" | "history", _) => Mend::Past,
+            _ => Mend::Other,
+        };
+        Some(Finding { key: key.to_string(), problem: error.to_string(), mend })
+    }
+
+    /// Checks what the objects say of each other.
+    fn relations(&mut self, cluster: &ClusterName, findings: &mut Vec<Finding>) {
+        let Some(head) = self.head else { return };
+        if let Some(current) = &head.snapshot
+            && !self.seen.iter().any(|key| key.as_str() == current.key)
+            && !findings.iter().any(|finding| finding.key == current.key)
+        {
+            findings.push(Finding {
+                key: current.key.clone(),
+                problem: "the head names it, and it does not exist".to_owned(),
+                mend: Mend::Rebuild,
+            });
+        }
+        journal::relations(head, &self.segments, findings);
+        self.history(cluster, head, findings);
+        self.strays(head, findings);
+    }
+
+    /// Every generation since records are kept has one.
+    fn history(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
+        let told: BTreeSet<u64> = self.entries.iter().map(|entry| entry.generation.0).collect();
+        let Some(first) = told.first() else { return };
+        for generation in (*first..head.generation.0).filter(|generation| !told.contains(generation)) {
+            let key = layout::history(cluster, Generation(generation)).to_string();
+            if findings.iter().all(|finding| finding.key != key) {
+                let problem = "the record of this generation is missing".to_owned();
+                findings.push(Finding { key, problem, mend: Mend::Past });
+            }
+        }
+    }
+
+    /// Snapshots of commits that did not happen, and objects that nobody knows.
+    fn strays(&self, head: &Head, findings: &mut Vec<Finding>) {
+        for key in &self.seen {
+            let problem = match group(key) {
+                Some("snapshots") if is_stray(head, &self.entries, key) => {
+                    "it is of a commit that did not happen"
+                }
+                Some("snapshots" | "history" | "journal" | "plans" | "approvals" | "secrets") => continue,
+                None => continue,
+                Some(_) => "it is no object of a Slipway state store",
+            };
+            findings.push(Finding { key: key.to_string(), problem: problem.to_owned(), mend: Mend::Collect });
+        }
+    }
+}
+
+/// Whether a snapshot belongs to no generation.
+pub(crate) fn is_stray(head: &Head, entries: &[Entry], key: &Key) -> bool {
+    let Some(generation) = layout::generation(key) else {
+        return true;
+    };
+    let is_it = |reference: &crate::head::SnapshotRef| reference.key == key.as_str();
+    if generation == head.generation && head.last_commit.is_some() {
+        return !head.snapshot.as_ref().is_some_and(is_it);
+    }
+    match entries.iter().find(|entry| entry.generation == generation) {
+        Some(entry) => !entry.snapshot.as_ref().is_some_and(is_it),
+        // Of the time before such records were kept, or a commit to come.
+        None => generation > head.generation,
+    }
+}
+
+/// What follows the cluster's name in a key: `journal`, `snapshots`, …; nothing for the head.
+fn group(key: &Key) -> Option<&str> {
+    let (_, rest) = key.as_str().split_once('/')?;
+    match rest.split_once('/') {
+        Some((group, _)) => Some(group),
+        None if rest == layout::HEAD => None,
+        None => Some(rest),
+    }
+}
