@@ -2,7 +2,9 @@
 
 pub(crate) mod attribute;
 mod blocker;
+mod by_name;
 mod family;
+mod iam;
 mod vpc;
 
 use async_trait::async_trait;
@@ -21,6 +23,12 @@ use crate::rate::Class;
 static KINDS: &[&dyn Kind] = &[
     // Networks.
     &vpc::Vpc,
+    // Identities.
+    &iam::Role,
+    &iam::RolePolicy,
+    &iam::RolePolicyAttachment,
+    &iam::InstanceProfile,
+    &iam::OpenIdConnectProvider,
 ];
 
 /// Every kind that the provider works with.
