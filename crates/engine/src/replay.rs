@@ -119,6 +119,8 @@ fn put(
         record.deposed.dedup();
         record.deposed.retain(|deposed| *deposed != record.identity);
     }
+    // What is known again is not forgotten any more.
+    snapshot.forgotten.remove(address);
     snapshot.resources.insert(address.clone(), record);
 }
 

@@ -41,27 +41,30 @@ impl State {
     /// # Errors
     /// When it is damaged or was written by a newer Slipway.
     pub fn of_view(cluster: &str, view: View) -> Result<Self, Error> {
-        let corrupt = |what| {
-            let cluster = cluster.to_owned();
-            move |source| Error::Corrupt { cluster, what, source }
-        };
         let mut snapshot = match &view.snapshot {
             None => Snapshot::empty(cluster, ClusterUid::new(view.head.uid.as_str())),
-            Some(bytes) => {
-                let format: Format = serde_json::from_slice(bytes).map_err(corrupt("snapshot"))?;
-                if format.format > FORMAT {
-                    let (found, supported) = (format.format, FORMAT);
-                    return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported });
-                }
-                serde_json::from_slice(bytes).map_err(corrupt("snapshot"))?
-            }
+            Some(bytes) => Self::snapshot_of(cluster, bytes)?,
         };
         let mut replayed = Replayed::default();
         for record in &view.records {
-            let entry: Entry = serde_json::from_slice(&record.value).map_err(corrupt("journal"))?;
+            let corrupt = |source| Error::Corrupt { cluster: cluster.to_owned(), what: "journal", source };
+            let entry: Entry = serde_json::from_slice(&record.value).map_err(corrupt)?;
             replayed.apply(&mut snapshot, entry);
         }
         Ok(Self { head: view.head, snapshot, replayed })
+    }
+
+    /// The resources that the bytes of a snapshot have.
+    ///
+    /// # Errors
+    /// When it is damaged or was written by a newer Slipway.
+    pub fn snapshot_of(cluster: &str, bytes: &[u8]) -> Result<Snapshot, Error> {
+        let corrupt = |source| Error::Corrupt { cluster: cluster.to_owned(), what: "snapshot", source };
+        let Format { format: found } = serde_json::from_slice(bytes).map_err(corrupt)?;
+        if found > FORMAT {
+            return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported: FORMAT });
+        }
+        serde_json::from_slice(bytes).map_err(corrupt)
     }
 
     /// Whether an earlier run was interrupted.

@@ -85,12 +85,6 @@ impl Observations {
         self.found.get(address).map_or(&[], Vec::as_slice)
     }
 
-    /// The object that stands for an address of which nothing is remembered, if there is one.
-    #[must_use]
-    pub fn first(&self, address: &Address) -> Option<&Found> {
-        self.objects(address).first()
-    }
-
     /// What could not be read: single objects by address, and whole types that could not be listed by their name.
     pub fn unreadable(&self) -> impl Iterator<Item = (String, &ProviderError)> {
         let objects = self.unreadable.iter().map(|(address, error)| (address.to_string(), error));

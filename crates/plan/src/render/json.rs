@@ -6,7 +6,7 @@
 
 mod change;
 mod own;
-mod values;
+pub(super) mod values;
 
 use std::io;
 

@@ -7,17 +7,17 @@ use super::super::screen::Screen;
 
 /// One side of a change.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Side {
+pub(in super::super) struct Side {
     /// What is known and may be shown; references as `${type.name.attribute}`.
-    pub(super) values: Json,
+    pub(in super::super) values: Json,
     /// True where only apply will tell.
-    pub(super) unknown: Json,
+    pub(in super::super) unknown: Json,
     /// True where nothing is shown.
-    pub(super) sensitive: Json,
+    pub(in super::super) sensitive: Json,
 }
 
 /// The attributes of an object; null for none.
-pub(super) fn side(object: &Value, sensitive: &[Path]) -> Side {
+pub(in super::super) fn side(object: &Value, sensitive: &[Path]) -> Side {
     if object.is_null() {
         return Side { values: Json::Null, unknown: Json::Bool(false), sensitive: Json::Bool(false) };
     }

@@ -1,0 +1,96 @@
+//! The state of a cluster made anew from what the cloud says: by ownership alone.
+
+use std::collections::BTreeMap;
+
+use slipway_plan::{Providers, Record, Snapshot};
+use slipway_resource::provider::Catalog;
+use slipway_resource::{Address, ClusterUid, Desired, Identity};
+
+use crate::error::Error;
+use crate::observe::observe;
+
+/// What a rebuilt state takes from elsewhere than the cloud.
+#[derive(Debug)]
+pub struct Rebuild<'a> {
+    /// The cluster's name.
+    pub cluster: &'a str,
+    /// Its unique id, when something in the store still says so.
+    pub uid: Option<ClusterUid>,
+    /// The spec, as JSON of the internal type.
+    pub spec: serde_json::Value,
+    /// What the providers' choices are pinned to from now on.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// The resources that the spec asks for.
+    pub desired: &'a [Desired],
+}
+
+/// A state that was made anew.
+#[derive(Clone, Debug)]
+pub struct Rebuilt {
+    /// The state. Of no resource it has what was applied last.
+    pub snapshot: Snapshot,
+    /// Objects of an address that has another one: the next plan deletes them.
+    pub doubled: Vec<(Address, Identity)>,
+    /// What the spec asks for and the cloud does not have: the next plan makes it.
+    pub missing: Vec<Address>,
+}
+
+impl Rebuild<'_> {
+    /// Finds everything that carries the cluster's ownership. Changes nothing.
+    ///
+    /// # Errors
+    /// When a provider cannot be asked, something cannot be read, or nothing carries the cluster's ownership.
+    pub async fn run(self, providers: &Providers) -> Result<Rebuilt, Error> {
+        let known = self.uid.clone().map(|uid| Snapshot::empty(self.cluster, uid));
+        if let Some(known) = &known {
+            crate::run::check_account(known, providers)?;
+        }
+        let observed = observe(self.cluster, providers, known.as_ref(), self.desired).await?;
+        let unreadable: Vec<String> =
+            observed.observations.unreadable().map(|(what, error)| format!("{what}: {error}")).collect();
+        if !unreadable.is_empty() {
+            return Err(Error::Unreadable { cluster: self.cluster.to_owned(), unreadable });
+        }
+        let nothing = || Error::NothingOwned { cluster: self.cluster.to_owned() };
+        let mut snapshot = Snapshot::empty(self.cluster, observed.uid.ok_or_else(nothing)?);
+        let wanted: BTreeMap<&Address, &Desired> =
+            self.desired.iter().map(|desired| (&desired.address, desired)).collect();
+        let mut doubled = Vec::new();
+        for address in observed.observations.addresses() {
+            let Some((provider, _, kind)) = providers.of_type(address.kind()) else { continue };
+            let mut objects = observed.observations.objects(address).iter();
+            let Some(first) = objects.next() else { continue };
+            doubled.extend(objects.map(|found| (address.clone(), found.identity.clone())));
+            let desired = wanted.get(address);
+            let lifecycle = desired.map(|desired| &desired.lifecycle);
+            let record = Record {
+                provider: provider.to_owned(),
+                schema_version: kind.version,
+                identity: first.identity.clone(),
+                applied: None,
+                depends_on: desired.map(|desired| desired.dependencies()).unwrap_or_default(),
+                retain: lifecycle.is_some_and(|lifecycle| lifecycle.retain),
+                protected: lifecycle.is_some_and(|lifecycle| lifecycle.protected),
+                existing: lifecycle.is_some_and(|lifecycle| lifecycle.existing.is_some()),
+                as_found: BTreeMap::new(),
+                deposed: Vec::new(),
+            };
+            snapshot.resources.insert(address.clone(), record);
+        }
+        if snapshot.resources.values().all(|record| record.existing) {
+            return Err(nothing());
+        }
+        snapshot.spec = self.spec;
+        snapshot.catalogs = self.catalogs;
+        snapshot.scopes = providers
+            .iter()
+            .map(|(name, handle)| (name.to_owned(), handle.session.scope().clone()))
+            .collect();
+        let missing = wanted
+            .into_keys()
+            .filter(|address| !snapshot.resources.contains_key(*address))
+            .cloned()
+            .collect();
+        Ok(Rebuilt { snapshot, doubled, missing })
+    }
+}
