@@ -1,12 +1,20 @@
 //! From a cluster to the typed resources that it consists of on AWS. Pure.
 
+mod addons;
 mod balancer;
 mod build;
+mod compute;
 mod dns;
+mod iam;
+mod key_pair;
 mod links;
 mod network;
 mod security;
+mod service_accounts;
+mod termination;
 mod topology;
+mod user_data;
+mod volumes;
 
 use serde::Deserialize;
 use slipway_resource::provider::{ExpandRequest, Expansion};
@@ -25,8 +33,11 @@ use build::Builder;
 pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     let cluster: Cluster = Cluster::deserialize(&request.cluster)
         .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
-    let catalog = Catalog::deserialize(&request.catalog.data)
+    let mut catalog = Catalog::deserialize(&request.catalog.data)
         .map_err(|error| invalid(format!("the catalog does not have the form of this version: {error}")))?;
+    if catalog.region.is_empty() {
+        catalog.region = topology::region(&cluster)?;
+    }
     let cluster_settings = settings::read("provider.config", &cluster.provider.config)?;
     let mut builder = Builder::new(&cluster, &catalog, &cluster_settings);
     for pool in &cluster.pools {
@@ -43,6 +54,12 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     security::security(&mut builder);
     balancer::balancers(&mut builder)?;
     dns::dns(&mut builder)?;
+    iam::identities(&mut builder)?;
+    service_accounts::service_accounts(&mut builder)?;
+    key_pair::key_pair(&mut builder)?;
+    volumes::etcd_volumes(&mut builder)?;
+    compute::pools(&mut builder)?;
+    termination::termination(&mut builder);
     Ok(builder.finish())
 }
 

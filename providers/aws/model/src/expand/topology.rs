@@ -1,10 +1,12 @@
 //! Questions about a cluster that several parts of it ask.
 
+use slipway_resource::ProviderError;
 use slipway_spec::model::{
     Cluster, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, Role, Subnet, SubnetKind,
 };
 
 use super::build::Builder;
+use super::refuse;
 
 /// The load balancer in front of the API servers.
 pub(crate) fn load_balancer(cluster: &Cluster) -> Option<&LoadBalancer> {
@@ -12,6 +14,19 @@ pub(crate) fn load_balancer(cluster: &Cluster) -> Option<&LoadBalancer> {
         Endpoint::LoadBalancer(balancer) => Some(balancer),
         _ => None,
     }
+}
+
+/// The region: what the spec says, or that of the first zone, whose name is the region's and a letter.
+pub(super) fn region(cluster: &Cluster) -> Result<String, ProviderError> {
+    let of_zone = |zone: &String| {
+        let region = zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        (region.len() < zone.len()).then(|| region.to_owned())
+    };
+    cluster
+        .region
+        .clone()
+        .or_else(|| cluster.zones.first().and_then(of_zone))
+        .ok_or_else(|| refuse("region", "neither the region nor a zone of it is named"))
 }
 
 /// Whether pods and services have IPv6 addresses, and nodes with them.

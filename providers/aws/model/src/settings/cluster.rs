@@ -15,6 +15,11 @@ pub struct ClusterSettings {
     pub external_policies: BTreeMap<String, Vec<String>>,
     /// The endpoint of the API servers.
     pub api: Api,
+    /// What kOps' `cloudConfig` says to the cloud controller, in its words.
+    pub cloud_config: serde_json::Value,
+    /// The folder of a bucket that control planes read the cluster's secrets from and keep etcd's backups in, as in
+    /// `s3://bucket/folder`.
+    pub config_base: Option<String>,
     /// Roles and what they may do.
     pub iam: Iam,
     /// The name of the endpoint of the API servers; `api.` and the cluster's name by default.

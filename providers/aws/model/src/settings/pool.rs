@@ -37,12 +37,16 @@ pub struct PoolSettings {
     pub spot_duration_in_minutes: Option<i64>,
     /// `terminate`, `stop` or `hibernate`.
     pub instance_interruption_behavior: Option<String>,
+    /// `CloudGroup` for an auto-scaling group, `Karpenter` for machines that Karpenter makes.
+    pub manager: Option<String>,
     /// What the model has no field for of a mix of machines.
     pub mixed_instances_policy: MixedInstancesPolicy,
     /// What the model has no field for of a warm pool.
     pub warm_pool: WarmPoolSettings,
     /// Labels that the kubelet may not set itself.
     pub node_labels: BTreeMap<String, String>,
+    /// How volumes are formatted and mounted.
+    pub volume_mounts: Vec<VolumeMount>,
 }
 
 /// The instance profile.
@@ -72,6 +76,20 @@ pub struct ExternalLoadBalancer {
     /// A target group, by ARN.
     #[serde(alias = "targetGroupARN")]
     pub target_group_arn: Option<String>,
+}
+
+/// How a volume is formatted and mounted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct VolumeMount {
+    /// The volume's device.
+    pub device: String,
+    /// The file system, as in `ext4`.
+    pub filesystem: Option<String>,
+    /// Options of the call that formats it.
+    pub format_options: Vec<String>,
+    /// Options of the mount.
+    pub mount_options: Vec<String>,
 }
 
 /// What the model has no field for of a mix of machines.

@@ -58,6 +58,8 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("additionalPolicies", Attribute::optional(Type::map(Type::String))),
         ("externalPolicies", Attribute::optional(Type::map(Type::list(Type::String)))),
         ("api", Attribute::optional(Type::object([("loadBalancer", Attribute::optional(balancer))]))),
+        ("cloudConfig", Attribute::optional(Type::Any).describe("Settings of the cloud controller.")),
+        ("configBase", text().describe("The folder of a bucket with the cluster's secrets and backups.")),
         ("iam", Attribute::optional(iam).describe("Roles and what they may do.")),
         ("masterPublicName", text().describe("The name of the endpoint of the API servers.")),
         ("nodePortAccess", texts().describe("Who may reach the ports of NodePort services.")),
@@ -84,6 +86,12 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("instanceRequirements", Attribute::optional(Type::Any)),
         ("onDemandAllocationStrategy", text()),
     ]);
+    let mount = Type::object([
+        ("device", Attribute::required(Type::String)),
+        ("filesystem", text()),
+        ("formatOptions", texts()),
+        ("mountOptions", texts()),
+    ]);
     let warm = Type::object([("additionalImages", texts()), ("lifecycleHookTimeout", text())]);
     [
         ("iam", Attribute::optional(Type::object([("profile", text())]))),
@@ -101,9 +109,11 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("rootVolumeOptimization", flag().describe("Whether the root volume has bandwidth of its own.")),
         ("spotDurationInMinutes", number().describe("For how long a spot machine is asked for.")),
         ("instanceInterruptionBehavior", text().describe("terminate, stop or hibernate.")),
+        ("manager", text().describe("CloudGroup or Karpenter.")),
         ("mixedInstancesPolicy", Attribute::optional(mix)),
         ("warmPool", Attribute::optional(warm)),
         ("nodeLabels", Attribute::optional(Type::map(Type::String))),
+        ("volumeMounts", Attribute::optional(Type::list(mount))),
         ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
     ]
     .into_iter()

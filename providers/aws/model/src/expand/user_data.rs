@@ -1,0 +1,108 @@
+//! What a new machine reads when it starts: a script that leaves the bootstrap document on its disk and hands over to
+//! `slipway node boot`, and whatever else the pool's user data says.
+
+mod document;
+mod script;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use slipway_resource::{ProviderError, TemplatePart, Value};
+use slipway_spec::model::{NodePool, Role, UserData, UserDataType};
+
+use super::build::Builder;
+use super::refuse;
+use script::Payload;
+
+/// What EC2 takes, before it is put into base64.
+const LIMIT: usize = 16 * 1024;
+/// How long the name of a load balancer can get, which is known only when it stands.
+const LONGEST_HOST: usize = 255;
+/// Between the parts of a document with several.
+const BOUNDARY: &str = "SLIPWAY-USER-DATA";
+
+/// The user data of a pool's machines, in base64. Where the endpoint is known only when its load balancer stands, it is
+/// the text with a reference in it: what is no base64 is put into base64 when it is applied.
+pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Value, ProviderError> {
+    if pool.role == Role::Bastion {
+        return Ok(match assemble(&[], &pool.user_data) {
+            parts if parts.is_empty() => Value::Null,
+            parts => fitting(pool, parts)?,
+        });
+    }
+    let endpoint = document::endpoint(builder);
+    let json = document::of_pool(builder, pool)?;
+    let wanted = builder.pool_settings(pool).compress_user_data;
+    let plain = assemble(&script::boot(&json, Payload::Plain, &endpoint)?, &pool.user_data);
+    if !wanted && size(&plain) <= LIMIT {
+        return fitting(pool, plain);
+    }
+    if !wanted {
+        let message =
+            "the bootstrap document is compressed, since it does not fit into the user data otherwise";
+        builder.note(format!("pools[{}].userData", pool.name), message);
+    }
+    fitting(pool, assemble(&script::boot(&json, Payload::Compressed, &endpoint)?, &pool.user_data))
+}
+
+/// The boot script alone, or with the pool's own parts behind it, as a document of several parts (RFC 2046).
+fn assemble(boot: &[TemplatePart], more: &[UserData]) -> Vec<TemplatePart> {
+    if more.is_empty() {
+        return boot.to_vec();
+    }
+    let mut parts = Vec::new();
+    let mut text = format!("Content-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\nMIME-Version: 1.0\n\n");
+    if !boot.is_empty() {
+        text.push_str(&header("slipway-boot.sh", "text/x-shellscript"));
+        parts.push(TemplatePart::Text(std::mem::take(&mut text)));
+        parts.extend(boot.iter().cloned());
+        text.push('\n');
+    }
+    for part in more {
+        let kind = match part.kind {
+            UserDataType::ShellScript => "text/x-shellscript",
+            UserDataType::CloudConfig => "text/cloud-config",
+            UserDataType::CloudBoothook => "text/cloud-boothook",
+        };
+        text.push_str(&header(&part.name, kind));
+        text.push_str(&part.content);
+        text.push('\n');
+    }
+    text.push_str(&format!("--{BOUNDARY}--\n"));
+    parts.push(TemplatePart::Text(text));
+    parts
+}
+
+fn header(name: &str, kind: &str) -> String {
+    let name: String = name.chars().filter(|letter| !letter.is_control() && *letter != '"').collect();
+    format!(
+        "--{BOUNDARY}\nContent-Type: {kind}; charset=\"utf-8\"\nContent-Disposition: attachment; \
+         filename=\"{name}\"\nContent-Transfer-Encoding: 8bit\nMIME-Version: 1.0\n\n"
+    )
+}
+
+fn size(parts: &[TemplatePart]) -> usize {
+    let of = |part: &TemplatePart| match part {
+        TemplatePart::Text(text) => text.len(),
+        TemplatePart::Reference(_) => LONGEST_HOST,
+    };
+    parts.iter().map(of).sum()
+}
+
+fn fitting(pool: &NodePool, parts: Vec<TemplatePart>) -> Result<Value, ProviderError> {
+    let size = size(&parts);
+    if size > LIMIT {
+        let message = format!(
+            "the user data has {size} bytes and EC2 takes {LIMIT}; move files, hooks or the pool's own user data \
+             to the image"
+        );
+        return Err(refuse(&format!("pools[{}].userData", pool.name), &message));
+    }
+    let known = |part: &TemplatePart| match part {
+        TemplatePart::Text(text) => Some(text.clone()),
+        TemplatePart::Reference(_) => None,
+    };
+    Ok(match parts.iter().map(known).collect::<Option<String>>() {
+        Some(text) => STANDARD.encode(text).into(),
+        None => Value::Template(parts),
+    })
+}

@@ -1,0 +1,292 @@
+//! The bootstrap document: what a machine must know to become a node, without any secret.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
+use slipway_spec::model::{
+    Addon, Architecture, Assets, Audit, Authentication, Cni, Component, ComponentName, ContainerRuntime,
+    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProxyMode, Role,
+    ServiceAccounts, Taint,
+};
+use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
+
+use crate::expand::build::Builder;
+use crate::expand::compute::tags::node_labels;
+use crate::expand::links::balancer;
+use crate::expand::topology::{has_api_server, load_balancer, without_dns};
+
+/// The document of a machine, version `v1alpha1`. What it leaves out has the spec's default.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeBootstrap<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    cluster: About<'a>,
+    node: Node<'a>,
+    runtime: &'a ContainerRuntime,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    egress_proxy: Option<&'a EgressProxy>,
+    assets: &'a Assets,
+    components: BTreeMap<ComponentName, &'a Component>,
+    addons: Vec<Setting<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_plane: Option<ControlPlane<'a>>,
+}
+
+/// The cluster.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct About<'a> {
+    name: &'a str,
+    provider: &'static str,
+    region: &'a str,
+    ip_family: IpFamily,
+    domain: &'a str,
+    dns_address: String,
+    pod_cidrs: &'a [Cidr],
+    service_cidrs: &'a [Cidr],
+    cni: &'a Cni,
+    proxy_mode: ProxyMode,
+    /// Where control planes read the cluster's authority and keys by their instance's identity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<&'a str>,
+    /// The name under which nodes reach the API servers, where it differs from the endpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    internal_endpoint: Option<String>,
+    /// What kOps' `cloudConfig` says.
+    #[serde(skip_serializing_if = "Json::is_null")]
+    cloud_config: Json,
+}
+
+/// The machine.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Node<'a> {
+    pool: &'a str,
+    role: Role,
+    architecture: Architecture,
+    kubernetes_version: &'a KubernetesVersion,
+    labels: BTreeMap<String, String>,
+    taints: &'a [Taint],
+    kubelet: &'a Kubelet,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    packages: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    sysctls: &'a BTreeMap<String, String>,
+    files: &'a [slipway_spec::model::FileAsset],
+    hooks: &'a [slipway_spec::model::Hook],
+    mounts: Vec<Mount<'a>>,
+    /// Images to fetch before the machine waits in the warm pool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warm_images: Vec<String>,
+}
+
+/// A volume that is mounted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Mount<'a> {
+    device: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filesystem: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    format_options: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mount_options: Vec<String>,
+}
+
+/// An add-on and its settings.
+#[derive(Serialize)]
+struct Setting<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<u32>,
+    #[serde(skip_serializing_if = "Json::is_null")]
+    config: &'a Json,
+}
+
+/// What only machines with an API server need.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ControlPlane<'a> {
+    names: Vec<String>,
+    node_port_range: PortRange,
+    schedulable: bool,
+    authentication: &'a Authentication,
+    service_accounts: &'a ServiceAccounts,
+    /// The kinds of objects that are encrypted; keys come from the store.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    encrypted: Vec<&'a str>,
+    audit: &'a Audit,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    etcd: Vec<&'a EtcdCluster>,
+}
+
+/// The JSON of a pool's document, without what is empty.
+pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, ProviderError> {
+    let document = NodeBootstrap {
+        api_version: "slipway.dev/v1alpha1",
+        kind: "NodeBootstrap",
+        cluster: about(builder),
+        node: node(builder, pool),
+        runtime: &builder.cluster.container_runtime,
+        egress_proxy: builder.cluster.egress_proxy.as_ref(),
+        assets: &builder.cluster.assets,
+        components: components(builder, pool),
+        addons: addons(builder, pool),
+        control_plane: has_api_server(pool).then(|| control_plane(builder, pool)),
+    };
+    let unwritable = |error: serde_json::Error| {
+        ProviderError::new(
+            ErrorClass::Permanent,
+            format!("the bootstrap document cannot be written: {error}"),
+        )
+    };
+    let mut json = serde_json::to_value(&document).map_err(unwritable)?;
+    prune(&mut json);
+    serde_json::to_string(&json).map_err(unwritable)
+}
+
+/// Leaves out what says nothing: null, and lists and objects without anything in them.
+fn prune(json: &mut Json) {
+    match json {
+        Json::Object(fields) => {
+            fields.retain(|_, value| {
+                prune(value);
+                !is_empty(value)
+            });
+        }
+        Json::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+fn is_empty(json: &Json) -> bool {
+    match json {
+        Json::Null => true,
+        Json::Object(fields) => fields.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+fn about<'a>(builder: &Builder<'a>) -> About<'a> {
+    let Network { ip_family, cluster_domain, dns_address, pod_cidrs, service_cidrs, cni, proxy_mode, .. } =
+        &builder.cluster.network;
+    About {
+        name: &builder.cluster.name,
+        provider: "aws",
+        region: &builder.catalog.region,
+        ip_family: *ip_family,
+        domain: cluster_domain,
+        dns_address: dns_address.to_string(),
+        pod_cidrs,
+        service_cidrs,
+        cni,
+        proxy_mode: *proxy_mode,
+        store: builder.settings.config_base.as_deref(),
+        internal_endpoint: builder
+            .settings
+            .api
+            .load_balancer
+            .use_for_internal_api
+            .then(|| builder.named("api.internal")),
+        cloud_config: builder.settings.cloud_config.clone(),
+    }
+}
+
+fn node<'a>(builder: &Builder<'a>, pool: &'a NodePool) -> Node<'a> {
+    let settings = builder.pool_settings(pool);
+    let mounts = pool.volumes.iter().filter_map(|volume| {
+        let (device, path) = (volume.device.as_deref()?, volume.mount_path.as_deref()?);
+        let how = settings.volume_mounts.iter().find(|mount| mount.device == device).cloned();
+        let how = how.unwrap_or_default();
+        Some(Mount {
+            device,
+            path,
+            filesystem: how.filesystem,
+            format_options: how.format_options,
+            mount_options: how.mount_options,
+        })
+    });
+    Node {
+        pool: &pool.name,
+        role: pool.role,
+        architecture: pool.architecture,
+        kubernetes_version: &pool.kubernetes_version,
+        labels: node_labels(builder, pool),
+        taints: &pool.taints,
+        kubelet: &pool.kubelet,
+        packages: &pool.packages,
+        sysctls: &pool.sysctls,
+        files: &pool.node_files.files,
+        hooks: &pool.node_files.hooks,
+        mounts: mounts.collect(),
+        warm_images: if pool.warm_pool.is_some() { settings.warm_pool.additional_images } else { Vec::new() },
+    }
+}
+
+/// Workers run the proxy; machines with an API server run that, and control planes the rest.
+fn components<'a>(builder: &Builder<'a>, pool: &NodePool) -> BTreeMap<ComponentName, &'a Component> {
+    let runs = |name: ComponentName| match pool.role {
+        Role::ControlPlane => true,
+        Role::ApiServer => {
+            matches!(name, ComponentName::ApiServer | ComponentName::Kubelet | ComponentName::Proxy)
+        }
+        _ => matches!(name, ComponentName::Kubelet | ComponentName::Proxy),
+    };
+    let all = builder.cluster.components.iter();
+    all.filter(|(name, _)| runs(**name)).map(|(name, component)| (*name, component)).collect()
+}
+
+/// Control planes install the add-ons; what changes machines themselves is for all of them.
+fn addons<'a>(builder: &Builder<'a>, pool: &NodePool) -> Vec<Setting<'a>> {
+    let everywhere = |addon: &Addon| matches!(addon.name.as_str(), "gvisor" | "nvidia" | "node-local-dns");
+    let all = builder.cluster.addons.iter().filter(|addon| addon.enabled);
+    all.filter(|addon| pool.role == Role::ControlPlane || everywhere(addon))
+        .map(|addon| Setting {
+            name: &addon.name,
+            version: addon.version.as_deref(),
+            replicas: addon.replicas,
+            config: &addon.config,
+        })
+        .collect()
+}
+
+fn control_plane<'a>(builder: &Builder<'a>, pool: &NodePool) -> ControlPlane<'a> {
+    let cluster = builder.cluster;
+    let encrypted = cluster.encryption.at_rest.iter().flat_map(|at_rest| &at_rest.resources);
+    let mut names = cluster.control_plane.additional_sans.clone();
+    names.extend(builder.settings.master_public_name.clone());
+    ControlPlane {
+        names,
+        node_port_range: cluster.network.node_port_range,
+        schedulable: cluster.control_plane.schedulable,
+        authentication: &cluster.authentication,
+        service_accounts: &cluster.service_accounts,
+        encrypted: encrypted.map(String::as_str).collect(),
+        audit: &cluster.audit,
+        etcd: if pool.role == Role::ControlPlane { cluster.etcd.iter().collect() } else { Vec::new() },
+    }
+}
+
+/// Where the machine finds the cluster: a name, or the load balancer's own where no records are made.
+pub(super) fn endpoint(builder: &Builder<'_>) -> Vec<TemplatePart> {
+    let text = |host: &str| vec![TemplatePart::Text(host.to_owned())];
+    match &builder.cluster.control_plane.endpoint {
+        Endpoint::Given(given) => text(&given.host),
+        Endpoint::VirtualIp(address) => text(&address.address.to_string()),
+        _ if load_balancer(builder.cluster).is_some() && without_dns(builder.cluster) => {
+            let address = balancer(builder, "api");
+            vec![TemplatePart::Reference(Reference { address, path: Path::key("dns_name") })]
+        }
+        _ => match &builder.settings.master_public_name {
+            Some(name) => text(name),
+            None => text(&builder.named("api")),
+        },
+    }
+}

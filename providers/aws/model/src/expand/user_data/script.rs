@@ -1,0 +1,64 @@
+//! The script of the first boot.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::{Compression, GzBuilder};
+use slipway_resource::{Digest, ErrorClass, ProviderError, TemplatePart};
+
+/// How the document is put into the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// As it is.
+    Plain,
+    /// With gzip, in base64.
+    Compressed,
+}
+
+/// The script: it leaves the document in `/etc/slipway/bootstrap.json` and starts the program with the document's digest.
+pub(super) fn boot(
+    document: &str,
+    payload: Payload,
+    endpoint: &[TemplatePart],
+) -> Result<Vec<TemplatePart>, ProviderError> {
+    let digest = Digest::of_bytes(document.as_bytes());
+    let (write, body) = match payload {
+        Payload::Plain => ("cat > /etc/slipway/bootstrap.json <<'DOCUMENT'", document.to_owned()),
+        Payload::Compressed => {
+            ("base64 -d <<'DOCUMENT' | gunzip > /etc/slipway/bootstrap.json", compressed(document)?)
+        }
+    };
+    let head = format!(
+        "#!/bin/sh\n\
+         # Makes this machine a node. The document holds no secret.\n\
+         set -eu\n\
+         umask 077\n\
+         mkdir -p /etc/slipway\n\
+         {write}\n\
+         {body}\n\
+         DOCUMENT\n\
+         SLIPWAY_ENDPOINT=\""
+    );
+    let tail = format!(
+        "\"\n\
+         export SLIPWAY_ENDPOINT\n\
+         exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n"
+    );
+    let mut parts = vec![TemplatePart::Text(head)];
+    parts.extend(endpoint.iter().cloned());
+    parts.push(TemplatePart::Text(tail));
+    Ok(parts)
+}
+
+/// Without a time in its header, so that the same document has the same bytes.
+fn compressed(document: &str) -> Result<String, ProviderError> {
+    let mut encoder = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
+    let bytes = encoder.write_all(document.as_bytes()).and_then(|()| encoder.finish()).map_err(|error| {
+        ProviderError::new(ErrorClass::Permanent, format!("the user data cannot be compressed: {error}"))
+    })?;
+    let text = STANDARD.encode(bytes);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(120).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    Ok(lines.join("\n"))
+}
