@@ -15,7 +15,7 @@ mod subnets;
 pub(super) use subnets::read as subnets;
 
 /// The plugins by kOps' names; kubenet and GCE have no settings and no add-on of their own.
-const PLUGINS: [(&str, &str); 10] = [
+const PLUGINS: [(&str, &str); 11] = [
     ("amazonvpc", "amazon-vpc"),
     ("calico", "calico"),
     ("cilium", "cilium"),
@@ -24,6 +24,7 @@ const PLUGINS: [(&str, &str); 10] = [
     ("flannel", "flannel"),
     ("gce", "gcp"),
     ("kindnet", "kindnet"),
+    ("kopeio", "kopeio"),
     ("kubenet", "kubenet"),
     ("kuberouter", "kube-router"),
 ];
@@ -174,6 +175,13 @@ fn cni(context: &Context<'_>, outcome: &mut Outcome) -> Cni {
     }
     outcome.wrote("network.cni.name", section);
     outcome.wrote("network.cni.config", section);
+    if plugin == "kopeio" {
+        outcome.say(
+            section
+                .warning(kops_code::LOST, "kopeio is no longer developed and has no add-on here")
+                .hint("choose cilium, calico or kindnet, or install it yourself"),
+        );
+    }
     if plugin == "kubenet" {
         outcome.say(
             section
