@@ -81,6 +81,7 @@ const EXACT: &[(Fault, &[&str])] = &[
         Fault::NotFound,
         &[
             "AWS.SimpleQueueService.NonExistentQueue",
+            "Gateway.NotAttached",
             "InvalidAMIID.Unavailable",
             "ListenerNotFound",
             "LoadBalancerNotFound",
@@ -126,7 +127,6 @@ const EXACT: &[(Fault, &[&str])] = &[
         &[
             "DeleteConflict",
             "DependencyViolation",
-            "Gateway.NotAttached.InUse",
             "HostedZoneNotEmpty",
             "InvalidGroup.InUse",
             "InvalidIPAddress.InUse",
@@ -149,10 +149,12 @@ const EXACT: &[(Fault, &[&str])] = &[
     (
         Fault::Busy,
         &[
+            "AWS.SimpleQueueService.QueueDeletedRecently",
             "ConcurrentModification",
             "ConcurrentModificationException",
             "EntityTemporarilyUnmodifiable",
             "OperationAborted",
+            "QueueDeletedRecently",
             "ResourceContention",
             "ResourceContentionFault",
             "ScalingActivityInProgress",

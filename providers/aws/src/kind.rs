@@ -3,8 +3,10 @@
 pub(crate) mod attribute;
 mod blocker;
 mod by_name;
+mod events;
 mod family;
 mod iam;
+mod queue;
 mod vpc;
 
 use async_trait::async_trait;
@@ -29,6 +31,10 @@ static KINDS: &[&dyn Kind] = &[
     &iam::RolePolicyAttachment,
     &iam::InstanceProfile,
     &iam::OpenIdConnectProvider,
+    // Interruptions.
+    &queue::Queue,
+    &events::EventRule,
+    &events::EventTarget,
 ];
 
 /// Every kind that the provider works with.

@@ -1,6 +1,6 @@
 //! How a cluster learns of instances that go: a queue, and the rules that feed it.
 
-use slipway_resource::Attribute;
+use slipway_resource::{Attribute, Type};
 use slipway_resource::schema::OwnershipKind;
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, may};
@@ -48,10 +48,16 @@ fn queue() -> Named {
 }
 
 fn event_rule() -> Named {
+    let tags = Attribute::optional(Type::map(TEXT)).write_only();
     Builder::new("aws_cloudwatch_event_rule", EVENTS, "Which events are passed on.")
         .id("Its name; on another bus than the default one the bus and the name, with a slash between them.")
         .arn()
-        .tags()
+        .attribute(
+            "tags",
+            tags,
+            "Tags, without those that say whose it is; AWS lists them one rule at a time, so they are compared with what \
+             was applied last.",
+        )
         .idempotent()
         .fixed("name", TEXT, "Its name, once on a bus.")
         .attribute(
