@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
-use slipway_protocol::{LockFile, Running, SearchPath};
+use slipway_protocol::{Launch, LockFile, Running, SearchPath};
 use slipway_provider_sim::Sim;
 use slipway_resource::provider::SessionRequest;
 use slipway_resource::{Digest, Provider, Value, validate};
@@ -26,7 +26,7 @@ pub(crate) async fn open(
     region: Option<String>,
     offline: bool,
 ) -> Result<Providers, CommandError> {
-    let provider = find(context, name).await?;
+    let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     let config = Value::from_json(config);
@@ -56,13 +56,31 @@ pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provid
     Ok(provider)
 }
 
+/// The provider of a name for a session without a cloud.
+///
+/// What stands beside the running executable is trusted as that is: it plans offline without being pinned.
+async fn find_offline(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
+    let lock = LockFile::read(Path::new(LOCK_FILE))?;
+    if lock.get(name).is_none()
+        && name != EMBEDDED
+        && let Some(installed) = search_path(context).find_own(name)?
+        && let Some(executable) = installed.offline_executable()
+    {
+        let running = Running::launch(&Launch::new(name, executable)).await?;
+        let provider = running.provider();
+        context.keep(running);
+        return Ok(provider);
+    }
+    find(context, name).await
+}
+
 /// The lock file, in the folder where slipway is called.
 pub(crate) const LOCK_FILE: &str = "slipway.lock";
 
 /// The folders in which providers are looked for.
 pub(crate) fn search_path(context: &Context) -> SearchPath {
-    let own = context.global.provider_path.iter().chain(&context.configuration.provider_path).cloned();
-    SearchPath::new(own.chain(SearchPath::from_environment().directories().to_vec()))
+    let named = context.global.provider_path.iter().chain(&context.configuration.provider_path).cloned();
+    SearchPath::from_environment().after(named)
 }
 
 async fn check_config(

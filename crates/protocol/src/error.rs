@@ -15,6 +15,16 @@ pub enum Error {
         /// The directories, for people.
         searched: String,
     },
+    /// A provider that is described and whose executable is not there.
+    #[error("provider {name} is described in {file}, but {executable} is not there")]
+    NotBuilt {
+        /// The provider.
+        name: String,
+        /// Its `provider.toml`.
+        file: PathBuf,
+        /// The executable.
+        executable: PathBuf,
+    },
     /// A name that no provider can have.
     #[error("`{name}` is not a provider's name: lower-case letters, digits and `-` only")]
     Name {
@@ -131,6 +141,7 @@ impl Error {
             Self::Protocol { .. } => "PROVIDER0010",
             Self::Ask { .. } => "PROVIDER0011",
             Self::File { .. } => "PROVIDER0012",
+            Self::NotBuilt { .. } => "PROVIDER0013",
         }
     }
 
@@ -140,6 +151,9 @@ impl Error {
         match self {
             Self::NotFound { name, .. } => Some(format!(
                 "install slipway-provider-{name} with its provider.toml, or name its directory in SLIPWAY_PROVIDER_PATH"
+            )),
+            Self::NotBuilt { name, .. } => Some(format!(
+                "build it with `cargo build --release -p slipway-provider-{name}`, then trust it with `slipway provider lock {name}`"
             )),
             Self::Unlocked { name, .. } => Some(format!(
                 "if you trust what is installed, run `slipway provider lock {name}` and commit the lock file"

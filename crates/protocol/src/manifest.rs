@@ -25,6 +25,9 @@ pub struct Manifest {
     /// The executable, relative to the file; `slipway-provider-<name>` when it is absent.
     #[serde(default)]
     pub executable: Option<PathBuf>,
+    /// An executable that plans offline and does nothing else, relative to the file; none when it is absent.
+    #[serde(default)]
+    pub offline: Option<PathBuf>,
     /// The samples for the conformance suite, relative to the file; `conformance.json` when it is absent.
     #[serde(default)]
     pub conformance: Option<PathBuf>,
@@ -39,6 +42,8 @@ pub struct Installed {
     pub file: PathBuf,
     /// Its executable.
     pub executable: PathBuf,
+    /// The executable that plans offline and does nothing else, if it has one.
+    pub offline: Option<PathBuf>,
 }
 
 impl Installed {
@@ -59,8 +64,29 @@ impl Installed {
             Some(path) => path.clone(),
             None => PathBuf::from(executable_name(&manifest.name)),
         };
-        let executable = file.parent().unwrap_or(Path::new("")).join(relative);
-        Ok(Self { manifest, file: file.to_owned(), executable })
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let executable = folder.join(relative);
+        let offline = manifest.offline.as_ref().map(|path| folder.join(path));
+        Ok(Self { manifest, file: file.to_owned(), executable, offline })
+    }
+
+    /// Reads the `provider.toml` of a provider whose executables lie in a folder of their own, as in a build tree.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not say what it has to.
+    pub(crate) fn read_with_executables_in(file: &Path, folder: &Path) -> Result<Self, Error> {
+        let mut installed = Self::read(file)?;
+        let moved = |path: &Path| folder.join(path.file_name().unwrap_or_default());
+        installed.executable = moved(&installed.executable);
+        installed.offline = installed.offline.as_deref().map(moved);
+        Ok(installed)
+    }
+
+    /// What to run to plan offline: the provider itself where it is there, or else what does nothing but that.
+    #[must_use]
+    pub fn offline_executable(&self) -> Option<&Path> {
+        let own = self.executable.is_file().then_some(self.executable.as_path());
+        own.or_else(|| self.offline.as_deref().filter(|path| path.is_file()))
     }
 
     /// The provider's name.
@@ -74,6 +100,13 @@ impl Installed {
     /// # Errors
     /// When it cannot be read.
     pub fn digest(&self) -> Result<Digest, Error> {
+        if !self.executable.exists() {
+            return Err(Error::NotBuilt {
+                name: self.manifest.name.clone(),
+                file: self.file.clone(),
+                executable: self.executable.clone(),
+            });
+        }
         let failed = |source| Error::File { path: self.executable.clone(), source };
         let mut file = std::fs::File::open(&self.executable).map_err(failed)?;
         // In pieces: executables are large.

@@ -11,16 +11,26 @@ pub const PATH_VARIABLE: &str = "SLIPWAY_PROVIDER_PATH";
 /// Directories in which providers are looked for, the first wins.
 ///
 /// In each directory a provider is `<name>/provider.toml`, `slipway-provider-<name>.toml`, or a `provider.toml`
-/// that has its name; the executable stands beside the file.
+/// that has its name; the executable stands beside the file. The directory of the running executable may also be that
+/// of a build: then providers are described in `providers/<name>/provider.toml` of the source tree around it, and
+/// their executables stand beside the running one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
     directories: Vec<PathBuf>,
+    own: Option<PathBuf>,
 }
 
 impl SearchPath {
     /// A search path of these directories.
     pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { directories: directories.into_iter().collect() }
+        Self { directories: directories.into_iter().collect(), own: None }
+    }
+
+    /// The same, with the directory of the running executable: what stands there is trusted as that executable is.
+    #[must_use]
+    pub fn with_own(mut self, own: Option<PathBuf>) -> Self {
+        self.own = own;
+        self
     }
 
     /// The search path of this process: [`PATH_VARIABLE`], the directory of the running executable, and
@@ -31,15 +41,21 @@ impl SearchPath {
         if let Some(listed) = std::env::var_os(PATH_VARIABLE) {
             directories.extend(std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()));
         }
-        if let Ok(executable) = std::env::current_exe() {
-            directories.extend(executable.parent().map(Path::to_owned));
-        }
+        let own = std::env::current_exe().ok().and_then(|executable| executable.parent().map(Path::to_owned));
+        directories.extend(own.clone());
         let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).or_else(|| {
             let home = std::env::var_os("HOME")?;
             Some(Path::new(&home).join(".local/share"))
         });
         directories.extend(data.map(|data| data.join("slipway/providers")));
-        Self { directories }
+        Self { directories, own }
+    }
+
+    /// The same, with these directories before all others.
+    #[must_use]
+    pub fn after(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.directories.splice(0..0, directories);
+        self
     }
 
     /// The directories, in their order.
@@ -55,30 +71,48 @@ impl SearchPath {
     pub fn find(&self, name: &str) -> Result<Installed, Error> {
         check_name(name)?;
         for directory in &self.directories {
-            let own = [
-                directory.join(name).join("provider.toml"),
-                directory.join(format!("{}.toml", executable_name(name))),
-            ];
-            if let Some(file) = own.iter().find(|file| file.is_file()) {
-                let installed = Installed::read(file)?;
-                if installed.name() != name {
-                    return Err(Error::Manifest {
-                        path: file.clone(),
-                        reason: format!("it is that of provider {}, not of {name}", installed.name()),
-                    });
-                }
+            if let Some(installed) = self.find_in(directory, name)? {
                 return Ok(installed);
-            }
-            let file = directory.join("provider.toml");
-            if file.is_file() {
-                let installed = Installed::read(&file)?;
-                if installed.name() == name {
-                    return Ok(installed);
-                }
             }
         }
         let searched: Vec<String> = self.directories.iter().map(|path| path.display().to_string()).collect();
         Err(Error::NotFound { name: name.to_owned(), searched: searched.join(", ") })
+    }
+
+    /// Finds a provider beside the running executable. Runs nothing.
+    ///
+    /// # Errors
+    /// When what is found there cannot be used.
+    pub fn find_own(&self, name: &str) -> Result<Option<Installed>, Error> {
+        check_name(name)?;
+        self.own.as_deref().map_or(Ok(None), |own| self.find_in(own, name))
+    }
+
+    fn find_in(&self, directory: &Path, name: &str) -> Result<Option<Installed>, Error> {
+        let own = [
+            directory.join(name).join("provider.toml"),
+            directory.join(format!("{}.toml", executable_name(name))),
+        ];
+        if let Some(file) = own.iter().find(|file| file.is_file()) {
+            return named(Installed::read(file)?, name).map(Some);
+        }
+        let file = directory.join("provider.toml");
+        if file.is_file() {
+            let installed = Installed::read(&file)?;
+            if installed.name() == name {
+                return Ok(Some(installed));
+            }
+        }
+        if self.own.as_deref() != Some(directory) {
+            return Ok(None);
+        }
+        let Some(file) = tree(directory).map(|tree| tree.join(name).join("provider.toml")) else {
+            return Ok(None);
+        };
+        if !file.is_file() {
+            return Ok(None);
+        }
+        named(Installed::read_with_executables_in(&file, directory)?, name).map(Some)
     }
 
     /// Every provider that can be found, each name once, sorted; and what stood in the way. Runs nothing.
@@ -96,6 +130,25 @@ impl SearchPath {
         found.sort_by(|left, right| left.name().cmp(right.name()));
         (found, errors)
     }
+}
+
+/// Refuses a file that describes another provider.
+fn named(installed: Installed, name: &str) -> Result<Installed, Error> {
+    if installed.name() == name {
+        return Ok(installed);
+    }
+    let reason = format!("it is that of provider {}, not of {name}", installed.name());
+    Err(Error::Manifest { path: installed.file, reason })
+}
+
+/// Where the source tree around a directory of built executables describes its providers.
+fn tree(built: &Path) -> Option<PathBuf> {
+    // target/<profile>, also below a directory for one purpose or platform.
+    let around = built.ancestors().skip(2).take(3);
+    around
+        .filter(|root| root.join("Cargo.toml").is_file())
+        .map(|root| root.join("providers"))
+        .find(|path| path.is_dir())
 }
 
 /// All files in a directory that may describe a provider, in the order of their names.
@@ -147,6 +200,33 @@ mod tests {
         let names: Vec<&str> = listed.iter().map(Installed::name).collect();
         assert_eq!(names, ["aws", "sim"]);
         assert!(errors.is_empty());
+    }
+
+    #[test]
+    fn a_build_tree_has_its_providers_beside_the_program() {
+        let root = tempfile::tempdir().unwrap();
+        let built = root.path().join("target/debug");
+        std::fs::create_dir_all(&built).unwrap();
+        let file = root.path().join("providers/aws/provider.toml");
+        install(&file, "aws", "1.0.0");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{text}offline = '../../target/x/slipway-provider-aws-offline'\n"))
+            .unwrap();
+        let path = SearchPath::new([built.clone()]).with_own(Some(built.clone()));
+        assert!(path.find_own("aws").unwrap().is_none(), "no source tree is around it");
+        std::fs::write(root.path().join("Cargo.toml"), "").unwrap();
+        let found = path.find("aws").unwrap();
+        assert_eq!(path.find_own("aws").unwrap().as_ref(), Some(&found));
+        assert_eq!(found.executable, built.join("slipway-provider-aws"));
+        assert_eq!(found.offline_executable(), None, "nothing is built");
+        std::fs::write(built.join("slipway-provider-aws-offline"), "").unwrap();
+        assert_eq!(found.offline_executable(), Some(built.join("slipway-provider-aws-offline").as_path()));
+        std::fs::write(&found.executable, "").unwrap();
+        assert_eq!(found.offline_executable(), Some(found.executable.as_path()));
+        // What another directory has is nobody's own.
+        let elsewhere = SearchPath::new([built]).with_own(Some(root.path().to_owned()));
+        assert!(elsewhere.find_own("aws").unwrap().is_none());
+        assert_eq!(elsewhere.find("aws").unwrap_err().code(), "PROVIDER0001");
     }
 
     #[test]
