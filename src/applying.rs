@@ -14,7 +14,7 @@ use crate::cli::RunArguments;
 use crate::error::CommandError;
 use crate::planning::{Planned, Prepared, Request};
 use crate::program::Context;
-use crate::secrets::UserSecrets;
+use crate::secrets::{self, UserSecrets};
 use crate::ui;
 
 /// A hold on a cluster, with the state as it found it.
@@ -172,12 +172,20 @@ pub(crate) async fn run(
     let stop = StopSignal::default();
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
-    let secrets = UserSecrets { folder: prepared.wanted.folder() };
+    let source = UserSecrets { folder: prepared.wanted.folder() };
+    let store = match &prepared.backend {
+        Some(backend) => {
+            let uid = &held.state.snapshot.uid;
+            Some(secrets::store(&prepared.keyring, backend.clone(), &prepared.wanted.cluster.name, uid)?)
+        }
+        None => None,
+    };
     let run = Run {
         plan,
         providers: &prepared.providers,
         state: held.state,
-        secrets: &secrets,
+        secrets: &source,
+        store: store.as_ref(),
         confirmed: confirmed(plan, arguments),
         observed_at,
         backoff: Backoff::default(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::CommandError;
+use crate::secrets::keys::Encryption;
 
 /// What a user sets once for all calls (TOML).
 #[derive(Debug, Default, Deserialize)]
@@ -15,6 +16,26 @@ pub(crate) struct Configuration {
     /// Folders in which providers are looked for, before the usual ones.
     #[serde(default)]
     pub provider_path: Vec<PathBuf>,
+    /// Who does things, when neither the environment nor a pipeline says so.
+    pub actor: Option<String>,
+    /// How many approvals an apply needs.
+    pub require_approval: Option<u16>,
+    /// What is kept of earlier generations.
+    #[serde(default)]
+    pub retention: Retention,
+    /// How the state is encrypted.
+    #[serde(default)]
+    pub encryption: Encryption,
+}
+
+/// What is kept of earlier generations when garbage is collected.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Retention {
+    /// So many generations before the present one.
+    pub keep: Option<usize>,
+    /// What was the present generation within so many days.
+    pub keep_days: Option<u32>,
 }
 
 impl Configuration {
@@ -37,8 +58,13 @@ impl Configuration {
 }
 
 fn usual_path() -> Option<PathBuf> {
+    Some(folder()?.join("config.toml"))
+}
+
+/// The folder of the user's own settings; nothing where no variable says where it is.
+pub(crate) fn folder() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))?;
-    Some(base.join("slipway").join("config.toml"))
+    Some(base.join("slipway"))
 }

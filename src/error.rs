@@ -108,7 +108,16 @@ fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
             "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
             holder.lease.term_seconds
         )),
+        slipway_state_store::Error::Backend(slipway_state_store::backend::Error::Sealed { hint, .. }) => {
+            hint.clone()
+        }
         _ => None,
+    }
+}
+
+impl From<slipway_secrets::Error> for CommandError {
+    fn from(error: slipway_secrets::Error) -> Self {
+        Self::of(error.code(), &error, error.hint())
     }
 }
 
@@ -125,7 +134,7 @@ impl From<slipway_engine::Error> for CommandError {
                 if let held @ slipway_state_store::Error::Held { .. } = &**source {
                     return Self::of(error.code(), held, store_hint(held));
                 }
-                None
+                store_hint(source)
             }
             _ => error.hint(),
         };

@@ -8,6 +8,7 @@ use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote, ExpandRequest};
 use slipway_resource::{ClusterUid, Desired};
+use slipway_secrets::Keyring;
 use slipway_spec::model::Cluster;
 use slipway_state_store::{Backend, ClusterName};
 use tokio::time::Instant;
@@ -16,7 +17,7 @@ use crate::cli::ScopeArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::providers;
-use crate::secrets::{UserSecrets, compare_by_fingerprint};
+use crate::secrets::{self, UserSecrets};
 use crate::specs::Wanted;
 use crate::upgrade;
 
@@ -49,6 +50,8 @@ pub(crate) struct Prepared {
     pub wanted: Wanted,
     pub providers: Providers,
     pub backend: Option<Arc<dyn Backend>>,
+    /// The user's keys.
+    pub keyring: Arc<Keyring>,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
 }
@@ -79,7 +82,7 @@ impl Prepared {
             generation = state.as_ref().map(|state| state.head.generation.0),
             "state and provider are open"
         );
-        Ok(Self { wanted, providers, backend, state })
+        Ok(Self { wanted, providers, backend, keyring: context.keyring(), state })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.
@@ -115,8 +118,10 @@ impl Prepared {
             None => None,
         };
         let uid = observed.uid.clone();
-        if let Some(uid) = &uid {
-            notes.extend(self.fingerprint_secrets(&mut desired, prior, uid));
+        if let (Some(uid), Some(backend)) = (&uid, &self.backend) {
+            let store = secrets::store(&self.keyring, backend.clone(), &cluster.name, uid)?;
+            let source = UserSecrets { folder: self.wanted.folder() };
+            notes.extend(secrets::compare(&mut desired, prior, uid, &store, &source).await?);
         }
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();
@@ -166,28 +171,6 @@ impl Prepared {
         notes.extend(remarks.into_iter().map(remark));
         slipway_plan::lifecycle::renames(&mut desired, self.renames()?);
         Ok((desired, notes))
-    }
-
-    /// Lets the plan tell whether secrets changed. Returns a remark on each that cannot be read here.
-    fn fingerprint_secrets(
-        &self,
-        desired: &mut [Desired],
-        prior: Option<&Snapshot>,
-        uid: &ClusterUid,
-    ) -> Vec<ExpandNote> {
-        let secrets = UserSecrets { folder: self.wanted.folder() };
-        let mut notes = Vec::new();
-        for desired in desired {
-            let record = prior.and_then(|prior| prior.resources.get(&desired.address));
-            let applied = record.and_then(|record| record.applied.as_ref());
-            let mut unread = Vec::new();
-            compare_by_fingerprint(&mut desired.attributes, applied, uid, &secrets, &mut unread);
-            notes.extend(unread.into_iter().map(|error| ExpandNote {
-                field: desired.address.to_string(),
-                message: format!("{error}; it is taken to be as it was applied"),
-            }));
-        }
-        notes
     }
 
     fn ignored(&self) -> impl Iterator<Item = (&str, &str)> {

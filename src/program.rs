@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use clap::Parser;
 use slipway_protocol::Running;
+use slipway_secrets::{Keyring, SealedBackend};
 use slipway_state_store::Backend;
 
 use crate::cli::{Cli, Global, LogFormat};
@@ -13,6 +14,8 @@ use crate::commands;
 use crate::configuration::Configuration;
 use crate::error::CommandError;
 use crate::output::Output;
+use crate::providers::search_path;
+use crate::secrets::keys::UserKeys;
 
 /// Puts something around the state's backend, as a test does that counts or fails writes.
 pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
@@ -33,7 +36,9 @@ pub(crate) struct Context {
     pub output: Output,
     decorate_backend: Option<DecorateBackend>,
     /// The providers' processes; all of them end with the command.
-    running: Mutex<Vec<Running>>,
+    running: Arc<Mutex<Vec<Running>>>,
+    /// The user's keys; none is read before it is needed.
+    keyring: OnceLock<Arc<Keyring>>,
 }
 
 impl Program {
@@ -73,7 +78,8 @@ impl Program {
             configuration,
             output,
             decorate_backend: self.decorate_backend,
-            running: Mutex::default(),
+            running: Arc::default(),
+            keyring: OnceLock::new(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -88,8 +94,24 @@ impl Program {
 }
 
 impl Context {
-    /// Opens the state store. Opening writes nothing.
+    /// Opens the state store, what is encrypted in it included. Opening writes nothing.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
+        let seals = self.configuration.encryption.state;
+        Ok(Arc::new(SealedBackend::new(self.bare_backend()?, self.keyring(), seals)))
+    }
+
+    /// The user's keys.
+    pub fn keyring(&self) -> Arc<Keyring> {
+        let make = || {
+            let encryption = &self.configuration.encryption;
+            let keys = UserKeys::new(encryption, &search_path(self), &self.running, self.output);
+            Arc::new(Keyring::new(Arc::new(keys)))
+        };
+        self.keyring.get_or_init(make).clone()
+    }
+
+    /// Opens the state store as it is stored.
+    pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
         let backend = slipway_state_store::open(&url).map_err(slipway_state_store::Error::from)?;
         tracing::debug!(%url, "the state store is open");

@@ -1,9 +1,19 @@
-//! Secrets from the environment and from files.
+//! Secrets: their texts from the environment and from files, and the keys that seal them in the state.
+
+pub(crate) mod keys;
+mod service;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use slipway_engine::{SecretError, SecretSource, fingerprint};
-use slipway_resource::{ClusterUid, Secret, SecretText, Value};
+use slipway_engine::{Comparing, SecretError, SecretSource, has_secret};
+use slipway_plan::Snapshot;
+use slipway_resource::provider::ExpandNote;
+use slipway_resource::{ClusterUid, Desired, SecretText};
+use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
+use slipway_state_store::{Backend, ClusterName};
+
+use crate::error::CommandError;
 
 /// Reads `env:NAME` and `file:path`; a relative path begins at the folder of the spec.
 #[derive(Debug, Default)]
@@ -27,42 +37,56 @@ impl SecretSource for UserSecrets {
     }
 }
 
-/// Gives the secrets in wanted attributes the fingerprints by which a plan compares them. One that cannot be read
-/// here is taken to be as it was when it comes from the same place as then; its error is added to `unread`.
-pub(crate) fn compare_by_fingerprint(
-    wanted: &mut Value,
-    applied: Option<&Value>,
+/// The secrets of a cluster in the state store.
+pub(crate) fn store(
+    keyring: &Arc<Keyring>,
+    backend: Arc<dyn Backend>,
+    cluster: &str,
     uid: &ClusterUid,
-    source: &dyn SecretSource,
-    unread: &mut Vec<SecretError>,
-) {
-    match wanted {
-        Value::Secret(secret) => match source.text(&secret.source) {
-            Ok(text) => secret.fingerprint = Some(fingerprint(uid, &text)),
-            Err(error) => {
-                secret.fingerprint = as_applied(secret, applied);
-                unread.push(error);
-            }
-        },
-        Value::List(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                let applied = applied.and_then(Value::as_list).and_then(|items| items.get(index));
-                compare_by_fingerprint(item, applied, uid, source, unread);
-            }
-        }
-        Value::Map(entries) => {
-            for (key, value) in entries {
-                let applied = applied.and_then(|applied| applied.get(key));
-                compare_by_fingerprint(value, applied, uid, source, unread);
-            }
-        }
-        _ => {}
-    }
+) -> Result<SecretStore, CommandError> {
+    let name = ClusterName::new(cluster)?;
+    Ok(SecretStore::new(backend, keyring.clone(), name, uid.as_str()))
 }
 
-fn as_applied(secret: &Secret, applied: Option<&Value>) -> Option<String> {
-    match applied {
-        Some(Value::Secret(before)) if before.source == secret.source => before.fingerprint.clone(),
-        _ => None,
+/// Lets a plan tell whether secrets changed. Returns a remark on each that cannot be compared here: who may plan need
+/// not be able to read secrets, and what cannot be compared is taken to be as it was applied.
+pub(crate) async fn compare(
+    desired: &mut [Desired],
+    prior: Option<&Snapshot>,
+    uid: &ClusterUid,
+    store: &SecretStore,
+    source: &dyn SecretSource,
+) -> Result<Vec<ExpandNote>, CommandError> {
+    if !desired.iter().any(|desired| has_secret(&desired.attributes)) {
+        return Ok(Vec::new());
+    }
+    let mut notes = Vec::new();
+    let key = fingerprint_key(store, &mut notes).await?;
+    for desired in desired {
+        let record = prior.and_then(|prior| prior.resources.get(&desired.address));
+        let applied = record.and_then(|record| record.applied.as_ref());
+        let mut comparing = Comparing { key: key.as_ref(), uid, unread: Vec::new() };
+        comparing.compare(&mut desired.attributes, applied, source);
+        notes.extend(comparing.unread.into_iter().map(|error| ExpandNote {
+            field: desired.address.to_string(),
+            message: format!("{error}; it is taken to be as it was applied"),
+        }));
+    }
+    Ok(notes)
+}
+
+async fn fingerprint_key(
+    store: &SecretStore,
+    notes: &mut Vec<ExpandNote>,
+) -> Result<Option<FingerprintKey>, CommandError> {
+    use slipway_secrets::Error;
+    match store.fingerprint_key().await {
+        Ok(key) => Ok(key),
+        Err(error @ (Error::NoKey { .. } | Error::WrongKey { .. } | Error::KeyService { .. })) => {
+            let message = format!("secrets cannot be compared and are taken to be as they were applied: {error}");
+            notes.push(ExpandNote { field: "secrets".to_owned(), message });
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
     }
 }

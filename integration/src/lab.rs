@@ -184,6 +184,7 @@ impl Lab {
             providers: &providers,
             state,
             secrets: &NoSecrets,
+            store: None,
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),
             backoff: Backoff::default(),

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError};
 use slipway_plan::queue::ReadyQueue;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction, StepId};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
+use slipway_secrets::FingerprintKey;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -28,6 +29,8 @@ pub(crate) struct Work<'a> {
     pub plan: &'a Plan,
     pub providers: &'a Providers,
     pub secrets: &'a dyn SecretSource,
+    /// The cluster's key for fingerprints, when there are secrets.
+    pub fingerprints: Option<FingerprintKey>,
     pub uid: ClusterUid,
     pub run: RunBegin,
     /// The state, changed as the steps end.

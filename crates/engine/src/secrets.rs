@@ -1,10 +1,11 @@
 //! Secret texts on their way from the user to the one call that needs them.
 
-use aws_lc_rs::hmac;
+use slipway_plan::Plan;
 use slipway_resource::{ClusterUid, Secret, SecretText, Value};
+use slipway_secrets::{FingerprintKey, fingerprint};
 
 /// A secret that cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("the secret {source_name} cannot be read: {message}")]
 pub struct SecretError {
     /// Where it should come from, as `env:NAME`.
@@ -15,7 +16,7 @@ pub struct SecretError {
 
 /// Where secret texts come from.
 pub trait SecretSource: Send + Sync {
-    /// The text of a secret, by its source as `env:NAME` or `file:path`.
+    /// The text of a secret, by its source as `env:NAME`, `file:path` or `sops:path#key`.
     ///
     /// # Errors
     /// When there is none.
@@ -35,48 +36,174 @@ impl SecretSource for NoSecrets {
     }
 }
 
-/// HMAC-SHA-256 of a text under the cluster's unique id, hexadecimal: tells whether a secret changed, and
-/// nothing to who does not know it.
-#[must_use]
-pub fn fingerprint(uid: &ClusterUid, text: &SecretText) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_str().as_bytes());
-    hmac::sign(&key, text.expose().as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+/// Gives the secrets in wanted attributes the fingerprints by which a plan compares them.
+///
+/// A fingerprint of the older form stays as it is while the text is the one that was recorded, so that nothing looks
+/// changed that is not. Without the cluster's key, and for a text that cannot be read here, a secret is taken to be as
+/// it was applied when it comes from the same place as then.
+#[derive(Debug)]
+pub struct Comparing<'a> {
+    /// The cluster's key; none when the cluster has none yet, or when it cannot be opened here.
+    pub key: Option<&'a FingerprintKey>,
+    /// The cluster's unique id.
+    pub uid: &'a ClusterUid,
+    /// Texts that could not be read.
+    pub unread: Vec<SecretError>,
 }
 
-/// Gives every secret in a value its text, and its fingerprint where the cluster has its id.
+impl Comparing<'_> {
+    /// Goes through wanted attributes, beside those that were applied last.
+    pub fn compare(&mut self, wanted: &mut Value, applied: Option<&Value>, source: &dyn SecretSource) {
+        match wanted {
+            Value::Secret(secret) => self.one(secret, applied, source),
+            Value::List(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let applied = applied.and_then(Value::as_list).and_then(|items| items.get(index));
+                    self.compare(item, applied, source);
+                }
+            }
+            Value::Map(entries) => {
+                for (key, value) in entries {
+                    let applied = applied.and_then(|applied| applied.get(key));
+                    self.compare(value, applied, source);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn one(&mut self, secret: &mut Secret, applied: Option<&Value>, source: &dyn SecretSource) {
+        let before = match applied {
+            Some(Value::Secret(before)) => Some(before),
+            _ => None,
+        };
+        let text = match source.text(&secret.source) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.unread.push(error);
+                None
+            }
+        };
+        let recorded = before.and_then(|before| before.fingerprint.as_deref());
+        secret.fingerprint = match (text, recorded, self.key) {
+            (Some(text), Some(recorded), _) if fingerprint::is_older(recorded) => {
+                if fingerprint::older(self.uid, &text) == recorded {
+                    Some(recorded.to_owned())
+                } else {
+                    self.key.map(|key| key.fingerprint(&text))
+                }
+            }
+            (Some(text), _, Some(key)) => Some(key.fingerprint(&text)),
+            _ => before
+                .filter(|before| before.source == secret.source)
+                .and_then(|before| before.fingerprint.clone()),
+        };
+    }
+}
+
+/// Whether a value holds a secret.
+#[must_use]
+pub fn has_secret(value: &Value) -> bool {
+    match value {
+        Value::Secret(_) => true,
+        Value::List(items) => items.iter().any(has_secret),
+        Value::Map(entries) => entries.values().any(has_secret),
+        _ => false,
+    }
+}
+
+/// Whether carrying a plan out needs the text of a secret.
+pub(crate) fn needs_texts(plan: &Plan) -> bool {
+    plan.changes.iter().any(|change| has_secret(&change.after) || has_secret(&change.record.applied))
+}
+
+/// Gives every secret in a value its text, and its fingerprint where the cluster has its key.
 pub(crate) fn fill(
     value: &mut Value,
     source: &dyn SecretSource,
-    uid: Option<&ClusterUid>,
+    key: Option<&FingerprintKey>,
 ) -> Result<(), SecretError> {
-    match value {
-        Value::Secret(secret) => fill_one(secret, source, uid),
-        Value::List(items) => items.iter_mut().try_for_each(|item| fill(item, source, uid)),
-        Value::Map(entries) => entries.values_mut().try_for_each(|value| fill(value, source, uid)),
-        _ => Ok(()),
-    }
-}
-
-fn fill_one(
-    secret: &mut Secret,
-    source: &dyn SecretSource,
-    uid: Option<&ClusterUid>,
-) -> Result<(), SecretError> {
-    if secret.text.is_none() {
-        secret.text = Some(source.text(&secret.source)?);
-    }
-    if let (Some(uid), Some(text)) = (uid, &secret.text) {
-        secret.fingerprint = Some(fingerprint(uid, text));
-    }
-    Ok(())
+    each(value, &mut |secret| {
+        if secret.text.is_none() {
+            secret.text = Some(source.text(&secret.source)?);
+        }
+        if let (Some(key), Some(text)) = (key, &secret.text) {
+            secret.fingerprint = Some(key.fingerprint(text));
+        }
+        Ok(())
+    })
 }
 
 /// Takes the texts away again, keeping the fingerprints: what may be stored.
 pub(crate) fn strip(value: &mut Value) {
+    let stripped: Result<(), SecretError> = each(value, &mut |secret| {
+        secret.text = None;
+        Ok(())
+    });
+    debug_assert!(stripped.is_ok(), "taking away cannot fail");
+}
+
+fn each<E>(value: &mut Value, act: &mut impl FnMut(&mut Secret) -> Result<(), E>) -> Result<(), E> {
     match value {
-        Value::Secret(secret) => secret.text = None,
-        Value::List(items) => items.iter_mut().for_each(strip),
-        Value::Map(entries) => entries.values_mut().for_each(strip),
-        _ => {}
+        Value::Secret(secret) => act(secret),
+        Value::List(items) => items.iter_mut().try_for_each(|item| each(item, act)),
+        Value::Map(entries) => entries.values_mut().try_for_each(|value| each(value, act)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(&'static str);
+
+    impl SecretSource for Fixed {
+        fn text(&self, _: &str) -> Result<SecretText, SecretError> {
+            Ok(SecretText::new(self.0))
+        }
+    }
+
+    fn recorded(fingerprint: String) -> Value {
+        Value::Secret(Secret { fingerprint: Some(fingerprint), ..Secret::new("env:A") })
+    }
+
+    fn compared(text: &'static str, key: Option<&FingerprintKey>, applied: Option<&Value>) -> Value {
+        let mut wanted = Value::Secret(Secret::new("env:A"));
+        let uid = ClusterUid::new("u");
+        Comparing { key, uid: &uid, unread: Vec::new() }.compare(&mut wanted, applied, &Fixed(text));
+        wanted
+    }
+
+    #[test]
+    fn a_fingerprint_of_the_older_form_is_recognised() {
+        let (key, uid) = (FingerprintKey::new(&[1; 32]).unwrap(), ClusterUid::new("u"));
+        let older = recorded(fingerprint::older(&uid, &SecretText::new("same")));
+        assert_eq!(compared("same", Some(&key), Some(&older)), older, "no false change");
+        assert_eq!(compared("same", None, Some(&older)), older, "nor before the cluster has a key");
+        assert_ne!(compared("other", Some(&key), Some(&older)), older);
+        assert_ne!(compared("other", None, Some(&older)), older);
+    }
+
+    #[test]
+    fn a_fingerprint_is_compared_under_the_key() {
+        let key = FingerprintKey::new(&[1; 32]).unwrap();
+        let before = recorded(key.fingerprint(&SecretText::new("same")));
+        assert_eq!(compared("same", Some(&key), Some(&before)), before);
+        assert_ne!(compared("other", Some(&key), Some(&before)), before);
+        assert_eq!(compared("other", None, Some(&before)), before, "without the key it is taken as applied");
+    }
+
+    #[test]
+    fn what_may_be_stored_has_no_text() {
+        let key = FingerprintKey::new(&[1; 32]).unwrap();
+        let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))].into()))]);
+        assert!(has_secret(&value));
+        fill(&mut value, &Fixed("text"), Some(&key)).unwrap();
+        let text = |value: &Value| format!("{value:?}");
+        assert!(text(&value).contains("Some((secret))"), "{}", text(&value));
+        strip(&mut value);
+        assert!(!text(&value).contains("Some((secret))"), "{}", text(&value));
+        assert!(text(&value).contains("hmac-sha256:"));
     }
 }

@@ -129,13 +129,18 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn known(&self, value: &Value) -> Prepared<Value> {
-        let (mut value, missing) = self.work.outputs.resolve(value);
+        let mut value = self.resolved(value)?;
+        secrets::fill(&mut value, self.work.secrets, self.work.fingerprints.as_ref())
+            .map_err(|error| Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string())))?;
+        Ok(value)
+    }
+
+    fn resolved(&self, value: &Value) -> Prepared<Value> {
+        let (value, missing) = self.work.outputs.resolve(value);
         if let Some(reference) = missing.first() {
             let text = format!("{reference} has no value: its resource does not give one");
             return Err(Box::new(ProviderError::new(ErrorClass::Invalid, text)));
         }
-        secrets::fill(&mut value, self.work.secrets, Some(&self.work.uid))
-            .map_err(|error| Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string())))?;
         Ok(value)
     }
 
@@ -152,7 +157,11 @@ impl<'a> Dispatcher<'a> {
                     matches!(step.action, StepAction::Tag) && change.action != ChangeAction::NoOp;
                 let identity = step.identity.clone();
                 let mut record = record_of(change, identity.as_ref());
-                let mut applied = self.known(&change.record.applied)?;
+                // Who only tags or records has the object keep the secrets that it has, with their fingerprints.
+                let mut applied = match &step.action {
+                    StepAction::Create | StepAction::Update => self.known(&change.record.applied)?,
+                    _ => self.resolved(&change.record.applied)?,
+                };
                 secrets::strip(&mut applied);
                 record.applied = (!renamed_only).then_some(applied);
                 Effect::Put { address, record: Box::new(record), previous: change.previous_address.clone() }
