@@ -1,11 +1,19 @@
 //! Real components for tests, started on loopback ports and ended with the test.
 //!
 //! Each is a value: the component runs until the value is dropped, and not longer than the process that holds it, also
-//! when that process is killed.
+//! when that process is killed. What is not on the machine is installed once into the user's cache folder
+//! ([`cache`]); `cargo xtask setup` does that ahead.
 
+pub mod azurite;
+pub mod cache;
+pub mod fake_gcs;
 pub mod http;
 pub mod moto;
+pub mod proxy;
 pub mod server;
 
+pub use azurite::Azurite;
+pub use fake_gcs::FakeGcs;
 pub use moto::Moto;
+pub use proxy::Proxy;
 pub use server::Server;

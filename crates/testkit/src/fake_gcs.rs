@@ -1,0 +1,81 @@
+//! Google Cloud Storage, as fake-gcs-server has it: in memory, in a process of its own.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::cache;
+use crate::http;
+use crate::server::Server;
+
+/// The version that is built.
+const VERSION: &str = "1.56.1";
+
+/// A running fake-gcs-server.
+#[derive(Debug)]
+pub struct FakeGcs {
+    server: Server,
+}
+
+impl FakeGcs {
+    /// Builds it if need be, and gives the executable.
+    ///
+    /// # Errors
+    /// When there is no Go, or it cannot be built.
+    pub fn install() -> Result<PathBuf> {
+        let folder = cache::installed("fake-gcs-server", VERSION, |folder| {
+            let mut go = Command::new("go");
+            go.env("GOBIN", folder).env("CGO_ENABLED", "0").args(["install", "-ldflags=-s -w"]);
+            cache::run(go.arg(format!("github.com/fsouza/fake-gcs-server@v{VERSION}")))
+        })?;
+        Ok(folder.join("fake-gcs-server"))
+    }
+
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// When it cannot be installed or started.
+    pub fn start() -> Result<Self> {
+        let program = Self::install()?;
+        let mut attempt = 1;
+        loop {
+            // It has to know its port before, to know its own name. Somebody else may take the port in between.
+            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let mut command = Command::new(&program);
+            command.args(["-scheme", "http", "-host", "127.0.0.1", "-backend", "memory"]);
+            command.args(["-port", &port.to_string(), "-public-host", &format!("127.0.0.1:{port}")]);
+            match Server::start(&command) {
+                Ok(server) => return Ok(Self { server }),
+                Err(_) if attempt < 5 => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The port on the loopback interface.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    /// What a client needs in its environment to reach it.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(String, String)> {
+        vec![("STORAGE_EMULATOR_HOST".to_owned(), self.server.endpoint())]
+    }
+
+    /// Makes a bucket.
+    ///
+    /// # Errors
+    /// When it refuses.
+    pub fn create_bucket(&self, name: &str) -> Result<()> {
+        let (json, body) = (("Content-Type", "application/json"), format!(r#"{{"name":"{name}"}}"#));
+        let answer = http::request("POST", self.port(), "/storage/v1/b", &[json], body.as_bytes())?;
+        if answer.status != 200 {
+            bail!("the bucket {name} cannot be made: {}", String::from_utf8_lossy(&answer.body));
+        }
+        Ok(())
+    }
+}
