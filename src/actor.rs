@@ -1,0 +1,78 @@
+//! Who it is that does something: told in the head, in the history, and in approvals.
+
+use slipway_state_store::Identity;
+use slipway_state_store::process::Process;
+
+use crate::program::Context;
+
+/// A person or a robot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Actor {
+    /// What tells them from others, wherever they work.
+    pub person: String,
+    /// As `user@host` in messages.
+    pub who: String,
+}
+
+/// Where a pipeline says who started it: the variable by which it is known, and the one that has the name.
+const PIPELINES: [(&str, &str); 5] = [
+    ("GITHUB_ACTIONS", "GITHUB_ACTOR"),
+    ("GITLAB_CI", "GITLAB_USER_LOGIN"),
+    ("BUILDKITE", "BUILDKITE_BUILD_CREATOR_EMAIL"),
+    ("CIRCLECI", "CIRCLE_USERNAME"),
+    ("JENKINS_URL", "BUILD_USER_ID"),
+];
+
+impl Actor {
+    /// As `SLIPWAY_ACTOR` or the configuration says, as the pipeline says, or else the user of this host.
+    pub fn current(context: &Context) -> Self {
+        let configured = || context.configuration.actor.clone();
+        Self::of(&variable, configured(), &Process::current().host)
+    }
+
+    fn of(variable: &dyn Fn(&str) -> Option<String>, configured: Option<String>, host: &str) -> Self {
+        let pipeline = || {
+            let named = PIPELINES.iter().filter(|(mark, _)| variable(mark).is_some());
+            named.filter_map(|(_, name)| variable(name)).next()
+        };
+        let user = || variable("USER").or_else(|| variable("LOGNAME"));
+        let person = variable("SLIPWAY_ACTOR").or(configured).or_else(pipeline).or_else(user);
+        let person = person.unwrap_or_else(|| "unknown".to_owned());
+        // What has an `@` says itself where it belongs.
+        let who = if person.contains('@') { person.clone() } else { format!("{person}@{host}") };
+        Self { person, who }
+    }
+
+    /// This process, doing `operation` for them.
+    pub fn doing(&self, operation: &str) -> Identity {
+        Identity { who: self.who.clone(), operation: operation.to_owned(), process: Process::current() }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(variables: &[(&str, &str)], configured: Option<&str>) -> String {
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Actor::of(&variable, configured.map(str::to_owned), "laptop").who
+    }
+
+    #[test]
+    fn the_nearest_word_counts() {
+        assert_eq!(who(&[], None), "unknown@laptop");
+        assert_eq!(who(&[("USER", "ada")], None), "ada@laptop");
+        let pipeline = [("USER", "runner"), ("GITHUB_ACTIONS", "true"), ("GITHUB_ACTOR", "ada")];
+        assert_eq!(who(&pipeline, None), "ada@laptop");
+        assert_eq!(who(&[("USER", "runner"), ("GITHUB_ACTOR", "ada")], None), "runner@laptop");
+        assert_eq!(who(&pipeline, Some("robot")), "robot@laptop");
+        let named = [&pipeline[..], &[("SLIPWAY_ACTOR", "ada@example.com")]].concat();
+        assert_eq!(who(&named, Some("robot")), "ada@example.com");
+    }
+}

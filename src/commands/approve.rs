@@ -1,0 +1,58 @@
+//! `slipway approve`
+
+use std::process::ExitCode;
+
+use slipway_state_store::approvals::{self, Approval};
+use slipway_state_store::{ClusterName, Generation};
+
+use crate::actor::Actor;
+use crate::cli::state::ApproveArguments;
+use crate::error::CommandError;
+use crate::planning;
+use crate::program::Context;
+use crate::{applying, plan_source, ui};
+
+/// Writes down that somebody approves a plan. It is shown first.
+pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Result<ExitCode, CommandError> {
+    let plan = plan_source::read(context, &arguments.plan).await?;
+    let digest = plan_source::digest(&plan)?;
+    context.output.result(&ui::show::text(context, &plan, arguments.full))?;
+    if plan.is_empty() {
+        context.output.message("The plan does nothing; there is nothing to approve.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    applying::stop_at_findings(&plan)?;
+    let backend = context.backend()?;
+    let current = planning::generation(&*backend, &plan.cluster).await?.unwrap_or(0);
+    let planned = plan.binding.generation.unwrap_or(0);
+    if planned != current {
+        // It could never be applied.
+        let (planned, current) = (planned.to_string(), current.to_string());
+        return Err(slipway_engine::Error::Stale { planned, current }.into());
+    }
+    if !arguments.yes {
+        ui::prompt::confirm(context, "Approve this plan?")?;
+    }
+    let actor = Actor::current(context);
+    let approval = Approval {
+        format: approvals::FORMAT,
+        cluster: ClusterName::new(plan.cluster.as_str())?,
+        plan: digest,
+        generation: Generation(planned),
+        person: actor.person,
+        who: actor.who,
+        when: jiff::Timestamp::now(),
+        comment: arguments.comment.clone(),
+    };
+    let (asked, counts) = (approval.clone(), approvals::approve(&backend, approval).await?);
+    let text = if counts == asked {
+        format!("Approved {digest} as {}.", counts.who)
+    } else {
+        format!("{} approved {digest} before, on {:.0}.", counts.who, counts.when)
+    };
+    context.output.result(&text)?;
+    let given = approvals::of(&*backend, &counts.cluster, digest).await?;
+    let names: Vec<&str> = given.iter().map(|approval| approval.who.as_str()).collect();
+    context.output.message(&format!("Approvals: {}.", names.join(", ")));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,147 @@
+//! `slipway get`
+
+use std::process::ExitCode;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::json;
+use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, list_clusters, read_head};
+
+use crate::cli::ReportFormat;
+use crate::cli::state::{GetClustersArguments, GetCommand};
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::ui::table::table;
+
+/// How many heads are read at once.
+const AT_ONCE: usize = 16;
+
+/// Lists what the state store has.
+pub(crate) async fn run(context: &Context, command: &GetCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        GetCommand::Clusters(arguments) => clusters(context, arguments).await,
+    }
+}
+
+/// One listing of the store's first level, and one read for each cluster.
+async fn clusters(context: &Context, arguments: &GetClustersArguments) -> Result<ExitCode, CommandError> {
+    let backend = context.backend()?;
+    let names = list_clusters(&*backend).await?;
+    let look = |name: ClusterName| {
+        let backend = &*backend;
+        async move { Ok::<_, CommandError>((read_or_damage(backend, &name).await?, name)) }
+    };
+    let all: Vec<_> = stream::iter(names).map(look).buffered(AT_ONCE).try_collect().await?;
+    let mut sound = true;
+    let mut shown = Vec::new();
+    for (found, name) in all {
+        match found {
+            Ok(None) => {}
+            Ok(Some(head)) if head.deleted && !arguments.deleted => {}
+            Ok(Some(head)) => shown.push((name, Some(head))),
+            Err(problem) => {
+                sound = false;
+                context.output.message(&format!("{name}: {problem}"));
+                shown.push((name, None));
+            }
+        }
+    }
+    let is_local = backend.locality() == Locality::Local;
+    let text = match arguments.output {
+        ReportFormat::Text if shown.is_empty() => format!("No clusters in {}.\n", context.state_url()),
+        ReportFormat::Text => {
+            let rows: Vec<Vec<String>> =
+                shown.iter().map(|(name, head)| row(name, head.as_ref(), is_local)).collect();
+            table(&["NAME", "PROVIDER", "VERSION", "GENERATION", "HELD BY", "LAST RUN", "WHEN"], &rows)
+        }
+        ReportFormat::Json => {
+            let clusters: Vec<_> =
+                shown.iter().map(|(name, head)| cluster_json(name, head.as_ref(), is_local)).collect();
+            super::state::json(&json!({ "clusters": clusters }))?
+        }
+    };
+    context.output.result(&text)?;
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The head, or what is wrong with it: one damaged cluster hides no other.
+async fn read_or_damage(
+    backend: &dyn Backend,
+    name: &ClusterName,
+) -> Result<Result<Option<Head>, String>, CommandError> {
+    use slipway_state_store::Error;
+    use slipway_state_store::backend::Error::Corrupt;
+    match read_head(backend, name).await {
+        Ok(found) => Ok(Ok(found.map(|(head, _)| head))),
+        Err(error @ (Error::Backend(Corrupt { .. }) | Error::NewerFormat { .. })) => {
+            Ok(Err(error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The run that ended last, with or without a commit.
+fn last(head: &Head) -> Option<&CommitMeta> {
+    head.unfinished.as_ref().or(head.last_commit.as_ref())
+}
+
+fn row(name: &ClusterName, head: Option<&Head>, is_local: bool) -> Vec<String> {
+    let Some(head) = head else {
+        return vec![name.to_string(), "damaged".to_owned()];
+    };
+    let about = |what: &str| {
+        let known = [last(head), head.last_commit.as_ref()].into_iter().flatten();
+        known.filter_map(|commit| commit.about.get(what)).next().cloned().unwrap_or_else(|| "-".to_owned())
+    };
+    let holder = head.holder.as_ref().map_or_else(
+        || "-".to_owned(),
+        |holder| {
+            let gone = if is_local && holder.process.is_surely_dead() { ", and is gone" } else { "" };
+            format!("{} ({}{gone})", holder.who, holder.operation)
+        },
+    );
+    let (run, when) = last(head).map_or_else(
+        || ("-".to_owned(), "-".to_owned()),
+        |commit| {
+            let run = format!("{} {}", commit.operation, commit.outcome.as_str());
+            (run, super::state::moment(commit.when))
+        },
+    );
+    let generation = if head.deleted { "deleted".to_owned() } else { head.generation.to_string() };
+    vec![name.to_string(), about("provider"), about("version"), generation, holder, run, when]
+}
+
+fn cluster_json(name: &ClusterName, head: Option<&Head>, is_local: bool) -> serde_json::Value {
+    let Some(head) = head else {
+        return json!({ "name": name, "damaged": true });
+    };
+    let commit_json = |commit: &CommitMeta| {
+        json!({
+            "operation": commit.operation,
+            "outcome": commit.outcome,
+            "who": commit.who,
+            "when": commit.when,
+            "plan": commit.plan_digest,
+            "what": commit.detail,
+        })
+    };
+    json!({
+        "name": name,
+        "uid": head.uid,
+        "generation": head.generation,
+        "epoch": head.epoch,
+        "deleted": head.deleted,
+        "about": last(head).map(|commit| &commit.about),
+        "holder": head.holder.as_ref().map(|holder| json!({
+            "who": holder.who,
+            "operation": holder.operation,
+            "host": holder.process.host,
+            "process": holder.process.pid,
+            "since": holder.since,
+            "term_seconds": holder.lease.term_seconds,
+            "renewals": holder.lease.renewals,
+            "gone": is_local && holder.process.is_surely_dead(),
+        })),
+        "last_run": last(head).map(commit_json),
+        "last_commit": head.last_commit.as_ref().map(commit_json),
+    })
+}

@@ -1,0 +1,128 @@
+//! `slipway state export` and `slipway state import`
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use slipway_engine::State;
+use slipway_state_store::archive::Archive;
+use slipway_state_store::{
+    Acquire, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history, read_head,
+    restore_head,
+};
+
+use crate::actor::Actor;
+use crate::cli::state::{ExportArguments, ImportArguments};
+use crate::commands::plan::write_whole;
+use crate::error::CommandError;
+use crate::holding;
+use crate::program::Context;
+use crate::ui;
+
+/// Writes one generation into a file.
+pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Result<ExitCode, CommandError> {
+    let backend = context.backend()?;
+    let cluster = ClusterName::new(arguments.cluster.as_str())?;
+    let entry = history::entry(&*backend, &cluster, arguments.generation.map(Generation)).await?;
+    let archive = Archive::new(&entry, history::snapshot(&*backend, &entry).await?);
+    let bytes = archive.encode()?;
+    if arguments.out == Path::new("-") {
+        let text = String::from_utf8(bytes)
+            .map_err(|error| CommandError::internal("the state is no text", &error))?;
+        context.output.result(&text)?;
+    } else {
+        write_whole(&arguments.out, &bytes)?;
+        let place = arguments.out.display();
+        context.output.message(&format!("Generation {} of {cluster} is in {place}.", entry.generation));
+    }
+    context.output.message("Secrets are not in it: they stay in the state store, encrypted.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Puts an exported generation back, as a new one.
+pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
+    let bytes = std::fs::read(&arguments.file)
+        .map_err(|error| CommandError::file("the archive", &arguments.file, &error))?;
+    let archive = Archive::decode(&Bytes::from(bytes))?;
+    let about = &archive.about;
+    let (cluster, imported) = (&about.cluster, about.generation);
+    // A state that nobody could read is not put back.
+    let snapshot = State::snapshot_of(cluster.as_str(), &archive.snapshot)?;
+    if snapshot.cluster != cluster.as_str() || snapshot.uid.as_str() != about.uid.as_str() {
+        let message =
+            format!("the archive says that it is of {cluster}, and its state is of {}", snapshot.cluster);
+        return Err(CommandError::new("CLI0033", message));
+    }
+    let backend = context.backend()?;
+    let present = match head_stands(&*backend, cluster).await? {
+        HeadStands::Whole => read_head(&*backend, cluster).await?.map(|(head, _)| head),
+        HeadStands::Lost | HeadStands::Damaged => None,
+    };
+    if let Some(present) = &present {
+        check(present, &archive, arguments.force)?;
+        if present.snapshot.as_ref().is_some_and(|snapshot| snapshot.digest == about.digest) {
+            let text = format!("{cluster} is as the archive has it, at generation {}.", present.generation);
+            context.output.result(&text)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let resources = snapshot.resources.len();
+    context.output.message(&format!(
+        "{cluster} becomes what it was at generation {imported}: {resources} resources, committed by {} on {}.",
+        about.commit.who,
+        super::moment(about.commit.when),
+    ));
+    if !arguments.change.yes {
+        ui::prompt::confirm(context, "Put this state back?")?;
+    }
+    if present.is_none() {
+        restore_head(&backend, cluster, about.uid.clone(), imported).await?;
+    }
+    let actor = Actor::current(context);
+    let mut acquire = Acquire::new(actor.doing("state import")).over_damage().create(about.uid.clone());
+    acquire.wait = arguments.change.wait;
+    let holder = Holder::acquire(backend, cluster, acquire, Arc::new(SystemClock)).await?;
+    if let Some(present) = present
+        && holder.head().generation != present.generation
+    {
+        let now = holder.head().generation;
+        let _ = holder.release(None).await;
+        return Err(CommandError::new(
+            "CLI0033",
+            format!("{cluster} came to generation {now} in the meantime"),
+        )
+        .hint("look at `slipway state history`, and try again"));
+    }
+    let detail = format!("generation {imported}, exported as {}", about.digest);
+    let meta = holding::meta(&actor, "state import", detail, slipway_engine::about(&snapshot.spec));
+    let generation = holder.release(Some((archive.snapshot.to_vec(), meta))).await?.generation;
+    context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
+    context.output.message("`slipway plan` shows what the cloud has become since.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to put an older state over a newer one, or one cluster over another, unless the newer one is named.
+fn check(present: &Head, archive: &Archive, force: Option<u64>) -> Result<(), CommandError> {
+    let about = &archive.about;
+    let (cluster, now) = (&present.cluster, present.generation);
+    if force == Some(now.0) {
+        return Ok(());
+    }
+    if let Some(named) = force {
+        let message = format!("{cluster} is at generation {now}, and `--force` names {named}");
+        return Err(CommandError::new("CLI0033", message));
+    }
+    let hint = format!("`--force {now}` gives that state up; its generation stays in the history");
+    if present.uid != about.uid {
+        let message = format!("the store has another cluster of the name {cluster}, at generation {now}");
+        return Err(CommandError::new("CLI0033", message).hint(hint));
+    }
+    let is_same = present.snapshot.as_ref().is_some_and(|snapshot| snapshot.digest == about.digest);
+    if now < about.generation || is_same {
+        return Ok(());
+    }
+    let message =
+        format!("{cluster} is at generation {now}, and the archive is of generation {}", about.generation);
+    Err(CommandError::new("CLI0033", message).hint(hint))
+}

@@ -1,0 +1,46 @@
+//! `slipway state init`
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use serde_json::json;
+use slipway_state_store::{Error, initialise};
+
+use super::moment;
+use crate::cli::ReportFormat;
+use crate::cli::state::InitStoreArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Makes the store or checks it: tries on the place itself everything that the state stands on.
+pub(crate) async fn run(context: &Context, arguments: &InitStoreArguments) -> Result<ExitCode, CommandError> {
+    let url = context.state_url();
+    let made = initialise(&context.bare_backend()?).await.map_err(Error::from)?;
+    let text = match arguments.output {
+        ReportFormat::Text => {
+            let verb = if made.is_new { "was made" } else { "is there" };
+            let mut text = format!(
+                "The state store {url} {verb} (made by Slipway {} on {}).\nTried on it in {} ms:\n",
+                made.marker.made_by,
+                moment(made.marker.created),
+                made.report.elapsed.as_millis(),
+            );
+            for rule in &made.report.rules {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "  ✓ {rule}");
+            }
+            text.push_str("It can be relied on.\n");
+            text
+        }
+        ReportFormat::Json => super::json(&json!({
+            "url": url,
+            "made": made.is_new,
+            "created": made.marker.created,
+            "made_by": made.marker.made_by,
+            "rules": made.report.rules,
+            "elapsed_ms": u64::try_from(made.report.elapsed.as_millis()).unwrap_or(u64::MAX),
+        }))?,
+    };
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

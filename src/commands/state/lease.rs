@@ -1,0 +1,58 @@
+//! `slipway state break-lease`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock, read_head};
+
+use super::moment;
+use crate::actor::Actor;
+use crate::cli::state::BreakLeaseArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::{recorded, ui};
+
+/// Takes a cluster away from its holder, after a confirmation by name.
+pub(crate) async fn run(
+    context: &Context,
+    arguments: &BreakLeaseArguments,
+) -> Result<ExitCode, CommandError> {
+    let backend = context.backend()?;
+    let cluster = ClusterName::new(arguments.cluster.as_str())?;
+    let head = read_head(&*backend, &cluster).await?.map(|(head, _)| head);
+    let head = head.ok_or_else(|| recorded::unknown(context, cluster.as_str()))?;
+    let Some(holder) = head.holder else {
+        context.output.result(&format!("Nobody holds {cluster}; there is nothing to break."))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    context.output.message(&format!(
+        "{cluster} is held by {} (process {} on {}), who runs `{}` since {}, in epoch {}.\n\
+         A holder that is silent for {} s is replaced by whoever waits that long; one that lives renews its lease.\n\
+         When it is taken away, what is on its way to the cloud may still arrive there; the next apply finds it.",
+        holder.who,
+        holder.process.pid,
+        holder.process.host,
+        holder.operation,
+        moment(holder.since),
+        head.epoch,
+        holder.lease.term_seconds,
+    ));
+    match &arguments.confirm {
+        Some(name) if name == cluster.as_str() => {}
+        Some(name) => {
+            let message = format!("`--confirm {name}` is not the cluster's name; nothing was done");
+            return Err(CommandError::new("CLI0036", message));
+        }
+        None => ui::prompt::confirm_by_name(context, cluster.as_str())?,
+    }
+    let actor = Actor::current(context);
+    let acquire = Acquire::new(actor.doing("state break-lease")).replace(holder.id);
+    let taken = Holder::acquire(backend, &cluster, acquire, Arc::new(SystemClock)).await?;
+    let epoch = taken.epoch();
+    taken.release(None).await?;
+    context.output.result(&format!(
+        "{cluster} is free, in epoch {epoch}. Nothing that {} still wants to write counts any more.",
+        holder.who
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,163 @@
+//! `slipway state rebuild`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use slipway_engine::{Rebuild, Rebuilt, State};
+use slipway_resource::ClusterUid;
+use slipway_state_store::verify::{Mend, verify};
+use slipway_state_store::{
+    Acquire, Backend, ClusterName, Error, Generation, Head, HeadStands, Holder, SystemClock, head_stands,
+    read_head, restore_head,
+};
+
+use crate::actor::Actor;
+use crate::cli::state::RebuildArguments;
+use crate::error::CommandError;
+use crate::holding;
+use crate::planning::Prepared;
+use crate::program::Context;
+use crate::specs::{self, Selection};
+use crate::ui;
+
+/// Makes a lost or damaged state anew from what carries the cluster's ownership.
+pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Result<ExitCode, CommandError> {
+    let selection = Selection {
+        files: arguments.files.clone(),
+        cluster: Some(arguments.cluster.clone()),
+        provider: arguments.provider.clone(),
+        provider_config: arguments.provider_config.clone(),
+    };
+    let wanted = specs::one(context, &selection)?;
+    let name = ClusterName::new(wanted.cluster.name.as_str())?;
+    let backend = context.backend()?;
+    let head = match head_stands(&*backend, &name).await? {
+        HeadStands::Whole => read_head(&*backend, &name).await?.map(|(head, _)| head),
+        HeadStands::Lost | HeadStands::Damaged => None,
+    };
+    let damage = damage(&*backend, &name, head.as_ref()).await?;
+    for problem in &damage {
+        context.output.message(&format!("  {problem}"));
+    }
+    if damage.is_empty() && !arguments.force {
+        let message = format!("the state of {name} is not damaged; nothing was done");
+        return Err(CommandError::new("CLI0037", message)
+            .hint("`--force` rebuilds it all the same, and what was applied last is not known afterwards"));
+    }
+    let prepared = Prepared::without_state(context, wanted).await?;
+    let rebuilt = find(&prepared, head.as_ref()).await?;
+    context.output.result(&report(&rebuilt))?;
+    if arguments.dry_run {
+        context.output.message("Nothing was written.");
+        return Ok(ExitCode::from(2));
+    }
+    if !arguments.change.yes {
+        ui::prompt::confirm(context, "Make this the state?")?;
+    }
+    write(context, arguments, &backend, &prepared, head).await
+}
+
+/// What is wrong with the present state.
+async fn damage(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    head: Option<&Head>,
+) -> Result<Vec<String>, CommandError> {
+    let missing = || vec![format!("{cluster}/head: it is missing")];
+    let report = match verify(backend, cluster).await {
+        Ok(report) => report,
+        Err(Error::NoCluster { .. }) => return Ok(missing()),
+        Err(error) => return Err(error.into()),
+    };
+    let present = report.findings.iter().filter(|finding| finding.mend == Mend::Rebuild);
+    let mut found: Vec<String> =
+        present.map(|finding| format!("{}: {}", finding.key, finding.problem)).collect();
+    if found.is_empty() && head.is_none() {
+        found = missing();
+    }
+    if found.is_empty()
+        && let Err(error) = State::read(backend, cluster.as_str()).await
+    {
+        found.push(error.to_string());
+    }
+    if head.is_some_and(|head| head.deleted) {
+        found.push(format!("{cluster} is recorded as deleted"));
+    }
+    Ok(found)
+}
+
+/// Asks the cloud, with the unique id that the head has, if there is a head.
+async fn find(prepared: &Prepared, head: Option<&Head>) -> Result<Rebuilt, CommandError> {
+    let mut catalogs = std::collections::BTreeMap::new();
+    let (desired, _) = prepared.expand(&mut catalogs).await?;
+    let cluster = &prepared.wanted.cluster;
+    let alive = head.filter(|head| !head.deleted);
+    let rebuild = Rebuild {
+        cluster: &cluster.name,
+        uid: alive.map(|head| ClusterUid::new(head.uid.as_str())),
+        spec: crate::planning::to_json(cluster)?,
+        catalogs,
+        desired: &desired,
+    };
+    Ok(rebuild.run(&prepared.providers).await?)
+}
+
+fn report(rebuilt: &Rebuilt) -> String {
+    let mut text = String::new();
+    let mut put = |mark: &str, what: String| text.push_str(&format!("  {mark} {what}\n"));
+    for (address, record) in &rebuilt.snapshot.resources {
+        put("≡", format!("{address}  ({})", record.identity));
+    }
+    for (address, identity) in &rebuilt.doubled {
+        put("-", format!("{address}  ({identity}): one too many; the next plan deletes it"));
+    }
+    for address in &rebuilt.missing {
+        put("?", format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"));
+    }
+    let count = rebuilt.snapshot.resources.len();
+    text.push_str(&format!(
+        "Found {count} resources of {} (uid {}) in the cloud.\n\
+         What was applied last is not known: fields that left the spec since are seen again after the next apply.\n",
+        rebuilt.snapshot.cluster, rebuilt.snapshot.uid
+    ));
+    text
+}
+
+/// Takes the cluster, looks once more now that nobody else changes anything, and commits.
+async fn write(
+    context: &Context,
+    arguments: &RebuildArguments,
+    backend: &Arc<dyn Backend>,
+    prepared: &Prepared,
+    head: Option<Head>,
+) -> Result<ExitCode, CommandError> {
+    let cluster = ClusterName::new(prepared.wanted.cluster.name.as_str())?;
+    let seen = find(prepared, head.as_ref()).await?.snapshot.uid;
+    let uid = slipway_state_store::ClusterUid::new(seen.as_str())?;
+    if head.is_none() {
+        restore_head(backend, &cluster, uid.clone(), Generation(0)).await?;
+    }
+    let actor = Actor::current(context);
+    let mut acquire = Acquire::new(actor.doing("state rebuild")).over_damage().create(uid);
+    acquire.wait = arguments.change.wait;
+    let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
+    let held = holder.head();
+    let rebuilt = match find(prepared, Some(&held)).await {
+        Ok(rebuilt) => rebuilt,
+        Err(error) => {
+            let _ = holder.release(None).await;
+            return Err(error);
+        }
+    };
+    let bytes = rebuilt
+        .snapshot
+        .to_bytes()
+        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
+    let detail = format!("{} resources found by ownership", rebuilt.snapshot.resources.len());
+    let about = slipway_engine::about(&rebuilt.snapshot.spec);
+    let meta = holding::meta(&actor, "state rebuild", detail, about);
+    let generation = holder.release(Some((bytes, meta))).await?.generation;
+    context.output.result(&format!("{cluster} is at generation {generation}."))?;
+    context.output.message("`slipway plan` shows what there is left to do.");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,105 @@
+//! `slipway state mv` and `slipway state rm`
+
+use std::process::ExitCode;
+
+use slipway_resource::Address;
+
+use crate::cli::state::{MoveArguments, RemoveArguments};
+use crate::error::CommandError;
+use crate::holding::Holding;
+use crate::program::Context;
+use crate::recorded;
+use crate::ui;
+
+/// Gives a record another address.
+pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Result<ExitCode, CommandError> {
+    let from = address(&arguments.from)?;
+    let to = address(&arguments.to)?;
+    if from.kind() != to.kind() {
+        let message = format!("{from} cannot become {to}: an object keeps its type");
+        return Err(CommandError::new("CLI0032", message));
+    }
+    let holding = Holding::take(context, &arguments.cluster, "state mv", arguments.wait).await?;
+    let mut snapshot = holding.state.snapshot.clone();
+    if let Err(error) = recorded::select(&arguments.cluster, &snapshot, &[from.to_string()]) {
+        return holding.give_back(error).await;
+    }
+    if snapshot.resources.contains_key(&to) {
+        let error = CommandError::new("CLI0032", format!("{to} is the address of another resource"));
+        let hint = format!("`slipway state rm {} {to}` forgets that one", arguments.cluster);
+        return holding.give_back(error.hint(hint)).await;
+    }
+    if let Some(record) = snapshot.resources.remove(&from) {
+        snapshot.resources.insert(to.clone(), record);
+    }
+    for record in snapshot.resources.values_mut() {
+        for needed in record.depends_on.iter_mut().filter(|needed| **needed == from) {
+            needed.clone_from(&to);
+        }
+    }
+    let generation = holding.commit(&snapshot, format!("{from} is {to}")).await?;
+    context.output.result(&format!(
+        "{from} is {to} from now on. {} is at generation {generation}.",
+        arguments.cluster
+    ))?;
+    context.output.message(&format!(
+        "The object still says in its ownership that it is {from}. A plan of a spec that has {to} shows the change of \
+         its tags; where the spec still has {from}, it shows a new object for that, and the deletion of this one."
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Forgets records. What they stand for is left alone from now on.
+pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Result<ExitCode, CommandError> {
+    let shown = recorded::read(context, &arguments.cluster, None).await?;
+    let selected = recorded::select(&arguments.cluster, &shown.snapshot, &arguments.addresses)?;
+    for address in &selected {
+        let identity = shown.snapshot.resources.get(address).map(|record| record.identity.as_str());
+        context.output.message(&format!("  ∅ {address}  ({})", identity.unwrap_or_default()));
+    }
+    if !arguments.change.yes {
+        ui::prompt::confirm(context, "Forget these? The cloud is not touched.")?;
+    }
+    let holding = Holding::take(context, &arguments.cluster, "state rm", arguments.change.wait).await?;
+    let mut snapshot = holding.state.snapshot.clone();
+    // What was shown is what is forgotten; somebody may have changed it since.
+    let moved = selected.iter().find(|address| {
+        let identity = |snapshot: &slipway_plan::Snapshot| {
+            snapshot.resources.get(address).map(|record| record.identity.clone())
+        };
+        identity(&snapshot) != identity(&shown.snapshot)
+    });
+    if let Some(address) = moved {
+        let error =
+            CommandError::new("CLI0031", format!("{address} was changed in the meantime; nothing was done"));
+        return holding.give_back(error.hint("look again, and try again")).await;
+    }
+    for address in &selected {
+        let Some(record) = snapshot.resources.remove(address) else { continue };
+        let forgotten = snapshot.forgotten.entry((*address).clone()).or_default();
+        forgotten.push(record.identity);
+        forgotten.extend(record.deposed);
+        forgotten.sort();
+        forgotten.dedup();
+    }
+    for record in snapshot.resources.values_mut() {
+        record.depends_on.retain(|needed| !selected.contains(&needed));
+    }
+    let names: Vec<String> = selected.iter().map(ToString::to_string).collect();
+    let generation = holding.commit(&snapshot, format!("forgot {}", names.join(", "))).await?;
+    let count = if names.len() == 1 { "1 resource".to_owned() } else { format!("{} resources", names.len()) };
+    let cluster = &arguments.cluster;
+    context.output.result(&format!("Forgot {count}. {cluster} is at generation {generation}."))?;
+    context.output.message(
+        "The objects are in the cloud as before and keep the cluster's ownership. They are left alone, also when the \
+         cluster is deleted, unless the spec asks for their address: then the next apply takes them over again instead \
+         of making others.",
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn address(text: &str) -> Result<Address, CommandError> {
+    text.parse().map_err(|error: slipway_resource::AddressError| {
+        CommandError::new("CLI0031", format!("`{text}` is no address of a resource")).cause(error.to_string())
+    })
+}

@@ -1,0 +1,131 @@
+//! What the state has of a cluster at one of its generations, with what its providers say about resource types.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_engine::State;
+use slipway_plan::Snapshot;
+use slipway_resource::{Address, ResourceType, Schema};
+use slipway_state_store::{ClusterName, Generation, history};
+
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::providers;
+
+/// The state of a cluster at one of its generations.
+pub(crate) struct Recorded {
+    /// Which generation.
+    pub generation: Generation,
+    /// The state.
+    pub snapshot: Snapshot,
+    /// Whether a run is under way or was interrupted, so that the state has more than the generation.
+    pub is_ahead: bool,
+}
+
+/// The state of a generation; with what the journal has since, of the present one.
+pub(crate) async fn read(
+    context: &Context,
+    cluster: &str,
+    generation: Option<u64>,
+) -> Result<Recorded, CommandError> {
+    let backend = context.backend()?;
+    let Some(generation) = generation else {
+        let state = State::read(&*backend, cluster).await?.ok_or_else(|| unknown(context, cluster))?;
+        let is_ahead = state.is_interrupted();
+        return Ok(Recorded { generation: state.head.generation, snapshot: state.snapshot, is_ahead });
+    };
+    let name = ClusterName::new(cluster)?;
+    let entry = history::entry(&*backend, &name, Some(Generation(generation))).await?;
+    let bytes = history::snapshot(&*backend, &entry).await?;
+    let snapshot = State::snapshot_of(cluster, &bytes)?;
+    Ok(Recorded { generation: entry.generation, snapshot, is_ahead: false })
+}
+
+/// There is no such cluster in the state store.
+pub(crate) fn unknown(context: &Context, cluster: &str) -> CommandError {
+    let place = context.state_url();
+    CommandError::new("CLI0009", format!("the state has no cluster `{cluster}`"))
+        .hint(format!("the state is looked for in {place}; `slipway get clusters` lists what is there"))
+}
+
+/// The resource types of the providers that a state names.
+#[derive(Default)]
+pub(crate) struct Types(BTreeMap<String, Arc<Schema>>);
+
+impl Types {
+    /// Asks the providers of some states. What the types of one that is not at hand would tell stays unknown.
+    pub async fn of(context: &Context, snapshots: &[&Snapshot]) -> Result<Self, CommandError> {
+        let records = snapshots.iter().flat_map(|snapshot| snapshot.resources.values());
+        let mut names: Vec<&str> = records.map(|record| record.provider.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut types = Self::default();
+        for name in names {
+            match providers::find(context, name).await {
+                Ok(provider) => drop(types.0.insert(name.to_owned(), provider.schema().await?)),
+                Err(_) => context.output.message(&format!(
+                    "Provider {name} is not at hand: what its resources have is not shown, since only it knows which of it is secret."
+                )),
+            }
+        }
+        Ok(types)
+    }
+
+    /// The type of a name.
+    pub fn get(&self, kind: &str) -> Option<&ResourceType> {
+        self.0.values().find_map(|schema| schema.types.get(kind))
+    }
+}
+
+/// The addresses of a state that patterns name, sorted; all of them without patterns. A pattern without a match is a
+/// mistake.
+pub(crate) fn select<'a>(
+    cluster: &str,
+    snapshot: &'a Snapshot,
+    patterns: &[String],
+) -> Result<Vec<&'a Address>, CommandError> {
+    let addresses = || snapshot.resources.keys();
+    let missing: Vec<&String> = patterns
+        .iter()
+        .filter(|pattern| !addresses().any(|address| matches(pattern, &address.to_string())))
+        .collect();
+    if let Some(first) = missing.first() {
+        let mut error =
+            CommandError::new("CLI0031", format!("the state of {cluster} has no resource `{first}`"));
+        for more in missing.iter().skip(1) {
+            error = error.cause(format!("nor `{more}`"));
+        }
+        return Err(error.hint(format!("`slipway state list {cluster}` lists what it has")));
+    }
+    let is_named = |address: &&Address| {
+        patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &address.to_string()))
+    };
+    Ok(addresses().filter(is_named).collect())
+}
+
+/// Whether a text is as a pattern says, in which `*` stands for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).filter_map(|start| rest.get(start..)).any(|rest| matches(after, rest))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, text) in
+            [("a.b", "a.b"), ("a.*", "a.b"), ("*", ""), ("*.b", "a.b"), ("a*c*e", "abcde"), ("a*", "a")]
+        {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("a.b", "a.bc"), ("a.*", "b.a"), ("a*c", "abcd"), ("", "a")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+}
