@@ -28,6 +28,7 @@ pub mod state;
 pub mod step;
 mod step_graph;
 mod target;
+pub mod terraform;
 
 pub use change::{ChangeAction, ResourceChange};
 pub use compare::{Comparison, compare};
