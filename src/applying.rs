@@ -7,9 +7,11 @@ use slipway_engine::journal::EndResult;
 use slipway_engine::{Backoff, Report, Run, State, StopSignal, recover};
 use slipway_plan::Plan;
 use slipway_resource::ClusterUid;
-use slipway_state_store::{Acquire, ClusterName, Holder, Identity, SystemClock};
+use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
 use tokio::time::Instant;
 
+use crate::actor::Actor;
+use crate::approving;
 use crate::cli::RunArguments;
 use crate::error::CommandError;
 use crate::planning::{Planned, Prepared, Request};
@@ -43,7 +45,7 @@ pub(crate) async fn take(
         Some(uid) => slipway_state_store::ClusterUid::new(uid.as_str())?,
         None => slipway_state_store::ClusterUid::random()?,
     };
-    let mut acquire = Acquire::new(Identity::current(&user(), operation)).create(uid);
+    let mut acquire = Acquire::new(Actor::current(context).doing(operation)).create(uid);
     acquire.wait = arguments.wait;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let mut state = State::of_view(cluster, holder.read().await?)?;
@@ -75,7 +77,7 @@ pub(crate) async fn bring(
         return under_hold(context, prepared, request, arguments, full, held, None).await;
     }
     let planned = prepared.plan(request).await?;
-    approve(context, &planned.plan, arguments, full)?;
+    approve(context, &planned.plan, arguments, full).await?;
     if planned.plan.is_empty() {
         return Ok(true);
     }
@@ -108,9 +110,12 @@ async fn under_hold(
         if approved.is_some() {
             context.output.message("Something happened since the plan was made; this is the plan now:");
         }
-        if let Err(error) = approve(context, &planned.plan, arguments, full) {
+        if let Err(error) = approve(context, &planned.plan, arguments, full).await {
             return give_back(held, error).await;
         }
+    } else if let Err(error) = approving::check(context, &planned.plan, arguments).await {
+        // The same changes, and all the same another plan than the one that was approved.
+        return give_back(held, error).await;
     }
     if planned.plan.is_empty() && !known {
         held.holder.release(None).await?;
@@ -126,13 +131,19 @@ async fn give_back<T>(held: Held, error: CommandError) -> Result<T, CommandError
 }
 
 /// Shows a plan and asks for it.
-fn approve(context: &Context, plan: &Plan, arguments: &RunArguments, full: bool) -> Result<(), CommandError> {
+async fn approve(
+    context: &Context,
+    plan: &Plan,
+    arguments: &RunArguments,
+    full: bool,
+) -> Result<(), CommandError> {
     context.output.result(&ui::show::text(context, plan, full))?;
     if plan.is_empty() {
         return Ok(());
     }
     stop_at_findings(plan)?;
     check_confirmations(plan, arguments)?;
+    approving::check(context, plan, arguments).await?;
     if arguments.yes { Ok(()) } else { ui::prompt::confirm(context, "Carry this plan out?") }
 }
 
@@ -191,7 +202,7 @@ pub(crate) async fn run(
         backoff: Backoff::default(),
         events: progress.handler(),
         stop,
-        who: Identity::current(&user(), "").who,
+        who: Actor::current(context).who,
         clock: Arc::new(SystemClock),
     };
     let result = run.execute(held.holder).await;
@@ -242,8 +253,4 @@ pub(crate) fn stop_at_findings(plan: &Plan) -> Result<(), CommandError> {
         }
     }
     Err(error.hint("`--no-preflight` tries all the same"))
-}
-
-fn user() -> String {
-    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }

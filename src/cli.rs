@@ -1,5 +1,7 @@
 //! The arguments. Their doc comments are the help text.
 
+pub(crate) mod state;
+
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Apply(ApplyArguments),
     /// Show a saved plan.
     Show(ShowArguments),
+    /// Approve a plan, for `apply --require-approval`.
+    Approve(state::ApproveArguments),
     /// Show what was changed outside Slipway since the last apply.
     ///
     /// Exits with 0 when nothing was, 2 when something was, 1 on an error.
@@ -93,6 +97,12 @@ pub(crate) enum Command {
     Upgrade(UpgradeArguments),
     /// Remove a cluster and everything that Slipway made for it.
     Delete(DeleteArguments),
+    /// List what the state store has.
+    #[command(subcommand)]
+    Get(state::GetCommand),
+    /// Look at what Slipway keeps of clusters, and mend it.
+    #[command(subcommand)]
+    State(state::StateCommand),
     /// Write a commented spec to begin with.
     Init(InitArguments),
     /// Explain a field of the spec, as in `slipway explain cluster.spec.network`.
@@ -172,7 +182,8 @@ pub(crate) struct PlanArguments {
     pub show: ShowOptions,
     #[command(flatten)]
     pub scope: ScopeArguments,
-    /// Save the plan to this file, for `slipway apply FILE`.
+    /// Save the plan to this file, for `slipway apply FILE`; `state:` stores it beside the state by its digest, for
+    /// `slipway apply state:DIGEST` from anywhere.
     #[arg(long, value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Plan against nothing, without state and credentials.
@@ -195,11 +206,25 @@ pub(crate) struct RunArguments {
     /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub wait: Option<std::time::Duration>,
+    /// Carry out only what so many persons approved with `slipway approve`; one if no number is given.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub require_approval: Option<u16>,
+    /// Carry out only what somebody else than who applies it approved.
+    #[arg(long)]
+    pub require_approval_by_other: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
-    /// The saved plan to carry out, instead of specs.
+    /// The saved plan to carry out, instead of specs: a file, or `state:` and its digest, of which eight digits may be
+    /// enough.
     #[arg(value_name = "PLANFILE", conflicts_with = "files", required_unless_present = "files", value_hint = ValueHint::FilePath)]
     pub plan: Option<PathBuf>,
     /// Spec files and folders.
@@ -228,7 +253,7 @@ pub(crate) struct ApplyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The saved plan.
+    /// The saved plan: a file, or `state:` and its digest.
     #[arg(value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub plan: PathBuf,
     #[command(flatten)]

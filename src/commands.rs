@@ -1,16 +1,19 @@
 //! One file for each verb.
 
 mod apply;
+mod approve;
 mod delete;
 mod documentation;
 mod drift;
 mod explain;
+mod get;
 mod init;
 mod plan;
 mod provider;
 mod roll;
 mod show;
 mod spec;
+mod state;
 mod upgrade;
 
 use std::process::ExitCode;
@@ -24,11 +27,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
     match command {
         Command::Plan(arguments) => plan::run(context, &arguments).await,
         Command::Apply(arguments) => apply::run(context, &arguments).await,
-        Command::Show(arguments) => show::run(context, &arguments),
+        Command::Show(arguments) => show::run(context, &arguments).await,
+        Command::Approve(arguments) => approve::run(context, &arguments).await,
         Command::Drift(arguments) => drift::run(context, &arguments).await,
         Command::Roll(arguments) => roll::run(context, &arguments).await,
         Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,
         Command::Delete(arguments) => delete::run(context, &arguments).await,
+        Command::Get(command) => get::run(context, &command).await,
+        Command::State(command) => state::run(context, command).await,
         Command::Init(arguments) => init::run(context, &arguments),
         Command::Explain(arguments) => explain::run(context, &arguments),
         Command::Spec(command) => spec::run(context, &command),

@@ -1,14 +1,19 @@
 //! The command line of Slipway, as a library for the executable and for tests that stand around it.
 
+mod actor;
 mod applying;
+mod approving;
 mod cli;
 mod commands;
 mod configuration;
 mod error;
+mod holding;
 mod output;
+mod plan_source;
 mod planning;
 mod program;
 mod providers;
+mod recorded;
 mod secrets;
 mod specs;
 mod ui;

@@ -67,13 +67,28 @@ pub(crate) struct Planned {
 impl Prepared {
     /// Opens state and provider of a cluster. Reads only.
     pub async fn open(context: &Context, wanted: Wanted, offline: bool) -> Result<Self, CommandError> {
-        let cluster = &wanted.cluster;
-        let config = &cluster.provider.config;
         let backend = if offline { None } else { Some(context.backend()?) };
         let state = match &backend {
-            Some(backend) => State::read(&**backend, &cluster.name).await?,
+            Some(backend) => State::read(&**backend, &wanted.cluster.name).await?,
             None => None,
         };
+        Self::with(context, wanted, backend, state).await
+    }
+
+    /// Opens the provider of a cluster whose state is not to be read.
+    pub async fn without_state(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
+        let backend = Some(context.backend()?);
+        Self::with(context, wanted, backend, None).await
+    }
+
+    async fn with(
+        context: &Context,
+        wanted: Wanted,
+        backend: Option<Arc<dyn Backend>>,
+        state: Option<State>,
+    ) -> Result<Self, CommandError> {
+        let cluster = &wanted.cluster;
+        let (config, offline) = (&cluster.provider.config, backend.is_none());
         let providers =
             providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
         tracing::info!(
@@ -149,7 +164,7 @@ impl Prepared {
     }
 
     /// The typed resources of the cluster, by what the state has pinned or else by the provider's catalog now.
-    async fn expand(
+    pub async fn expand(
         &self,
         catalogs: &mut BTreeMap<String, Catalog>,
     ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {

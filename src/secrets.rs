@@ -83,7 +83,8 @@ async fn fingerprint_key(
     match store.fingerprint_key().await {
         Ok(key) => Ok(key),
         Err(error @ (Error::NoKey { .. } | Error::WrongKey { .. } | Error::KeyService { .. })) => {
-            let message = format!("secrets cannot be compared and are taken to be as they were applied: {error}");
+            let message =
+                format!("secrets cannot be compared and are taken to be as they were applied: {error}");
             notes.push(ExpandNote { field: "secrets".to_owned(), message });
             Ok(None)
         }

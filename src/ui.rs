@@ -5,3 +5,4 @@ pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod signals;
+pub(crate) mod table;

@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use slipway_plan::Plan;
-
 use super::done;
 use crate::applying;
 use crate::cli::ApplyArguments;
@@ -12,7 +10,7 @@ use crate::error::CommandError;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection, Wanted};
-use crate::ui;
+use crate::{approving, plan_source, ui};
 
 /// Brings clusters to their specs, or carries a saved plan out.
 pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<ExitCode, CommandError> {
@@ -36,13 +34,14 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
 
 /// Carries a saved plan out exactly as it was saved.
 async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
-    let plan = read(path)?;
+    let plan = plan_source::read(context, path).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
     if plan.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     applying::stop_at_findings(&plan)?;
     applying::check_confirmations(&plan, &arguments.run)?;
+    approving::check(context, &plan, &arguments.run).await?;
     if !arguments.run.yes {
         ui::prompt::confirm(context, "Carry this plan out?")?;
     }
@@ -54,10 +53,4 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let report = applying::run(context, &prepared, &plan, held, &arguments.run, None).await?;
     ui::report::show(context, &plan, &report)?;
     Ok(done(report.is_complete() && !plan.has_deferred()))
-}
-
-/// Reads a plan file.
-pub(super) fn read(path: &Path) -> Result<Plan, CommandError> {
-    let bytes = std::fs::read(path).map_err(|error| CommandError::file("the plan", path, &error))?;
-    Ok(Plan::from_bytes(&bytes)?)
 }

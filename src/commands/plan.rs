@@ -7,6 +7,7 @@ use slipway_engine::State;
 use super::pending;
 use crate::cli::{OutputFormat, PlanArguments};
 use crate::error::CommandError;
+use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -28,9 +29,12 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         if prepared.state.as_ref().is_some_and(State::is_interrupted) {
             context.output.message("An earlier run was interrupted; the next apply takes it up.");
         }
-        if let Some(path) = &arguments.out {
+        if let Some(path) = arguments.out.as_ref().filter(|path| !plan_source::is_store(path)) {
             let bytes = planned.plan.to_bytes()?;
             write_whole(path, &bytes)?;
+        } else if arguments.out.is_some() {
+            let place = plan_source::store(context, &planned.plan).await?;
+            context.output.message(&format!("The plan is stored as {place}"));
         }
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         let code = pending(&planned.plan);
@@ -44,7 +48,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
 }
 
 /// Writes a file so that it is there whole or not at all.
-pub(super) fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
+pub(crate) fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
     let fail = |error: std::io::Error| CommandError::file("the file", path, &error);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(std::path::Path::new("."));

@@ -99,7 +99,9 @@ impl UserKeys {
     /// The identities in the files that the user names.
     fn named_identities(&self) -> Result<Vec<age::Identity>, Error> {
         let files = match std::env::var_os(IDENTITY_FILE) {
-            Some(listed) => std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect(),
+            Some(listed) => {
+                std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect()
+            }
             None => self.encryption.age_identity_files.clone(),
         };
         let mut identities = Vec::new();
@@ -211,9 +213,7 @@ fn from_environment(variable: &str, file_variable: &str) -> Result<Option<Secret
 /// The first line of a file.
 fn first_line(path: &Path) -> Result<SecretText, Error> {
     let read = std::fs::read_to_string(path).map(Zeroizing::new);
-    let text = read.map_err(|error| Error::KeyFile {
-        path: path.display().to_string(),
-        source: Arc::new(error),
-    })?;
+    let text =
+        read.map_err(|error| Error::KeyFile { path: path.display().to_string(), source: Arc::new(error) })?;
     Ok(SecretText::new(text.lines().next().unwrap_or_default()))
 }

@@ -91,12 +91,31 @@ pub enum Error {
     /// A secret cannot be read.
     #[error("{0}")]
     Secret(#[source] crate::SecretError),
+    /// A state cannot be rebuilt while something cannot be read: it would be forgotten.
+    #[error("the state of {cluster} cannot be rebuilt: {} could not be read", count(unreadable.len()))]
+    Unreadable {
+        /// The cluster.
+        cluster: String,
+        /// What, and why not.
+        unreadable: Vec<String>,
+    },
+    /// Nothing in the cloud carries the cluster's ownership.
+    #[error(
+        "nothing in the cloud carries the ownership of {cluster}; there is nothing to rebuild its state from"
+    )]
+    NothingOwned {
+        /// The cluster.
+        cluster: String,
+    },
     /// A provider finds nothing of what another tool should have made.
     #[error("nothing that {cluster} asks for was found in the cloud; there is nothing to take over")]
     NothingFound {
         /// The cluster.
         cluster: String,
     },
+    /// A secret of the cluster cannot be sealed or opened.
+    #[error(transparent)]
+    Sealed(slipway_secrets::Error),
     /// The hold on the cluster was lost while the run was under way.
     #[error("the run lost its hold on {cluster}: somebody took over")]
     Lost {
@@ -136,6 +155,9 @@ impl Error {
             Self::Unconfirmed(_) => "RUN0008",
             Self::Secret(_) => "RUN0009",
             Self::Lost { .. } => "RUN0010",
+            Self::Sealed(error) => error.code(),
+            Self::Unreadable { .. } => "RUN0020",
+            Self::NothingOwned { .. } => "RUN0021",
             Self::NothingFound { .. } => "RUN0022",
         }
     }
@@ -161,14 +183,24 @@ impl Error {
                     .to_owned(),
             ),
             Self::Provider { source, .. } => source.hint.clone(),
+            Self::Unreadable { unreadable, .. } => Some(format!("could not be read: {}", unreadable.join("; "))),
             Self::NothingFound { .. } => Some(
                 "check the account, the region and the cluster's name: it has to be the one that the other tool used"
                     .to_owned(),
             ),
+            Self::NothingOwned { .. } => Some(
+                "check the account, the region and the cluster's name; where nothing was made yet, `slipway apply` begins"
+                    .to_owned(),
+            ),
             Self::Plan(error) => error.hint(),
+            Self::Sealed(error) => error.hint(),
             _ => None,
         }
     }
+}
+
+fn count(things: usize) -> String {
+    if things == 1 { "one thing".to_owned() } else { format!("{things} things") }
 }
 
 impl From<PlanError> for Error {

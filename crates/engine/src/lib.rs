@@ -4,6 +4,7 @@
 //! [`recover`] finds out what became of the steps that an earlier run left open.
 
 mod adopt;
+mod commit;
 mod error;
 pub mod event;
 mod execute;
@@ -12,6 +13,7 @@ mod observe;
 mod outputs;
 mod pace;
 mod preconditions;
+mod rebuild;
 mod recover;
 mod replay;
 mod report;
@@ -23,13 +25,15 @@ mod step;
 mod stop;
 
 pub use adopt::{Adopted, Adoption};
+pub use commit::about;
 pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Observed, observe};
+pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account};
-pub use secrets::{NoSecrets, SecretError, SecretSource, fingerprint};
+pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret};
 pub use state::State;
 pub use stop::{Stop, StopSignal};

@@ -7,9 +7,11 @@ use slipway_plan::file::Mode;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction};
 use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Observation};
+use slipway_secrets::SecretStore;
 use slipway_state_store::{Clock, CommitMeta, Holder};
 use tokio::time::Instant;
 
+use crate::commit;
 use crate::error::Error;
 use crate::event::EventHandler;
 use crate::execute::{Work, execute};
@@ -19,7 +21,7 @@ use crate::outputs::Outputs;
 use crate::pace::Pace;
 use crate::report::Report;
 use crate::retry::Backoff;
-use crate::secrets::SecretSource;
+use crate::secrets::{self, SecretSource};
 use crate::state::State;
 use crate::step::Shared;
 use crate::stop::StopSignal;
@@ -34,6 +36,9 @@ pub struct Run<'a> {
     pub state: State,
     /// Where secret texts come from.
     pub secrets: &'a dyn SecretSource,
+    /// The cluster's own secrets, with the key for fingerprints; without it, secrets are compared by where they come
+    /// from only.
+    pub store: Option<&'a SecretStore>,
     /// Addresses whose loss was confirmed by name.
     pub confirmed: BTreeSet<String>,
     /// When the plan's observations were made; `None` for a plan from a file.
@@ -61,7 +66,7 @@ impl Run<'_> {
     /// fails is in the report.
     pub async fn execute(self, holder: Holder) -> Result<Report, Error> {
         let prepared = match self.check() {
-            Ok(digest) => self.prepare(digest).await,
+            Ok(digest) => self.prepare(digest, &holder).await,
             Err(error) => Err(error),
         };
         let (run, work) = match prepared {
@@ -90,17 +95,21 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        if !report.is_complete() {
-            holder.release(None).await.map_err(store)?;
-            return Ok(report);
-        }
-        holder.append(vec![self.bytes(&Entry::RunEnd)?]).await.map_err(store)?;
         let meta = CommitMeta {
             operation: operation(self.plan.mode).to_owned(),
             plan_digest,
             who: self.who.clone(),
             when: self.clock.timestamp(),
+            outcome: commit::outcome(self.plan, &report),
+            detail: Some(commit::summary(self.plan, &report)),
+            about: commit::about(&self.plan.spec),
         };
+        if !report.is_complete() {
+            holder.unfinished(meta).await.map_err(store)?;
+            holder.release(None).await.map_err(store)?;
+            return Ok(report);
+        }
+        holder.append(vec![self.bytes(&Entry::RunEnd)?]).await.map_err(store)?;
         report.generation = Some(if self.plan.mode == Mode::Delete && snapshot.resources.is_empty() {
             holder.tombstone(meta).await.map_err(store)?
         } else {
@@ -123,7 +132,7 @@ impl Run<'_> {
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();
         snapshot.scopes = scopes(self.plan);
-        serde_json::to_vec(&snapshot).map_err(|source| self.unwritable("snapshot", source))
+        snapshot.to_bytes().map_err(|source| self.unwritable("snapshot", source))
     }
 
     /// Whether the plan may be applied to this state, with these providers. Returns the plan's digest.
@@ -165,7 +174,11 @@ impl Run<'_> {
         if unconfirmed.is_empty() { Ok(digest) } else { Err(Error::Unconfirmed(unconfirmed)) }
     }
 
-    async fn prepare(&self, digest: Digest) -> Result<(RunBegin, Work<'_>), Error> {
+    async fn prepare(&self, digest: Digest, holder: &Holder) -> Result<(RunBegin, Work<'_>), Error> {
+        let fingerprints = match self.store.filter(|_| secrets::needs_texts(self.plan)) {
+            Some(store) => Some(store.fingerprint_key_or_new(holder.journal()).await.map_err(Error::Sealed)?),
+            None => None,
+        };
         let resumed = self.state.replayed.run.as_ref().filter(|run| run.plan == digest);
         let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
         let run = RunBegin { plan: digest, epoch, spec: self.plan.spec.clone() };
@@ -179,6 +192,7 @@ impl Run<'_> {
             plan: self.plan,
             providers: self.providers,
             secrets: self.secrets,
+            fingerprints,
             uid,
             run: run.clone(),
             snapshot,
