@@ -79,3 +79,15 @@ impl FakeGcs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_can_be_made() {
+        let server = FakeGcs::start().unwrap();
+        server.create_bucket("state").unwrap();
+        assert!(server.create_bucket("state").is_err(), "there is one already");
+    }
+}
