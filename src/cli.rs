@@ -1,5 +1,6 @@
 //! The arguments. Their doc comments are the help text.
 
+pub(crate) mod adoption;
 pub(crate) mod state;
 
 use std::path::PathBuf;
@@ -97,6 +98,13 @@ pub(crate) enum Command {
     Upgrade(UpgradeArguments),
     /// Remove a cluster and everything that Slipway made for it.
     Delete(DeleteArguments),
+    /// Take over a cluster that another tool made; nothing is written but the state.
+    ///
+    /// Images and user data of machines stay as found until the spec asks for others.
+    Adopt(adoption::AdoptArguments),
+    /// Write the wanted resources in the form of another tool.
+    #[command(subcommand)]
+    Export(adoption::ExportCommand),
     /// List what the state store has.
     #[command(subcommand)]
     Get(state::GetCommand),

@@ -1,11 +1,13 @@
 //! One file for each verb.
 
+mod adopt;
 mod apply;
 mod approve;
 mod delete;
 mod documentation;
 mod drift;
 mod explain;
+mod export;
 mod get;
 mod init;
 mod plan;
@@ -33,6 +35,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Roll(arguments) => roll::run(context, &arguments).await,
         Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,
         Command::Delete(arguments) => delete::run(context, &arguments).await,
+        Command::Adopt(arguments) => adopt::run(context, &arguments).await,
+        Command::Export(command) => export::run(context, &command).await,
         Command::Get(command) => get::run(context, &command).await,
         Command::State(command) => state::run(context, command).await,
         Command::Init(arguments) => init::run(context, &arguments),

@@ -1,0 +1,130 @@
+//! `slipway adopt`
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use slipway_engine::{Adopted, Adoption, State};
+use slipway_resource::ClusterUid;
+use slipway_state_store::{Acquire, Backend, ClusterName, Holder, SystemClock, read_head};
+
+use crate::actor::Actor;
+use crate::cli::adoption::AdoptArguments;
+use crate::error::CommandError;
+use crate::holding;
+use crate::planning::{self, Prepared};
+use crate::program::Context;
+use crate::specs::{self, Selection};
+use crate::ui;
+
+/// Takes over what another tool made for a cluster. Writes nothing but the state.
+pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result<ExitCode, CommandError> {
+    let wanted = specs::one(context, &Selection::from(&arguments.spec))?;
+    let name = ClusterName::new(wanted.cluster.name.as_str())?;
+    let backend = context.backend()?;
+    refuse_known(&*backend, &name).await?;
+    let prepared = Prepared::without_state(context, wanted).await?;
+    let uid = slipway_state_store::ClusterUid::random()?;
+    let adopted = find(&prepared, ClusterUid::new(uid.as_str())).await?;
+    context.output.result(&report(&adopted))?;
+    refuse_ambiguous(&adopted)?;
+    if arguments.dry_run {
+        context.output.message("Nothing was written.");
+        return Ok(ExitCode::from(2));
+    }
+    if !arguments.change.yes {
+        ui::prompt::confirm(context, "Take this over?")?;
+    }
+    let actor = Actor::current(context);
+    let mut acquire = Acquire::new(actor.doing("adopt")).create(uid);
+    acquire.wait = arguments.change.wait;
+    let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
+    let adopted = match again(&prepared, &holder).await {
+        Ok(adopted) => adopted,
+        Err(error) => {
+            // Why it cannot be taken over is more worth telling than why it could not be let go.
+            let _ = holder.release(None).await;
+            return Err(error);
+        }
+    };
+    let bytes = adopted
+        .snapshot
+        .to_bytes()
+        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
+    let detail = format!("{} resources taken over", adopted.snapshot.resources.len());
+    let about = slipway_engine::about(&adopted.snapshot.spec);
+    let meta = holding::meta(&actor, "adopt", detail, about);
+    let generation = holder.release(Some((bytes, meta))).await?.generation;
+    context
+        .output
+        .result(&format!("{name} is at generation {generation}. Nothing in the cloud was changed."))?;
+    context.output.message("`slipway plan` shows what differs from the spec.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a cluster of which there is a state.
+async fn refuse_known(backend: &dyn Backend, name: &ClusterName) -> Result<(), CommandError> {
+    match read_head(backend, name).await? {
+        Some((head, _)) if !head.deleted && head.snapshot.is_some() => Err(known(name)),
+        _ => Ok(()),
+    }
+}
+
+fn known(name: &ClusterName) -> CommandError {
+    CommandError::new("CLI0050", format!("there is a state of {name} already; nothing was done")).hint(
+        "`slipway plan` shows what differs from the spec; `slipway state rebuild` mends a damaged state",
+    )
+}
+
+/// Looks once more now that nobody else changes anything.
+async fn again(prepared: &Prepared, holder: &Holder) -> Result<Adopted, CommandError> {
+    let cluster = &prepared.wanted.cluster.name;
+    let state = State::of_view(cluster, holder.read().await?)?;
+    if !state.snapshot.resources.is_empty() || state.is_interrupted() {
+        return Err(known(&ClusterName::new(cluster.as_str())?));
+    }
+    let adopted = find(prepared, state.snapshot.uid).await?;
+    refuse_ambiguous(&adopted)?;
+    Ok(adopted)
+}
+
+async fn find(prepared: &Prepared, uid: ClusterUid) -> Result<Adopted, CommandError> {
+    let mut catalogs = BTreeMap::new();
+    let (desired, _) = prepared.expand(&mut catalogs).await?;
+    let cluster = &prepared.wanted.cluster;
+    let spec = planning::to_json(cluster)?;
+    let adoption = Adoption { cluster: &cluster.name, uid, spec, catalogs, desired: &desired };
+    Ok(adoption.run(&prepared.providers).await?)
+}
+
+/// Refuses to guess.
+fn refuse_ambiguous(adopted: &Adopted) -> Result<(), CommandError> {
+    if adopted.ambiguous.is_empty() {
+        return Ok(());
+    }
+    let message = "several objects fit the same resource; nothing was done";
+    let mut error = CommandError::new("CLI0051", message.to_owned());
+    for (address, identities) in &adopted.ambiguous {
+        let identities: Vec<&str> = identities.iter().map(|identity| identity.as_str()).collect();
+        error = error.cause(format!("{address}: {}", identities.join(", ")));
+    }
+    Err(error.hint("delete those that are left over, or take the cluster's tags off them"))
+}
+
+fn report(adopted: &Adopted) -> String {
+    let mut text = String::new();
+    let mut put = |mark: &str, what: String| text.push_str(&format!("  {mark} {what}\n"));
+    for (address, record) in &adopted.snapshot.resources {
+        let how = if record.existing { ": only used" } else { "" };
+        put("≡", format!("{address}  ({}){how}", record.identity));
+    }
+    for (address, identities) in &adopted.ambiguous {
+        put("!", format!("{address}: {} objects fit", identities.len()));
+    }
+    for address in &adopted.missing {
+        put("?", format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"));
+    }
+    let owned = adopted.snapshot.resources.values().filter(|record| !record.existing).count();
+    text.push_str(&format!("Found {owned} resources of {}.\n", adopted.snapshot.cluster));
+    text
+}

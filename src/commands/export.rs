@@ -1,0 +1,54 @@
+//! `slipway export`
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use slipway_engine::observe;
+use slipway_plan::Observations;
+use slipway_plan::terraform::Export;
+
+use crate::cli::adoption::{ExportCommand, TerraformArguments};
+use crate::error::CommandError;
+use crate::planning::Prepared;
+use crate::program::Context;
+use crate::specs::{self, Selection};
+
+/// Writes the wanted resources in the form of another tool.
+pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        ExportCommand::Terraform(arguments) => terraform(context, arguments).await,
+    }
+}
+
+async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<ExitCode, CommandError> {
+    let wanted = specs::one(context, &Selection::from(&arguments.spec))?;
+    let prepared = Prepared::open(context, wanted, arguments.offline).await?;
+    let prior = prepared.state.as_ref().map(|state| &state.snapshot);
+    let mut catalogs = prior.map_or_else(BTreeMap::new, |prior| prior.catalogs.clone());
+    let (desired, _) = prepared.expand(&mut catalogs).await?;
+    let cluster = &prepared.wanted.cluster;
+    let observations = if arguments.offline {
+        Observations::default()
+    } else {
+        observe(&cluster.name, &prepared.providers, prior, &desired).await?.observations
+    };
+    let schemas: Vec<_> = prepared.providers.iter().map(|(name, handle)| (name, &*handle.schema)).collect();
+    let export = Export {
+        desired: &desired,
+        observations: &observations,
+        schemas: &schemas,
+        region: cluster.region.as_deref(),
+    };
+    let text = export
+        .write()
+        .map_err(|error| CommandError::internal("the configuration cannot be written", &error))?;
+    match &arguments.out {
+        Some(path) => {
+            std::fs::write(path, text)
+                .map_err(|error| CommandError::file("the configuration", path, &error))?;
+            context.output.message(&format!("Written to {}.", path.display()));
+        }
+        None => context.output.result(&text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
