@@ -1,12 +1,23 @@
 //! What the provider knows of each resource type: how it is found, read, made, changed and deleted.
 
 pub(crate) mod attribute;
+mod balance;
 mod blocker;
 mod by_name;
+mod child;
+mod dhcp;
 mod events;
 mod family;
+mod gateway;
 mod iam;
+mod nat;
 mod queue;
+mod range;
+mod route;
+mod route_table;
+mod rule;
+mod security_group;
+mod subnet;
 mod vpc;
 
 use async_trait::async_trait;
@@ -25,12 +36,29 @@ use crate::rate::Class;
 static KINDS: &[&dyn Kind] = &[
     // Networks.
     &vpc::Vpc,
+    &range::Range,
+    &dhcp::Options,
+    &dhcp::Association,
+    &subnet::Subnet,
+    &gateway::Internet,
+    &gateway::EgressOnly,
+    &nat::ElasticAddress,
+    &nat::NatGateway,
+    &route_table::RouteTable,
+    &route_table::Association,
+    &route::Route,
+    &security_group::SecurityGroup,
+    &rule::SecurityGroupRule,
     // Identities.
     &iam::Role,
     &iam::RolePolicy,
     &iam::RolePolicyAttachment,
     &iam::InstanceProfile,
     &iam::OpenIdConnectProvider,
+    // Load balancers.
+    &balance::LoadBalancer,
+    &balance::TargetGroup,
+    &balance::Listener,
     // Interruptions.
     &queue::Queue,
     &events::EventRule,

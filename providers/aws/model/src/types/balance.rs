@@ -1,6 +1,5 @@
 //! Load balancers, listeners and target groups.
 
-use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, texts};
@@ -80,7 +79,6 @@ fn listener() -> Named {
         .id("Its ARN.")
         .arn()
         .tags()
-        .owned_by(OwnershipKind::Parent)
         .idempotent()
         .fixed("load_balancer_arn", TEXT, "The load balancer.")
         .required("port", INTEGER, "The port.")

@@ -1,0 +1,158 @@
+//! Elastic Load Balancing. Objects are read by ARN, many in one call; whose they are their tags say, twenty to a call.
+
+mod balancer;
+mod listener;
+mod target_group;
+
+pub(super) use balancer::LoadBalancer;
+pub(super) use listener::Listener;
+pub(super) use target_group::TargetGroup;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use aws_sdk_elasticloadbalancingv2::types as sdk;
+use slipway_aws_model::names::hashed;
+use slipway_resource::{ErrorClass, ProviderError, Value};
+
+use super::by_name::{if_any, is_ours};
+use super::{Found, taken};
+use crate::act::Act;
+use crate::batch::Family;
+use crate::cloud::Cloud;
+use crate::look::Look;
+use crate::owner::{Tags, difference};
+use crate::rate::Class;
+
+/// A family whose objects one Describe call reads by ARN.
+macro_rules! by_arn {
+    ($(#[$meta:meta])* $name:ident, $call:ident, $action:literal, $set:ident, $items:ident, $item:ty, $arn:ident) => {
+        $(#[$meta])*
+        struct $name;
+
+        #[async_trait]
+        impl Family for $name {
+            type Item = $item;
+            const LIMIT: usize = 20;
+
+            async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, $item>, ProviderError> {
+                tolerant(keys, |keys| async move {
+                    let request = cloud.balancing().$call().$set(Some(keys));
+                    let page = cloud.read(Class::Balancing, $action, || request.clone().send()).await?;
+                    let items = page.$items().iter();
+                    Ok(items.filter_map(|item| Some((item.$arn()?.to_owned(), item.clone()))).collect())
+                })
+                .await
+            }
+        }
+    };
+}
+
+by_arn! {
+    /// Load balancers by ARN.
+    Balancers, describe_load_balancers, "DescribeLoadBalancers", set_load_balancer_arns, load_balancers,
+    sdk::LoadBalancer, load_balancer_arn
+}
+by_arn! {
+    /// Listeners by ARN.
+    Listeners, describe_listeners, "DescribeListeners", set_listener_arns, listeners, sdk::Listener, listener_arn
+}
+by_arn! {
+    /// Target groups by ARN.
+    TargetGroups, describe_target_groups, "DescribeTargetGroups", set_target_group_arns, target_groups,
+    sdk::TargetGroup, target_group_arn
+}
+
+/// Tags by the ARN of what has them.
+struct TagsOf;
+
+#[async_trait]
+impl Family for TagsOf {
+    type Item = Tags;
+    const LIMIT: usize = 20;
+
+    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Tags>, ProviderError> {
+        tolerant(keys, |keys| async move {
+            let request = cloud.balancing().describe_tags().set_resource_arns(Some(keys));
+            let page = cloud.read(Class::Balancing, "DescribeTags", || request.clone().send()).await?;
+            let described = page.tag_descriptions().iter();
+            Ok(described
+                .filter_map(|entry| Some((entry.resource_arn()?.to_owned(), of_tags(entry.tags()))))
+                .collect())
+        })
+        .await
+    }
+}
+
+/// Reads many at once. One that does not exist fails the call for all, and then each is asked for alone.
+async fn tolerant<T, F>(
+    keys: &[String],
+    fetch: impl Fn(Vec<String>) -> F + Send + Sync,
+) -> Result<BTreeMap<String, T>, ProviderError>
+where
+    T: Send,
+    F: Future<Output = Result<BTreeMap<String, T>, ProviderError>> + Send,
+{
+    match fetch(keys.to_vec()).await {
+        Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
+            let alone = futures_util::future::join_all(keys.iter().map(|key| fetch(vec![key.clone()]))).await;
+            let mut found = BTreeMap::new();
+            for one in alone {
+                found.extend(if_any(one)?.unwrap_or_default());
+            }
+            Ok(found)
+        }
+        result => Ok(if_any(result)?.unwrap_or_default()),
+    }
+}
+
+fn of_tags(tags: &[sdk::Tag]) -> Tags {
+    tags.iter()
+        .filter_map(|tag| Some((tag.key()?.to_owned(), tag.value().unwrap_or_default().to_owned())))
+        .collect()
+}
+
+fn to_tags(tags: &Tags) -> Vec<sdk::Tag> {
+    tags.iter().map(|(key, value)| sdk::Tag::builder().key(key).value(value).build()).collect()
+}
+
+async fn set_tags(cloud: &Cloud, arn: &str, tags: &Tags) -> Result<(), ProviderError> {
+    if tags.is_empty() {
+        return Ok(());
+    }
+    let request = cloud.balancing().add_tags().resource_arns(arn).set_tags(Some(to_tags(tags)));
+    cloud.write(Class::Balancing, "AddTags", || request.clone().send()).await.map(drop)
+}
+
+/// Brings the tags of an object from those in `prior` to those in `desired`.
+async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -> Result<(), ProviderError> {
+    let (set, gone) = difference(prior, desired);
+    set_tags(cloud, arn, &set).await?;
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let request = cloud.balancing().remove_tags().resource_arns(arn).set_tag_keys(Some(gone));
+    cloud.write(Class::Balancing, "RemoveTags", || request.clone().send()).await.map(drop)
+}
+
+/// Refuses what belongs to somebody else: creating calls succeed for what is there already with the same settings.
+async fn check_owner(act: &Act<'_>, arn: &str) -> Result<(), ProviderError> {
+    let Some(tags) = act.cloud.get::<TagsOf>(arn).await? else { return Ok(()) };
+    if is_ours(act, &Found::ready(arn, Value::Null, &tags)) { Ok(()) } else { Err(taken(arn)) }
+}
+
+/// The ARN of a load balancer by name.
+async fn balancer_named(cloud: &Cloud, name: &str) -> Result<Option<String>, ProviderError> {
+    let request = cloud.balancing().describe_load_balancers().names(name);
+    let page =
+        if_any(cloud.read(Class::Balancing, "DescribeLoadBalancers", || request.clone().send()).await)?;
+    let balancer = page.as_ref().and_then(|page| page.load_balancers().first());
+    Ok(balancer.and_then(|balancer| balancer.load_balancer_arn()).map(str::to_owned))
+}
+
+/// The ARNs of a cluster's load balancers when its state is lost: by their names, which follow from the cluster's.
+async fn balancers_of(look: &Look) -> Result<Vec<String>, ProviderError> {
+    let names = ["api", "bastion"].map(|prefix| hashed(prefix, &look.request.cluster));
+    let found = names.iter().map(|name| balancer_named(&look.cloud, name));
+    Ok(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect())
+}

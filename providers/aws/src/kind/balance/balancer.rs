@@ -1,0 +1,272 @@
+//! Load balancers.
+
+use async_trait::async_trait;
+use aws_sdk_elasticloadbalancingv2::types::{
+    EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum, IpAddressType, LoadBalancer as Sdk,
+    LoadBalancerAttribute, LoadBalancerSchemeEnum, LoadBalancerStateEnum, LoadBalancerTypeEnum,
+    SubnetMapping,
+};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use super::{Balancers, TagsOf, balancer_named, balancers_of, check_owner, set_tags, to_tags, update_tags};
+use crate::act::Act;
+use crate::cloud::Cloud;
+use crate::error::incomplete;
+use crate::kind::attribute::{block, blocks, differs, flag, need, some, text, texts};
+use crate::kind::by_name::{claim, if_any, made};
+use crate::kind::{Condition, Found, Kind};
+use crate::look::Look;
+use crate::owner::{marks, visible};
+use crate::rate::Class;
+
+/// `aws_lb`.
+pub(in crate::kind) struct LoadBalancer;
+
+const CROSS_ZONE: &str = "load_balancing.cross_zone.enabled";
+const PROTECTION: &str = "deletion_protection.enabled";
+const ROUTING: &str = "dns_record.client_routing_policy";
+const LOGS: &str = "access_logs.s3.enabled";
+const LOGS_BUCKET: &str = "access_logs.s3.bucket";
+const LOGS_PREFIX: &str = "access_logs.s3.prefix";
+
+#[async_trait]
+impl Kind for LoadBalancer {
+    fn name(&self) -> &'static str {
+        "aws_lb"
+    }
+
+    async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
+        if look.request.uid.is_some() {
+            return Ok(Vec::new());
+        }
+        let arns = balancers_of(look).await?;
+        let reads = arns.iter().map(|arn| read(&look.cloud, arn));
+        Ok(futures_util::future::try_join_all(reads).await?.into_iter().flatten().collect())
+    }
+
+    async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
+        read(cloud, id.as_str()).await
+    }
+
+    async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
+        let name = need(desired, "name")?;
+        let groups = texts(desired, "security_groups");
+        let scheme = if flag(desired, "internal") {
+            LoadBalancerSchemeEnum::Internal
+        } else {
+            LoadBalancerSchemeEnum::InternetFacing
+        };
+        let request = act
+            .cloud
+            .balancing()
+            .create_load_balancer()
+            .name(name)
+            .r#type(LoadBalancerTypeEnum::Network)
+            .scheme(scheme)
+            .set_ip_address_type(text(desired, "ip_address_type").map(IpAddressType::from))
+            .set_subnet_mappings(Some(mappings(desired)))
+            .set_security_groups((!groups.is_empty()).then_some(groups))
+            .set_tags(Some(to_tags(&act.tags(desired))));
+        match act.cloud.write(Class::Balancing, "CreateLoadBalancer", || request.clone().send()).await {
+            Ok(answer) => {
+                let arn = answer.load_balancers().first().and_then(Sdk::load_balancer_arn);
+                Ok(Identity::new(arn.ok_or_else(|| incomplete("CreateLoadBalancer", "ARN"))?))
+            }
+            Err(error) if error.class == ErrorClass::Conflict => {
+                let arn = balancer_named(act.cloud, name).await?.ok_or(error)?;
+                claim(self, act, Identity::new(arn), desired).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
+        check_owner(act, id.as_str()).await?;
+        let fresh = wanted(&Value::Null);
+        let attributes: Vec<_> = wanted(desired).into_iter().filter(|pair| !fresh.contains(pair)).collect();
+        set_attributes(act.cloud, id.as_str(), attributes).await?;
+        match text(desired, ENFORCE) {
+            Some(enforce) => set_groups(act.cloud, id.as_str(), desired, Some(enforce)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn update(
+        &self,
+        act: &Act<'_>,
+        id: &Identity,
+        prior: &Value,
+        desired: &Value,
+    ) -> Result<(), ProviderError> {
+        let (cloud, arn) = (act.cloud, id.as_str());
+        let present = wanted(prior);
+        let changed: Vec<_> = wanted(desired).into_iter().filter(|pair| !present.contains(pair)).collect();
+        set_attributes(cloud, arn, changed).await?;
+        if differs(prior, desired, "security_groups") || differs(prior, desired, ENFORCE) {
+            set_groups(cloud, arn, desired, text(desired, ENFORCE)).await?;
+        }
+        let family = text(desired, "ip_address_type").map(IpAddressType::from);
+        if differs(prior, desired, "subnet_mapping") {
+            let request = cloud
+                .balancing()
+                .set_subnets()
+                .load_balancer_arn(arn)
+                .set_subnet_mappings(Some(mappings(desired)))
+                .set_ip_address_type(family);
+            cloud.write(Class::Balancing, "SetSubnets", || request.clone().send()).await?;
+        } else if differs(prior, desired, "ip_address_type") {
+            let request =
+                cloud.balancing().set_ip_address_type().load_balancer_arn(arn).set_ip_address_type(family);
+            cloud.write(Class::Balancing, "SetIpAddressType", || request.clone().send()).await?;
+        }
+        update_tags(cloud, arn, prior, desired).await
+    }
+
+    async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let request = act.cloud.balancing().delete_load_balancer().load_balancer_arn(id.as_str());
+        act.cloud.write(Class::Balancing, "DeleteLoadBalancer", || request.clone().send()).await.map(drop)
+    }
+
+    async fn tag(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        set_tags(act.cloud, id.as_str(), &marks(&act.request.ownership, None)).await
+    }
+
+    async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        match balancer_named(act.cloud, need(desired, "name")?).await? {
+            Some(arn) => made(self, act, Identity::new(arn)).await,
+            None => Ok(None),
+        }
+    }
+
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+}
+
+const ENFORCE: &str = "enforce_security_group_inbound_rules_on_private_link_traffic";
+
+async fn read(cloud: &Cloud, arn: &str) -> Result<Option<Found>, ProviderError> {
+    let request = cloud.balancing().describe_load_balancer_attributes().load_balancer_arn(arn);
+    let (balancer, tags, attributes) = tokio::join!(
+        cloud.get::<Balancers>(arn),
+        cloud.get::<TagsOf>(arn),
+        cloud.read(Class::Balancing, "DescribeLoadBalancerAttributes", || request.clone().send()),
+    );
+    let (Some(balancer), Some(tags), Some(attributes)) = (balancer?, tags?, if_any(attributes)?) else {
+        return Ok(None);
+    };
+    let found = Found::ready(arn, shape(&balancer, attributes.attributes(), visible(&tags)), &tags);
+    let state = balancer.state();
+    Ok(Some(match state.and_then(|state| state.code()) {
+        Some(LoadBalancerStateEnum::Provisioning) => {
+            found.but(Condition::Pending("it is being made ready".into()))
+        }
+        Some(LoadBalancerStateEnum::Failed) => {
+            let reason = state.and_then(|state| state.reason()).unwrap_or("AWS names no reason");
+            found.but(Condition::Failed(reason.to_owned()))
+        }
+        _ => found,
+    }))
+}
+
+fn shape(balancer: &Sdk, attributes: &[LoadBalancerAttribute], tags: Value) -> Value {
+    let attribute =
+        |key: &str| attributes.iter().find(|pair| pair.key() == Some(key)).and_then(|pair| pair.value());
+    let logs = Value::list([Value::map([
+        ("enabled", some(attribute(LOGS))),
+        ("bucket", some(attribute(LOGS_BUCKET))),
+        ("prefix", some(attribute(LOGS_PREFIX))),
+    ])]);
+    let internal = balancer.scheme() == Some(&LoadBalancerSchemeEnum::Internal);
+    let mappings = balancer.availability_zones().iter().map(|zone| {
+        let address = zone.load_balancer_addresses().first();
+        Value::map([
+            ("subnet_id", Value::from(zone.subnet_id())),
+            ("allocation_id", some(address.and_then(|address| address.allocation_id()))),
+            ("private_ipv4_address", some(address.and_then(|address| address.private_ipv4_address()))),
+            ("ipv6_address", some(address.and_then(|address| address.ipv6_address()))),
+        ])
+    });
+    Value::map([
+        ("id", Value::from(balancer.load_balancer_arn())),
+        ("arn", balancer.load_balancer_arn().into()),
+        ("name", balancer.load_balancer_name().into()),
+        ("load_balancer_type", balancer.r#type().map(LoadBalancerTypeEnum::as_str).into()),
+        ("internal", internal.into()),
+        ("security_groups", balancer.security_groups().to_vec().into()),
+        ("subnet_mapping", Value::list(mappings)),
+        ("ip_address_type", balancer.ip_address_type().map(IpAddressType::as_str).into()),
+        ("enable_cross_zone_load_balancing", some(attribute(CROSS_ZONE))),
+        ("enable_deletion_protection", some(attribute(PROTECTION))),
+        ("dns_record_client_routing_policy", some(attribute(ROUTING))),
+        (ENFORCE, some(balancer.enforce_security_group_inbound_rules_on_private_link_traffic())),
+        ("access_logs", if attribute(LOGS) == Some("true") { logs } else { Value::Null }),
+        ("dns_name", balancer.dns_name().into()),
+        ("zone_id", balancer.canonical_hosted_zone_id().into()),
+        ("vpc_id", balancer.vpc_id().into()),
+        ("tags", tags),
+    ])
+}
+
+/// The settings that AWS keeps as texts by key, as they are wanted; those of a new one for nothing wanted.
+fn wanted(desired: &Value) -> Vec<(&'static str, String)> {
+    let switch = |name: &str| flag(desired, name).to_string();
+    let logs = block(desired, "access_logs").filter(|logs| flag(logs, "enabled"));
+    let mut pairs = vec![
+        (CROSS_ZONE, switch("enable_cross_zone_load_balancing")),
+        (PROTECTION, switch("enable_deletion_protection")),
+        (
+            ROUTING,
+            text(desired, "dns_record_client_routing_policy").unwrap_or("any_availability_zone").to_owned(),
+        ),
+        (LOGS, logs.is_some().to_string()),
+    ];
+    if let Some(logs) = logs {
+        pairs.push((LOGS_BUCKET, text(logs, "bucket").unwrap_or_default().to_owned()));
+        pairs.push((LOGS_PREFIX, text(logs, "prefix").unwrap_or_default().to_owned()));
+    }
+    pairs
+}
+
+async fn set_attributes(cloud: &Cloud, arn: &str, pairs: Vec<(&str, String)>) -> Result<(), ProviderError> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let attributes =
+        pairs.into_iter().map(|(key, value)| LoadBalancerAttribute::builder().key(key).value(value).build());
+    let request = cloud
+        .balancing()
+        .modify_load_balancer_attributes()
+        .load_balancer_arn(arn)
+        .set_attributes(Some(attributes.collect()));
+    cloud.write(Class::Balancing, "ModifyLoadBalancerAttributes", || request.clone().send()).await.map(drop)
+}
+
+async fn set_groups(
+    cloud: &Cloud,
+    arn: &str,
+    desired: &Value,
+    enforce: Option<&str>,
+) -> Result<(), ProviderError> {
+    let request = cloud
+        .balancing()
+        .set_security_groups()
+        .load_balancer_arn(arn)
+        .set_security_groups(Some(texts(desired, "security_groups")))
+        .set_enforce_security_group_inbound_rules_on_private_link_traffic(
+            enforce.map(EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum::from),
+        );
+    cloud.write(Class::Balancing, "SetSecurityGroups", || request.clone().send()).await.map(drop)
+}
+
+fn mappings(desired: &Value) -> Vec<SubnetMapping> {
+    let mapping = |mapping: &Value| {
+        SubnetMapping::builder()
+            .set_subnet_id(text(mapping, "subnet_id").map(str::to_owned))
+            .set_allocation_id(text(mapping, "allocation_id").map(str::to_owned))
+            .set_private_ipv4_address(text(mapping, "private_ipv4_address").map(str::to_owned))
+            .set_ipv6_address(text(mapping, "ipv6_address").map(str::to_owned))
+            .build()
+    };
+    blocks(desired, "subnet_mapping").iter().map(mapping).collect()
+}
