@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use slipway_aws_model::normalise::normalised;
 use slipway_resource::diff::diff;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
@@ -14,6 +15,8 @@ use crate::running::Ticket;
 
 /// For how long reads may lag behind before that counts as a failure.
 const CONSISTENCY: Duration = Duration::from_secs(90);
+/// For how long the maker of what has the name is looked for.
+const LOOKED_FOR: Duration = Duration::from_secs(10);
 /// For how long a deletion is tried again while nothing lasting is in its way.
 const IN_THE_WAY: Duration = Duration::from_secs(600);
 /// How often what follows a creating call is tried.
@@ -33,12 +36,14 @@ pub(super) async fn apply(
     events.send(ApplyEvent::Started);
     match &request.action {
         Action::Create { desired } => {
-            let identity = kind.create(&act, desired).await?;
-            finish_create(&act, kind, &identity, desired).await
+            let desired = normalised(kind.name(), desired);
+            let identity = create(&act, kind, &desired).await?;
+            finish_create(&act, kind, &identity, &desired).await
         }
         Action::Update { identity, prior, desired } => {
-            kind.update(&act, identity, prior, desired).await?;
-            shown(&act, kind, identity, Some(desired)).await
+            let (prior, desired) = (normalised(kind.name(), prior), normalised(kind.name(), desired));
+            kind.update(&act, identity, &prior, &desired).await?;
+            shown(&act, kind, identity, Some(&desired)).await
         }
         Action::Delete { identity } => delete(&act, kind, identity).await,
         Action::Tag { identity } => {
@@ -61,6 +66,25 @@ fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
     match slipway_resource::validate::misfits(&schema.attributes, desired).into_iter().next() {
         Some(misfit) => Err(invalid(format!("{name}: {misfit}"))),
         None => Ok(()),
+    }
+}
+
+/// Sends the creating call. Whoever has the name or the range already may be what an earlier attempt has made.
+async fn create(act: &Act<'_>, kind: &dyn Kind, desired: &Value) -> Result<Identity, ProviderError> {
+    let failure = match kind.create(act, desired).await {
+        Err(error) if error.class == ErrorClass::Conflict => error,
+        result => return result,
+    };
+    let mut wait = Wait::for_at_most(LOOKED_FOR);
+    loop {
+        if let Some(identity) = kind.made(act, desired).await? {
+            return Ok(identity);
+        }
+        match act.pause(&mut wait, "nothing was found").await {
+            Ok(()) => {}
+            Err(error) if error.class == ErrorClass::OutcomeUnknown => return Err(failure),
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use slipway_aws_model::normalise::normalised;
 use slipway_resource::provider::{Action, Applied, EventSink, Resolution, ResumeRequest};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
@@ -28,12 +29,15 @@ pub(super) async fn resume(
             Some(identity) => Ok(Resolution::Done(finish_create(&act, kind, &identity, desired).await?)),
             None => Ok(Resolution::NotDone),
         },
-        Action::Update { identity, desired, .. } => match kind::read(kind, cloud, identity).await? {
-            Some(found) if lacking(kind, &found.attributes, desired).is_none() => {
-                Ok(Resolution::Done(shown(&act, kind, identity, Some(desired)).await?))
+        Action::Update { identity, desired, .. } => {
+            let desired = normalised(kind.name(), desired);
+            match kind::read(kind, cloud, identity).await? {
+                Some(found) if lacking(kind, &found.attributes, &desired).is_none() => {
+                    Ok(Resolution::Done(shown(&act, kind, identity, Some(&desired)).await?))
+                }
+                _ => Ok(Resolution::NotDone),
             }
-            _ => Ok(Resolution::NotDone),
-        },
+        }
         Action::Delete { identity } => match kind.read(cloud, identity).await? {
             None => Ok(Resolution::Done(Applied::default())),
             Some(_) => Ok(Resolution::NotDone),

@@ -1,0 +1,230 @@
+//! Writes of rules, gathered: those of one group and direction that are asked for together go in one call.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_sdk_ec2::types::{IpPermission, SecurityGroupRule as Sdk, TagSpecification};
+use slipway_resource::{ErrorClass, Ownership, ProviderError};
+use tokio::sync::oneshot;
+
+use super::permission::{Direction, Permission, Rule};
+use super::{OfGroups, find};
+use crate::cloud::Cloud;
+use crate::error::error;
+use crate::kind::{create_tags, taken};
+use crate::owner::{ADDRESS, Owner, Tags, of_ec2, specification};
+use crate::rate::Class;
+
+/// How long writes are gathered.
+const GATHER: Duration = Duration::from_millis(25);
+
+/// Gathers writes.
+#[derive(Default)]
+pub(super) struct Writer {
+    waiting: Mutex<BTreeMap<Batch, Vec<Entry>>>,
+}
+
+/// What goes together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Batch {
+    group: String,
+    direction: Direction,
+    /// The tags of new rules; none to revoke.
+    tags: Option<Tags>,
+}
+
+struct Entry {
+    permission: Permission,
+    description: Option<String>,
+    done: oneshot::Sender<Result<(), ProviderError>>,
+}
+
+/// The tags of a rule: without an address, since all rules of a call have the same.
+pub(super) fn marks(ownership: &Ownership) -> Tags {
+    let mut tags = crate::owner::marks(ownership, None);
+    tags.remove(ADDRESS);
+    tags
+}
+
+impl Writer {
+    /// Lets through what a rule says.
+    pub async fn authorize(
+        &self,
+        cloud: &Cloud,
+        ownership: &Ownership,
+        rule: &Rule,
+        description: Option<&str>,
+    ) -> Result<(), ProviderError> {
+        self.write(cloud, rule, description, Some(marks(ownership))).await
+    }
+
+    /// Lets it through no more; what is not let through already is a success.
+    pub async fn revoke(&self, cloud: &Cloud, rule: &Rule) -> Result<(), ProviderError> {
+        self.write(cloud, rule, None, None).await
+    }
+
+    async fn write(
+        &self,
+        cloud: &Cloud,
+        rule: &Rule,
+        description: Option<&str>,
+        tags: Option<Tags>,
+    ) -> Result<(), ProviderError> {
+        let batch = Batch { group: rule.group.clone(), direction: rule.direction, tags };
+        let mut answers = Vec::new();
+        let mut is_first = false;
+        {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let entries = waiting.entry(batch.clone()).or_default();
+            for permission in &rule.permissions {
+                is_first |= entries.is_empty();
+                let (done, answer) = oneshot::channel();
+                let description = description.map(str::to_owned);
+                entries.push(Entry { permission: permission.clone(), description, done });
+                answers.push(answer);
+            }
+        }
+        if is_first {
+            let cloud = cloud.clone();
+            // It ends with its calls, which have a time limit, and answers everybody who waits.
+            tokio::spawn(async move {
+                tokio::time::sleep(GATHER).await;
+                let entries = cloud.shared::<Self>().take(&batch);
+                answer(&cloud, &batch, entries).await;
+            });
+        }
+        for answer in answers {
+            let lost = || error(ErrorClass::OutcomeUnknown, "the call for a rule was given up");
+            answer.await.unwrap_or_else(|_| Err(lost()))?;
+        }
+        Ok(())
+    }
+
+    fn take(&self, batch: &Batch) -> Vec<Entry> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.remove(batch).unwrap_or_default()
+    }
+}
+
+async fn answer(cloud: &Cloud, batch: &Batch, entries: Vec<Entry>) {
+    let permissions: Vec<Described> =
+        entries.iter().map(|entry| (entry.permission.clone(), entry.description.clone())).collect();
+    let results = write_all(cloud, batch, &permissions).await;
+    for (entry, result) in entries.into_iter().zip(results) {
+        // Who asked may have gone.
+        let _ = entry.done.send(result);
+    }
+}
+
+/// A permission with what it is for.
+type Described = (Permission, Option<String>);
+
+/// One call for all; where AWS refuses the whole for the sake of some, those that are done are left out, and what is
+/// refused still is sent one by one.
+async fn write_all(
+    cloud: &Cloud,
+    batch: &Batch,
+    permissions: &[Described],
+) -> Vec<Result<(), ProviderError>> {
+    let failure = match send(cloud, batch, permissions).await {
+        Ok(()) => return permissions.iter().map(|_| Ok(())).collect(),
+        Err(failure) => failure,
+    };
+    let partial = matches!(failure.class, ErrorClass::Conflict | ErrorClass::NotFound);
+    if !partial && (permissions.len() == 1 || failure.class != ErrorClass::Invalid) {
+        return permissions.iter().map(|_| Err(failure.clone())).collect();
+    }
+    let rules = match cloud.get::<OfGroups>(&batch.group).await {
+        Ok(rules) => rules,
+        Err(error) => return permissions.iter().map(|_| Err(error.clone())).collect(),
+    };
+    let rules: &[Sdk] = rules.as_ref().map_or(&[], |rules| rules);
+    let mut results = Vec::with_capacity(permissions.len());
+    for permission in permissions {
+        let found = find(rules, batch.direction, &permission.0);
+        results.push(match (&batch.tags, found) {
+            (Some(tags), Some(found)) => take_over(cloud, batch, tags, found).await,
+            (None, None) => Ok(()),
+            _ => send(cloud, batch, std::slice::from_ref(permission)).await,
+        });
+    }
+    results
+}
+
+/// A rule that is there already is ours by its tags; in our own group it becomes ours.
+async fn take_over(cloud: &Cloud, batch: &Batch, tags: &Tags, found: &Sdk) -> Result<(), ProviderError> {
+    let wanted = Owner::of(tags).map(|owner| owner.uid);
+    if Owner::of(&of_ec2(found.tags())).map(|owner| owner.uid) == wanted {
+        return Ok(());
+    }
+    let group = cloud.get::<crate::kind::family::SecurityGroups>(&batch.group).await?;
+    let of_group = group.and_then(|group| Owner::of(&of_ec2(group.tags()))).map(|owner| owner.uid);
+    let id = found.security_group_rule_id().unwrap_or_default();
+    if of_group != wanted {
+        return Err(taken(&format!("the rule {id} of {}", batch.group)));
+    }
+    create_tags(cloud, id, tags).await
+}
+
+async fn send(cloud: &Cloud, batch: &Batch, permissions: &[Described]) -> Result<(), ProviderError> {
+    let permissions: Vec<IpPermission> = permissions
+        .iter()
+        .map(|(permission, description)| permission.to_ec2(description.as_deref()))
+        .collect();
+    match &batch.tags {
+        Some(tags) => authorize(cloud, batch, permissions, specification("security-group-rule", tags)).await,
+        None => revoke(cloud, batch, permissions).await,
+    }
+}
+
+async fn authorize(
+    cloud: &Cloud,
+    batch: &Batch,
+    permissions: Vec<IpPermission>,
+    tags: TagSpecification,
+) -> Result<(), ProviderError> {
+    let client = cloud.ec2();
+    match batch.direction {
+        Direction::Ingress => {
+            let request = client
+                .authorize_security_group_ingress()
+                .group_id(&batch.group)
+                .set_ip_permissions(Some(permissions))
+                .tag_specifications(tags);
+            let name = "AuthorizeSecurityGroupIngress";
+            cloud.write(Class::Ec2Write, name, || request.clone().send()).await.map(drop)
+        }
+        Direction::Egress => {
+            let request = client
+                .authorize_security_group_egress()
+                .group_id(&batch.group)
+                .set_ip_permissions(Some(permissions))
+                .tag_specifications(tags);
+            let name = "AuthorizeSecurityGroupEgress";
+            cloud.write(Class::Ec2Write, name, || request.clone().send()).await.map(drop)
+        }
+    }
+}
+
+async fn revoke(cloud: &Cloud, batch: &Batch, permissions: Vec<IpPermission>) -> Result<(), ProviderError> {
+    let client = cloud.ec2();
+    match batch.direction {
+        Direction::Ingress => {
+            let request = client
+                .revoke_security_group_ingress()
+                .group_id(&batch.group)
+                .set_ip_permissions(Some(permissions));
+            let name = "RevokeSecurityGroupIngress";
+            cloud.write(Class::Ec2Write, name, || request.clone().send()).await.map(drop)
+        }
+        Direction::Egress => {
+            let request = client
+                .revoke_security_group_egress()
+                .group_id(&batch.group)
+                .set_ip_permissions(Some(permissions));
+            let name = "RevokeSecurityGroupEgress";
+            cloud.write(Class::Ec2Write, name, || request.clone().send()).await.map(drop)
+        }
+    }
+}

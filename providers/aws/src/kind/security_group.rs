@@ -1,0 +1,116 @@
+//! Security groups.
+
+use async_trait::async_trait;
+use aws_sdk_ec2::types::{IpPermission, IpRange};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use super::attribute::{need, text};
+use super::family::SecurityGroups;
+use super::{Blockers, Found, Kind, blocker, taken, update_tags};
+use crate::act::Act;
+use crate::cloud::Cloud;
+use crate::error::incomplete;
+use crate::look::filter;
+use crate::owner::{Owner, identity, of_ec2, specification, visible};
+use crate::rate::Class;
+
+/// `aws_security_group`.
+pub(super) struct SecurityGroup;
+
+#[async_trait]
+impl Kind for SecurityGroup {
+    fn name(&self) -> &'static str {
+        "aws_security_group"
+    }
+
+    fn tagged_as(&self) -> Option<&'static str> {
+        Some("security-group")
+    }
+
+    // A VPC has no two groups of one name.
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+
+    async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
+        let Some(group) = cloud.get::<SecurityGroups>(id.as_str()).await? else { return Ok(None) };
+        let attributes = Value::map([
+            ("id", Value::from(id.as_str())),
+            ("arn", cloud.ec2_arn(group.owner_id(), "security-group", id.as_str()).into()),
+            ("name", group.group_name().into()),
+            ("description", group.description().into()),
+            ("vpc_id", group.vpc_id().into()),
+            ("owner_id", group.owner_id().into()),
+            ("tags", visible(&of_ec2(group.tags()))),
+        ]);
+        Ok(Some(Found::ready(id.as_str(), attributes, &of_ec2(group.tags()))))
+    }
+
+    async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
+        let request = act
+            .cloud
+            .ec2()
+            .create_security_group()
+            .group_name(need(desired, "name")?)
+            .description(need(desired, "description")?)
+            .vpc_id(need(desired, "vpc_id")?)
+            .tag_specifications(specification("security-group", &act.tags(desired)));
+        let answer =
+            act.cloud.write(Class::Ec2Write, "CreateSecurityGroup", || request.clone().send()).await?;
+        Ok(identity(answer.group_id().ok_or_else(|| incomplete("CreateSecurityGroup", "id"))?))
+    }
+
+    /// A new group lets everything out; what it shall let out are rules of their own.
+    async fn complete(&self, act: &Act<'_>, id: &Identity, _desired: &Value) -> Result<(), ProviderError> {
+        let everywhere = IpRange::builder().cidr_ip("0.0.0.0/0").build();
+        let everything = IpPermission::builder().ip_protocol("-1").ip_ranges(everywhere).build();
+        let request =
+            act.cloud.ec2().revoke_security_group_egress().group_id(id.as_str()).ip_permissions(everything);
+        let revoked =
+            act.cloud.write(Class::Ec2Write, "RevokeSecurityGroupEgress", || request.clone().send()).await;
+        // A group that is not known yet and a rule that is revoked already are told apart by reading.
+        match revoked.map(drop) {
+            Err(error) if error.class == ErrorClass::NotFound => {
+                match act.cloud.get::<SecurityGroups>(id.as_str()).await? {
+                    Some(group) if group.ip_permissions_egress().is_empty() => Ok(()),
+                    _ => Err(error),
+                }
+            }
+            other => other,
+        }
+    }
+
+    async fn update(
+        &self,
+        act: &Act<'_>,
+        id: &Identity,
+        prior: &Value,
+        desired: &Value,
+    ) -> Result<(), ProviderError> {
+        update_tags(act.cloud, id.as_str(), prior, desired).await
+    }
+
+    async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let request = act.cloud.ec2().delete_security_group().group_id(id.as_str());
+        act.cloud.write(Class::Ec2Write, "DeleteSecurityGroup", || request.clone().send()).await.map(drop)
+    }
+
+    /// The group of the name in the VPC, when it is this cluster's.
+    async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        let filters =
+            vec![filter("group-name", [need(desired, "name")?]), filter("vpc-id", text(desired, "vpc_id"))];
+        let request = act.cloud.ec2().describe_security_groups().set_filters(Some(filters));
+        let page =
+            act.cloud.read(Class::Ec2Read, "DescribeSecurityGroups", || request.clone().send()).await?;
+        let Some(group) = page.security_groups().first() else { return Ok(None) };
+        let id = group.group_id().ok_or_else(|| incomplete("DescribeSecurityGroups", "id"))?;
+        match Owner::of(&of_ec2(group.tags())) {
+            Some(owner) if owner.uid == act.request.ownership.uid => Ok(Some(identity(id))),
+            _ => Err(taken(&format!("the security group {} ({id})", need(desired, "name")?))),
+        }
+    }
+
+    async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {
+        blocker::of_security_group(cloud, id.as_str()).await
+    }
+}
