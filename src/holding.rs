@@ -89,6 +89,12 @@ pub(crate) fn meta(
     }
 }
 
+/// What goes on record for a generation whose head is lost.
+pub(crate) fn lost_head(actor: &Actor, about: BTreeMap<String, String>) -> CommitMeta {
+    let detail = "the head of this generation was lost; who made it is not known".to_owned();
+    meta(actor, "restore head", detail, about)
+}
+
 fn interrupted(cluster: &str) -> CommandError {
     CommandError::new("CLI0030", format!("a run of {cluster} was interrupted; its state is not settled"))
         .hint("`slipway apply -f …` takes the run up and finds out what became of it; then try again")

@@ -35,7 +35,13 @@ async fn clusters(context: &Context, arguments: &GetClustersArguments) -> Result
     let mut shown = Vec::new();
     for (found, name) in all {
         match found {
-            Ok(None) => {}
+            Ok(None) => {
+                sound = false;
+                context.output.message(&format!(
+                    "{name}: it has objects and no head; `slipway state verify` tells more"
+                ));
+                shown.push((name, None));
+            }
             Ok(Some(head)) if head.deleted && !arguments.deleted => {}
             Ok(Some(head)) => shown.push((name, Some(head))),
             Err(problem) => {

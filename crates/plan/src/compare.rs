@@ -82,6 +82,9 @@ fn change(
         (Some(first), Some(second)) => {
             if let Some(kind) = kind {
                 change.changes = diff::diff(kind, &was, &is, Some(&was));
+                // A default that nobody wrote down is in both.
+                change.changes.retain(|changed| was.at(&changed.path) != is.at(&changed.path));
+                change.changes.iter_mut().for_each(|changed| changed.replaces = false);
             }
             if first.identity != second.identity {
                 change.action = ChangeAction::ReplaceCreateFirst;

@@ -76,10 +76,11 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Put this state back?")?;
     }
-    if present.is_none() {
-        restore_head(&backend, cluster, about.uid.clone(), imported).await?;
-    }
     let actor = Actor::current(context);
+    if present.is_none() {
+        let meta = holding::lost_head(&actor, slipway_engine::about(&snapshot.spec));
+        restore_head(&backend, cluster, about.uid.clone(), imported, meta).await?;
+    }
     let mut acquire = Acquire::new(actor.doing("state import")).over_damage().create(about.uid.clone());
     acquire.wait = arguments.change.wait;
     let holder = Holder::acquire(backend, cluster, acquire, Arc::new(SystemClock)).await?;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use slipway_engine::{Rebuild, Rebuilt, State};
+use slipway_plan::Snapshot;
 use slipway_resource::ClusterUid;
 use slipway_state_store::verify::{Mend, verify};
 use slipway_state_store::{
@@ -54,7 +55,7 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Make this the state?")?;
     }
-    write(context, arguments, &backend, &prepared, head).await
+    write(context, arguments, &backend, &prepared, &rebuilt.snapshot, head.is_none()).await
 }
 
 /// What is wrong with the present state.
@@ -129,15 +130,16 @@ async fn write(
     arguments: &RebuildArguments,
     backend: &Arc<dyn Backend>,
     prepared: &Prepared,
-    head: Option<Head>,
+    seen: &Snapshot,
+    is_lost: bool,
 ) -> Result<ExitCode, CommandError> {
     let cluster = ClusterName::new(prepared.wanted.cluster.name.as_str())?;
-    let seen = find(prepared, head.as_ref()).await?.snapshot.uid;
-    let uid = slipway_state_store::ClusterUid::new(seen.as_str())?;
-    if head.is_none() {
-        restore_head(backend, &cluster, uid.clone(), Generation(0)).await?;
-    }
+    let uid = slipway_state_store::ClusterUid::new(seen.uid.as_str())?;
     let actor = Actor::current(context);
+    if is_lost {
+        let meta = holding::lost_head(&actor, slipway_engine::about(&seen.spec));
+        restore_head(backend, &cluster, uid.clone(), Generation(0), meta).await?;
+    }
     let mut acquire = Acquire::new(actor.doing("state rebuild")).over_damage().create(uid);
     acquire.wait = arguments.change.wait;
     let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, Key};
+use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::head::{FORMAT, Head, JournalStart};
+use crate::head::{CommitMeta, FORMAT, Head, JournalStart, SnapshotRef};
+use crate::history;
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation};
 use crate::plans;
@@ -39,7 +41,8 @@ pub async fn head_stands(backend: &dyn Backend, cluster: &ClusterName) -> Result
 /// the cluster loses it.
 ///
 /// Its generation and its epoch are not before any that the store has an object of, so that no number is used twice: a
-/// plan that was made before fits no more, and the journals of all earlier epochs are sealed by whoever takes it.
+/// plan that was made before fits no more, and the journals of all earlier epochs are sealed by whoever takes it. What
+/// `meta` tells goes on record for the generation whose head is lost, with its snapshot, if there is one.
 ///
 /// # Errors
 /// When the store cannot be read or written, or somebody else was first.
@@ -48,6 +51,7 @@ pub async fn restore_head(
     cluster: &ClusterName,
     uid: ClusterUid,
     at_least: Generation,
+    meta: CommitMeta,
 ) -> Result<Head> {
     let stands = head_stands(&**backend, cluster).await?;
     if stands == HeadStands::Whole {
@@ -71,11 +75,12 @@ pub async fn restore_head(
         snapshot: None,
         // So that who takes it seals them all.
         journal_from: JournalStart::of(first),
-        last_commit: None,
+        last_commit: Some(meta),
         unfinished: None,
         deleted: false,
         salt: crate::random::hex()?,
     };
+    record(backend, &head).await?;
     let key = layout::head(cluster);
     if stands == HeadStands::Damaged {
         // No place compares what it cannot read, so a swap is not to be had. Of two who do this at once, one creates.
@@ -85,4 +90,19 @@ pub async fn restore_head(
         Outcome::Written(_) => Ok(head),
         Outcome::Taken { .. } => Err(backend::Error::AlreadyExists { key: key.to_string() }.into()),
     }
+}
+
+/// Puts the generation of the lost head on record, if nothing tells of it yet.
+async fn record(backend: &Arc<dyn Backend>, head: &Head) -> Result<()> {
+    let mut lost = head.clone();
+    let snapshots = backend.list(&layout::snapshots(&head.cluster)).await?;
+    let of_it = |key: &&Key| layout::generation(key) == Some(head.generation);
+    // Of two, one is of a commit that did not happen, and nobody knows which.
+    if let [key] = snapshots.iter().filter(of_it).collect::<Vec<_>>()[..]
+        && let Ok(Some((bytes, _))) = backend.get(key).await
+    {
+        let (digest, size) = (Digest::of(&bytes), bytes.len() as u64);
+        lost.snapshot = Some(SnapshotRef { key: key.to_string(), digest, size });
+    }
+    history::keep(&plans::writer(backend), &lost).await
 }
