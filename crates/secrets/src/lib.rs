@@ -21,6 +21,7 @@ mod random;
 pub mod rekey;
 mod retry;
 pub mod service;
+pub mod sops;
 pub mod store;
 
 pub use backend::SealedBackend;
