@@ -16,7 +16,7 @@ use crate::cli::RunArguments;
 use crate::error::CommandError;
 use crate::planning::{Planned, Prepared, Request};
 use crate::program::Context;
-use crate::secrets::{self, UserSecrets};
+use crate::secrets;
 use crate::ui;
 
 /// A hold on a cluster, with the state as it found it.
@@ -183,7 +183,6 @@ pub(crate) async fn run(
     let stop = StopSignal::default();
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
-    let source = UserSecrets { folder: prepared.wanted.folder() };
     let store = match &prepared.backend {
         Some(backend) => {
             let uid = &held.state.snapshot.uid;
@@ -195,7 +194,7 @@ pub(crate) async fn run(
         plan,
         providers: &prepared.providers,
         state: held.state,
-        secrets: &source,
+        secrets: &prepared.texts,
         store: store.as_ref(),
         confirmed: confirmed(plan, arguments),
         observed_at,

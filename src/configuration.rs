@@ -63,8 +63,12 @@ fn usual_path() -> Option<PathBuf> {
 
 /// The folder of the user's own settings; nothing where no variable says where it is.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CONFIG_HOME")
+    Some(base()?.join("slipway"))
+}
+
+/// The folder of all settings of the user.
+pub(crate) fn base() -> Option<PathBuf> {
+    std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))?;
-    Some(base.join("slipway"))
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))
 }

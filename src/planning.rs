@@ -52,6 +52,8 @@ pub(crate) struct Prepared {
     pub backend: Option<Arc<dyn Backend>>,
     /// The user's keys.
     pub keyring: Arc<Keyring>,
+    /// Where the texts of secrets come from.
+    pub texts: UserSecrets,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
 }
@@ -97,7 +99,9 @@ impl Prepared {
             generation = state.as_ref().map(|state| state.head.generation.0),
             "state and provider are open"
         );
-        Ok(Self { wanted, providers, backend, keyring: context.keyring(), state })
+        let texts =
+            UserSecrets { folder: wanted.folder(), encryption: context.configuration.encryption.clone() };
+        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.
@@ -135,8 +139,7 @@ impl Prepared {
         let uid = observed.uid.clone();
         if let (Some(uid), Some(backend)) = (&uid, &self.backend) {
             let store = secrets::store(&self.keyring, backend.clone(), &cluster.name, uid)?;
-            let source = UserSecrets { folder: self.wanted.folder() };
-            notes.extend(secrets::compare(&mut desired, prior, uid, &store, &source).await?);
+            notes.extend(secrets::compare(&mut desired, prior, uid, &store, &self.texts).await?);
         }
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();

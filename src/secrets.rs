@@ -10,16 +10,31 @@ use slipway_engine::{Comparing, SecretError, SecretSource, has_secret};
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{ClusterUid, Desired, SecretText};
+use slipway_secrets::sops::{self, Syntax};
 use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName};
 
 use crate::error::CommandError;
+use keys::Encryption;
 
-/// Reads `env:NAME` and `file:path`; a relative path begins at the folder of the spec.
-#[derive(Debug, Default)]
+/// Reads `env:NAME`, `file:path` and `sops:path#key`; a relative path begins at the folder of the spec.
+#[derive(Debug)]
 pub(crate) struct UserSecrets {
     /// The folder of the spec.
     pub folder: PathBuf,
+    /// Where the identities are that open what SOPS has encrypted.
+    pub encryption: Encryption,
+}
+
+impl UserSecrets {
+    /// A value of a file that SOPS has encrypted. Nothing is run for it.
+    fn sops(&self, place: &str) -> Result<SecretText, String> {
+        let (path, key) = place.split_once('#').ok_or("it is written `sops:path#key`")?;
+        let syntax = Syntax::of(path).ok_or("only YAML and JSON files of SOPS are read")?;
+        let text = std::fs::read_to_string(self.folder.join(path)).map_err(|error| error.to_string())?;
+        let identities = keys::sops_identities(&self.encryption).map_err(|error| error.to_string())?;
+        sops::read(&text, syntax, key, &identities).map_err(|error| error.to_string())
+    }
 }
 
 impl SecretSource for UserSecrets {
@@ -32,7 +47,8 @@ impl SecretSource for UserSecrets {
             Some(("file", path)) => std::fs::read_to_string(self.folder.join(path))
                 .map(|text| SecretText::new(text.trim_end_matches('\n')))
                 .map_err(|error| fail(error.to_string())),
-            _ => Err(fail("a secret comes from `env:NAME` or `file:path`".to_owned())),
+            Some(("sops", place)) => self.sops(place).map_err(fail),
+            _ => Err(fail("a secret comes from `env:NAME`, `file:path` or `sops:path#key`".to_owned())),
         }
     }
 }

@@ -25,6 +25,7 @@ const PASSPHRASE_FILE: &str = "SLIPWAY_PASSPHRASE_FILE";
 const FALLBACK: &str = "SLIPWAY_FALLBACK_PASSPHRASE";
 const FALLBACK_FILE: &str = "SLIPWAY_FALLBACK_PASSPHRASE_FILE";
 const IDENTITY_FILE: &str = "SLIPWAY_AGE_IDENTITY_FILE";
+const SOPS_KEY_FILE: &str = "SOPS_AGE_KEY_FILE";
 const RECIPIENTS: &str = "SLIPWAY_AGE_RECIPIENTS";
 
 /// The file with the user's own identity, beside the configuration file.
@@ -96,21 +97,6 @@ impl UserKeys {
         Self { encryption: encryption.clone(), services, passphrase: OnceCell::new(), output }
     }
 
-    /// The identities in the files that the user names.
-    fn named_identities(&self) -> Result<Vec<age::Identity>, Error> {
-        let files = match std::env::var_os(IDENTITY_FILE) {
-            Some(listed) => {
-                std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect()
-            }
-            None => self.encryption.age_identity_files.clone(),
-        };
-        let mut identities = Vec::new();
-        for file in files {
-            identities.extend(identity_file::read(&file)?);
-        }
-        Ok(identities)
-    }
-
     /// The recipients that the user names.
     fn named_recipients(&self) -> Result<Vec<age::Recipient>, Error> {
         match std::env::var(RECIPIENTS) {
@@ -132,17 +118,9 @@ impl UserKeys {
         text.map(|text| Passphrase::new(name, text).map(Arc::new)).transpose()
     }
 
-    fn own_identity(&self) -> Result<PathBuf, Error> {
-        let folder = configuration::folder().ok_or_else(|| Error::KeyFile {
-            path: OWN_IDENTITY.to_owned(),
-            source: Arc::new(std::io::Error::other("neither HOME nor XDG_CONFIG_HOME says where to keep it")),
-        })?;
-        Ok(folder.join(OWN_IDENTITY))
-    }
-
     /// Makes the user's own identity, when there is none yet, and says so.
     fn make_own_identity(&self) -> Result<Vec<age::Identity>, Error> {
-        let path = self.own_identity()?;
+        let path = own_identity()?;
         let (identities, created) = identity_file::read_or_create(&path)?;
         if created {
             self.output.message(&format!(
@@ -169,7 +147,7 @@ impl Keys for UserKeys {
             recipients.push(service.clone());
         }
         if recipients.is_empty() {
-            let mut identities = self.named_identities()?;
+            let mut identities = named_identities(&self.encryption)?;
             if identities.is_empty() {
                 identities = self.make_own_identity()?;
             }
@@ -182,11 +160,7 @@ impl Keys for UserKeys {
 
     async fn identities(&self) -> Result<Vec<Arc<dyn Identity>>, Error> {
         let mut keys: Vec<Arc<dyn Identity>> = Vec::new();
-        let own = match self.own_identity() {
-            Ok(path) => identity_file::read_if_there(&path)?.unwrap_or_default(),
-            Err(_) => Vec::new(),
-        };
-        for identity in self.named_identities()?.into_iter().chain(own) {
+        for identity in identities(&self.encryption)? {
             keys.push(Arc::new(identity));
         }
         if let Some(passphrase) = self.passphrase().await? {
@@ -200,6 +174,47 @@ impl Keys for UserKeys {
         }
         Ok(keys)
     }
+}
+
+/// The identities in the files that the user names.
+fn named_identities(encryption: &Encryption) -> Result<Vec<age::Identity>, Error> {
+    let files = match std::env::var_os(IDENTITY_FILE) {
+        Some(listed) => std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect(),
+        None => encryption.age_identity_files.clone(),
+    };
+    let mut identities = Vec::new();
+    for file in files {
+        identities.extend(identity_file::read(&file)?);
+    }
+    Ok(identities)
+}
+
+fn own_identity() -> Result<PathBuf, Error> {
+    let folder = configuration::folder().ok_or_else(|| Error::KeyFile {
+        path: OWN_IDENTITY.to_owned(),
+        source: Arc::new(std::io::Error::other("neither HOME nor XDG_CONFIG_HOME says where to keep it")),
+    })?;
+    Ok(folder.join(OWN_IDENTITY))
+}
+
+/// All identities at hand.
+fn identities(encryption: &Encryption) -> Result<Vec<age::Identity>, Error> {
+    let mut identities = named_identities(encryption)?;
+    if let Ok(path) = own_identity() {
+        identities.extend(identity_file::read_if_there(&path)?.unwrap_or_default());
+    }
+    Ok(identities)
+}
+
+/// The identities for files that SOPS has encrypted: the user's, and those that SOPS itself would use.
+pub(super) fn sops_identities(encryption: &Encryption) -> Result<Vec<age::Identity>, Error> {
+    let mut all = identities(encryption)?;
+    if let Some(path) = std::env::var_os(SOPS_KEY_FILE) {
+        all.extend(identity_file::read(Path::new(&path))?);
+    } else if let Some(folder) = configuration::base() {
+        all.extend(identity_file::read_if_there(&folder.join("sops/age/keys.txt"))?.unwrap_or_default());
+    }
+    Ok(all)
 }
 
 /// A text from a variable, or from the file that another one names.

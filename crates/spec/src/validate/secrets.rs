@@ -3,6 +3,7 @@ use crate::{
     diagnostic::code::{CONTRADICTION, INLINE_SECRET},
     model::{AtRestProvider, NodeFiles},
     reader::join,
+    value::SecretReference,
 };
 
 /// No secret stands in the spec, and what needs one says where it is kept.
@@ -136,6 +137,16 @@ fn at_rest(context: &mut Context<'_>) {
             "remove `key`",
         );
         context.at_key(&format!("{path}.key"), complaint);
+    }
+    if let Some(SecretReference::Sops(place)) = &at_rest.key
+        && !place.split_once('#').is_some_and(|(file, key)| !file.is_empty() && !key.is_empty())
+    {
+        let complaint = error(
+            CONTRADICTION,
+            format!("`{place}` does not say which value of which file"),
+            "write the file and the keys of the value, as in `secrets.yaml#etcd.key`",
+        );
+        context.at(&format!("{path}.key"), complaint);
     }
     if at_rest.resources.is_empty() {
         let complaint = error(

@@ -150,8 +150,5 @@ fn volume(volume: &Volume) -> Value {
 }
 
 fn secret(reference: &SecretReference) -> Value {
-    Value::Secret(Secret::new(match reference {
-        SecretReference::Env(name) => format!("env:{name}"),
-        SecretReference::File(path) => format!("file:{path}"),
-    }))
+    Value::Secret(Secret::new(reference.source()))
 }
