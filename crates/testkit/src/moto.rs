@@ -3,12 +3,42 @@
 //! Requests are answered one at a time, since moto's stores are not safe for concurrent ones: what races here are the
 //! callers, not moto's threads.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::cache;
 use crate::http;
 use crate::server::Server;
+
+/// The version that is installed when there is none.
+const VERSION: &str = "5.2.1";
+
+/// The Python that has moto: that of the machine, or one of the cache folder's own.
+fn python() -> Result<PathBuf> {
+    let look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('moto') is None)";
+    let has_moto = Command::new("python3").args(["-c", look]).status();
+    if has_moto.context("there is no python3")?.success() {
+        return Ok(PathBuf::from("python3"));
+    }
+    let folder = cache::installed("moto", VERSION, |folder| {
+        // Its own path is written into a virtual environment: pip's packages move, scripts do not.
+        let packages = folder.join("packages");
+        cache::run(
+            Command::new("python3")
+                .args(["-m", "pip", "install", "--quiet", "--target"])
+                .arg(&packages)
+                .arg(format!("moto[server]=={VERSION}")),
+        )?;
+        let start = "#!/bin/sh\nPYTHONPATH=$(dirname \"$0\")/packages exec python3 \"$@\"\n";
+        let script = folder.join("python");
+        std::fs::write(&script, start)?;
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        Ok(())
+    })?;
+    Ok(folder.join("python"))
+}
 
 /// A running moto server.
 #[derive(Debug)]
@@ -20,15 +50,23 @@ impl Moto {
     /// Starts one on a free port.
     ///
     /// # Errors
-    /// When there is no Python with the package `moto[server]`.
+    /// When there is no Python, or moto cannot be installed.
     pub fn start() -> Result<Self> {
-        let mut command = Command::new("python3");
-        command.args(["-u", "-c", include_str!("moto/server.py")]);
+        Self::start_mended("")
+    }
+
+    /// Starts one after a Python module of the caller's, which may mend what moto does otherwise than AWS. A function
+    /// `mend_application` in it may put something around moto's WSGI application.
+    ///
+    /// # Errors
+    /// When there is no Python, moto cannot be installed, or the module fails.
+    pub fn start_mended(module: &str) -> Result<Self> {
+        let mut command = Command::new(python()?);
+        command.args(["-u", "-c", &format!("{module}\n{}", include_str!("moto/server.py"))]);
         for name in ["AWS_ENDPOINT_URL", "AWS_PROFILE", "MOTO_PORT"] {
             command.env_remove(name);
         }
-        let server = Server::start(&command)
-            .context("the package `moto[server]` is needed: pip install 'moto[server]'")?;
+        let server = Server::start(&command).context("moto does not start")?;
         Ok(Self { server })
     }
 

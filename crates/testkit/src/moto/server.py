@@ -26,8 +26,9 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
-server = make_server(
-    "127.0.0.1", 0, OneAtATime(DomainDispatcherApplication(create_backend_app)), threaded=True, request_handler=Quiet
-)
+application = DomainDispatcherApplication(create_backend_app)
+if "mend_application" in globals():
+    application = mend_application(application)  # noqa: F821, from the module before this one
+server = make_server("127.0.0.1", 0, OneAtATime(application), threaded=True, request_handler=Quiet)
 print(f"listening on http://127.0.0.1:{server.port}", flush=True)
 server.serve_forever()
