@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::backend::error::describe;
 use crate::backend::{Backend, Error, Key, Prefix, Tag};
 use crate::clock::SystemClock;
 use crate::retry::Retry;
@@ -147,7 +148,11 @@ impl Room {
 
 /// A call that has to succeed.
 pub(crate) fn expect<T>(rule: &'static str, result: std::result::Result<T, Error>) -> Result<T> {
-    result.map_err(|error| Failure { rule, seen: format!("it fails: {error}"), source: Some(error) })
+    result.map_err(|error| Failure {
+        rule,
+        seen: format!("it fails: {}", describe(&error)),
+        source: Some(error),
+    })
 }
 
 /// Two values that have to be the same.

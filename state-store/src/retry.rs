@@ -27,12 +27,8 @@ impl Retry {
     /// A place may ask to come again later than that; this is the latest.
     const LATEST: Duration = Duration::from_secs(20);
 
-    /// Waits before attempt number `attempt` (the second is 1), or says that it was the last.
-    pub(crate) async fn again(&self, attempt: u32, clock: &dyn Clock) -> bool {
-        self.again_after(attempt, None, clock).await
-    }
-
-    /// Waits as [`Self::again`] does, and for as long as the place asked for.
+    /// Waits before attempt number `attempt` (the second is 1), for as long as the place asked for if it did, or says
+    /// that it was the last.
     pub(crate) async fn again_after(
         &self,
         attempt: u32,

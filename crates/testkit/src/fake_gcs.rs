@@ -1,13 +1,17 @@
 //! Google Cloud Storage, as fake-gcs-server has it: in memory, in a process of its own.
+//!
+//! Of Google's XML interface it has reading, listing and deleting, and no plain uploads. [`FakeGcs::front`] stands
+//! before it and makes of each an upload through the JSON interface, condition included.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::cache;
 use crate::http;
+use crate::proxy::{Proxy, Request, Verdict};
 use crate::server::Server;
 
 /// The version that is built.
@@ -60,10 +64,30 @@ impl FakeGcs {
         self.server.port()
     }
 
-    /// What a client needs in its environment to reach it.
+    /// What a client needs in its environment to reach it as it is.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         vec![("STORAGE_EMULATOR_HOST".to_owned(), self.server.endpoint())]
+    }
+
+    /// Starts a front that takes uploads through the XML interface.
+    ///
+    /// # Errors
+    /// When there is no free port.
+    pub fn front(&self, uploads: Uploads) -> Result<Proxy> {
+        let upstream = self.server.port();
+        Proxy::start(upstream, move |request| {
+            // The server tells buckets by the host that it knows as its own.
+            request.remove_header("host");
+            request.headers.push(("Host".to_owned(), format!("127.0.0.1:{upstream}")));
+            if request.method != "PUT" {
+                return Verdict::Pass;
+            }
+            if uploads == Uploads::Unconditional {
+                request.remove_header(CONDITION);
+            }
+            upload(upstream, request).unwrap_or_else(|_| Verdict::status(500))
+        })
     }
 
     /// Makes a bucket.
@@ -78,6 +102,40 @@ impl FakeGcs {
         }
         Ok(())
     }
+}
+
+/// What the front makes of uploads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uploads {
+    /// Their condition is passed on.
+    Conditional,
+    /// Their condition is lost, as behind a gateway that does not know it.
+    Unconditional,
+}
+
+const CONDITION: &str = "x-goog-if-generation-match";
+
+fn upload(upstream: u16, request: &Request) -> Result<Verdict> {
+    let (bucket, name) = request.target.trim_start_matches('/').split_once('/').context("no object")?;
+    let condition = request.header(CONDITION);
+    let condition = condition.map(|value| format!("&ifGenerationMatch={value}")).unwrap_or_default();
+    let target = format!("/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}{condition}");
+    let headers = [("Content-Type", "application/octet-stream")];
+    let answer = http::request("POST", upstream, &target, &headers, &request.body)?;
+    let text = String::from_utf8_lossy(&answer.body);
+    let headers = match (answer.status, member(&text, "generation"), member(&text, "etag")) {
+        (200, Some(generation), Some(etag)) => {
+            vec![("x-goog-generation".to_owned(), generation), ("ETag".to_owned(), format!("{etag:?}"))]
+        }
+        _ => Vec::new(),
+    };
+    Ok(Verdict::Answer { status: answer.status, headers, body: Vec::new() })
+}
+
+/// The text of a member of a flat JSON document.
+fn member(document: &str, name: &str) -> Option<String> {
+    let (_, rest) = document.split_once(&format!("\"{name}\":"))?;
+    Some(rest.trim_start().strip_prefix('"')?.split_once('"')?.0.to_owned())
 }
 
 #[cfg(test)]

@@ -11,8 +11,19 @@ use anyhow::{Context as _, Result};
 pub struct Answer {
     /// The status.
     pub status: u16,
+    /// The headers in their order.
+    pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a header, whatever the case of its name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
 }
 
 /// Sends a request to a server on a loopback port.
@@ -35,5 +46,7 @@ pub fn request(method: &str, port: u16, path: &str, headers: &[(&str, &str)], bo
         answer.windows(4).position(|window| window == b"\r\n\r\n").context("an answer without a head")?;
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("no status")?;
-    Ok(Answer { status, body: answer.split_off(end + 4) })
+    let headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect();
+    Ok(Answer { status, headers, body: answer.split_off(end + 4) })
 }

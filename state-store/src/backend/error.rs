@@ -221,3 +221,17 @@ impl Error {
         Self::Corrupt { key: key.to_string(), reason: reason.to_string() }
     }
 }
+
+/// An error and what stands behind it, in one line.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let (mut texts, mut next) = (vec![error.to_string()], error.source());
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        // Many a library repeats the cause in its own text.
+        if !texts.iter().any(|known| known.contains(&text)) {
+            texts.push(text);
+        }
+        next = cause.source();
+    }
+    texts.join(": ")
+}

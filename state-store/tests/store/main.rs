@@ -8,4 +8,5 @@ mod history;
 mod journal;
 mod lease;
 mod processes;
+mod remote;
 mod support;

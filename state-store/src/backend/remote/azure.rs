@@ -49,6 +49,6 @@ pub(super) fn open(container: &str, settings: &Settings) -> Result<(Arc<dyn Obje
         .with_retry(no_retry())
         .with_http_connector(Observing::default())
         .build()
-        .map_err(|error| invalid(super::exchange::describe(&error)))?;
+        .map_err(|error| invalid(crate::backend::error::describe(&error)))?;
     Ok((Arc::new(store), endpoint.authority))
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::exchange::{Answer, Exchange, Outcome, describe};
-use crate::backend::Error;
+use super::exchange::{Answer, Exchange, Outcome};
+use crate::backend::error::{Error, describe};
 
 /// What a call wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,14 @@ impl Failed<'_> {
         let (key, text) = (self.key(), answered(seen, answer));
         let source = self.cause(text.clone(), answer);
         match answer.status {
+            // Part of a batch: the answer has an answer for each object.
+            200..=299 if self.intent == Intent::Delete => match &self.error {
+                Some(object_store::Error::NotFound { .. }) => Error::NotFound { key },
+                Some(object_store::Error::PermissionDenied { .. }) => {
+                    Error::Permission { key, source: Arc::new(Cause::new(self.said())) }
+                }
+                _ => self.unknown(Arc::new(Cause::new(format!("{}: {}", seen.request, self.said())))),
+            },
             // The answer itself cannot be used.
             200..=299 => self.unknown(Arc::new(Cause::new(format!("{}: {}", seen.request, self.said())))),
             301 | 307 | 400 if answer.region.is_some() || has_code(REGION_CODES) || answer.status == 301 => {

@@ -14,6 +14,8 @@ use object_store::client::{
     HttpService, ReqwestConnector,
 };
 
+use crate::backend::error::describe;
+
 tokio::task_local! {
     static LAST: RefCell<Option<Exchange>>;
 }
@@ -135,20 +137,6 @@ fn element(document: &str, name: &str) -> Option<String> {
     let (_, rest) = document.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
     (!text.is_empty() && text.len() <= 1_000).then(|| text.lines().next().unwrap_or_default().to_owned())
-}
-
-/// An error and what stands behind it, in one line.
-pub(super) fn describe(error: &dyn std::error::Error) -> String {
-    let (mut texts, mut next) = (vec![error.to_string()], error.source());
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        // Many a library repeats the cause in its own text.
-        if !texts.iter().any(|known| known.contains(&text)) {
-            texts.push(text);
-        }
-        next = cause.source();
-    }
-    texts.join(": ")
 }
 
 #[cfg(test)]

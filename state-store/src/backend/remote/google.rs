@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use object_store::ObjectStore;
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::{ObjectStore, StaticCredentialProvider};
 
 use super::exchange::Observing;
 use super::{client_options, endpoint, no_retry};
@@ -26,7 +26,9 @@ pub(super) fn open(bucket: &str, settings: &Settings) -> Result<(Arc<dyn ObjectS
         if host.contains("://") { host.to_owned() } else { format!("http://{host}") }
     });
     if emulator.is_some() && options.endpoint.is_none() {
-        builder = builder.with_skip_signature(true);
+        // An emulator takes any token; without one the client would look for one.
+        let token = GcpCredential { bearer: "emulator".to_owned() };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(token)));
     }
     let url = options.endpoint.clone().or(emulator);
     let url = url.unwrap_or_else(|| "https://storage.googleapis.com".to_owned());
@@ -43,7 +45,7 @@ pub(super) fn open(bucket: &str, settings: &Settings) -> Result<(Arc<dyn ObjectS
         .build()
         .map_err(|error| Error::InvalidSetting {
             setting: format!("gs://{bucket}"),
-            reason: super::exchange::describe(&error),
+            reason: crate::backend::error::describe(&error),
         })?;
     Ok((Arc::new(store), endpoint.authority))
 }

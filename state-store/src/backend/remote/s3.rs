@@ -41,6 +41,7 @@ pub(super) fn open(bucket: &str, settings: &Settings) -> Result<(Arc<dyn ObjectS
         .with_endpoint(&endpoint.url)
         .with_virtual_hosted_style_request(options.virtual_hosted_style)
         .with_client_options(client_options(endpoint.is_http))
+        .with_disable_bulk_delete(true)
         .with_retry(no_retry())
         .with_http_connector(Observing::default());
     if let Some(key) = &options.kms_key {
@@ -48,7 +49,7 @@ pub(super) fn open(bucket: &str, settings: &Settings) -> Result<(Arc<dyn ObjectS
     }
     let store = builder.build().map_err(|error| Error::InvalidSetting {
         setting: format!("s3://{bucket}"),
-        reason: super::exchange::describe(&error),
+        reason: crate::backend::error::describe(&error),
     })?;
     Ok((Arc::new(store), endpoint.authority))
 }
