@@ -23,19 +23,26 @@ pub(crate) fn is_store(path: &Path) -> bool {
     path.to_str() == Some(STORE)
 }
 
+/// A plan, with the envelope of its secrets.
+pub(crate) type PlanAndSealed = (Plan, Option<serde_json::Value>);
+
 /// Reads the plan of a file, or of `state:DIGEST` or `state:CLUSTER/DIGEST`.
 pub(crate) async fn read(context: &Context, path: &Path) -> Result<Plan, CommandError> {
+    Ok(read_with_sealed(context, path).await?.0)
+}
+
+/// Reads a plan with the envelope of its secrets, which is not opened.
+pub(crate) async fn read_with_sealed(context: &Context, path: &Path) -> Result<PlanAndSealed, CommandError> {
     if let Some(reference) = path.to_str().and_then(|text| text.strip_prefix(STORE)) {
         return stored(context, reference).await;
     }
     let bytes = std::fs::read(path).map_err(|error| CommandError::file("the plan", path, &error))?;
-    Ok(Plan::from_bytes(&bytes)?)
+    Ok(Plan::from_bytes_with(&bytes)?)
 }
 
-/// Stores a plan beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.
-pub(crate) async fn store(context: &Context, plan: &Plan) -> Result<String, CommandError> {
+/// Stores a plan's file beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.
+pub(crate) async fn store(context: &Context, plan: &Plan, bytes: Vec<u8>) -> Result<String, CommandError> {
     let backend = context.backend()?;
-    let bytes = plan.to_bytes()?;
     let about = About {
         format: plans::FORMAT,
         cluster: ClusterName::new(plan.cluster.as_str())?,
@@ -59,7 +66,7 @@ pub(crate) fn digest(plan: &Plan) -> Result<Digest, CommandError> {
         .map_err(|error| CommandError::internal("the plan's digest cannot be used as a name", &error))
 }
 
-async fn stored(context: &Context, reference: &str) -> Result<Plan, CommandError> {
+async fn stored(context: &Context, reference: &str) -> Result<PlanAndSealed, CommandError> {
     let backend = context.backend()?;
     let (cluster, digits) = match reference.rsplit_once('/') {
         Some((cluster, digits)) => (Some(ClusterName::new(cluster)?), digits),
@@ -81,7 +88,7 @@ async fn stored(context: &Context, reference: &str) -> Result<Plan, CommandError
         (Some((cluster, plan)), true) => {
             let stored = plans::read(&*backend, &cluster, plan).await?;
             let stored = stored.ok_or_else(|| missing(context, digits))?;
-            let read = Plan::from_bytes(&stored.bytes)?;
+            let (read, sealed) = Plan::from_bytes_with(&stored.bytes)?;
             // The name it was stored under is what was reviewed.
             if digest(&read)? != plan {
                 return Err(CommandError::new(
@@ -89,7 +96,7 @@ async fn stored(context: &Context, reference: &str) -> Result<Plan, CommandError
                     format!("{plan} is stored with another plan in it"),
                 ));
             }
-            Ok(read)
+            Ok((read, sealed))
         }
         (None, _) => Err(missing(context, digits)),
         (Some(last), false) => {

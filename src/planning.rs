@@ -99,8 +99,11 @@ impl Prepared {
             generation = state.as_ref().map(|state| state.head.generation.0),
             "state and provider are open"
         );
-        let texts =
-            UserSecrets { folder: wanted.folder(), encryption: context.configuration.encryption.clone() };
+        let texts = UserSecrets {
+            folder: wanted.folder(),
+            sealed: BTreeMap::new(),
+            encryption: context.configuration.encryption.clone(),
+        };
         Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state })
     }
 

@@ -1,8 +1,10 @@
 //! Secrets: their texts from the environment and from files, and the keys that seal them in the state.
 
 pub(crate) mod keys;
+pub(crate) mod sealed;
 mod service;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use keys::Encryption;
 pub(crate) struct UserSecrets {
     /// The folder of the spec.
     pub folder: PathBuf,
+    /// Texts that a plan file had, by where they came from when it was made.
+    pub sealed: BTreeMap<String, SecretText>,
     /// Where the identities are that open what SOPS has encrypted.
     pub encryption: Encryption,
 }
@@ -39,6 +43,9 @@ impl UserSecrets {
 
 impl SecretSource for UserSecrets {
     fn text(&self, source: &str) -> Result<SecretText, SecretError> {
+        if let Some(text) = self.sealed.get(source) {
+            return Ok(text.clone());
+        }
         let fail = |message: String| SecretError { source_name: source.to_owned(), message };
         match source.split_once(':') {
             Some(("env", name)) => std::env::var(name)

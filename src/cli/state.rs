@@ -43,6 +43,11 @@ pub(crate) enum StateCommand {
     ///
     /// The present state is always kept, and so is the record of who made which generation.
     Gc(GcArguments),
+    /// Seal everything of clusters anew, with new data keys, for the keys that the configuration names now.
+    ///
+    /// The old key has to be at hand too, once more. Afterwards it opens nothing that is stored. When it is
+    /// interrupted, run it again.
+    Rekey(RekeyArguments),
     /// Read every object of clusters and check digests, chains, seals and formats.
     ///
     /// Exits with 0 when all is sound, 1 when something is damaged.
@@ -237,6 +242,16 @@ pub(crate) struct GcArguments {
     pub output: ReportFormat,
     #[command(flatten)]
     pub change: ChangeArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RekeyArguments {
+    /// The clusters; all of the store without.
+    #[arg(value_name = "CLUSTER")]
+    pub clusters: Vec<String>,
+    /// Wait so long for somebody else to finish, as in `30s` or `10m`.
+    #[arg(long, value_name = "DURATION", value_parser = super::parse_duration)]
+    pub wait: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Args)]

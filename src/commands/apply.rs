@@ -9,6 +9,7 @@ use crate::cli::ApplyArguments;
 use crate::error::CommandError;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
+use crate::secrets::sealed;
 use crate::specs::{self, Selection, Wanted};
 use crate::{approving, plan_source, ui};
 
@@ -34,7 +35,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
 
 /// Carries a saved plan out exactly as it was saved.
 async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
-    let plan = plan_source::read(context, path).await?;
+    let (plan, sealed) = plan_source::read_with_sealed(context, path).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
     if plan.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -48,7 +49,15 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let cluster = serde_json::from_value(plan.spec.clone())
         .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
     let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
-    let prepared = Prepared::open(context, wanted, false).await?;
+    let mut prepared = Prepared::open(context, wanted, false).await?;
+    if let Some(sealed) = sealed {
+        match sealed::open(&prepared.keyring, &plan, &sealed).await? {
+            Ok(texts) => prepared.texts.sealed = texts,
+            Err(error) => {
+                context.output.message(&format!("The plan's secrets are read again, because {error}."));
+            }
+        }
+    }
     let held = applying::take(context, &prepared, &arguments.run, "apply", plan.binding.uid.clone()).await?;
     let report = applying::run(context, &prepared, &plan, held, &arguments.run, None).await?;
     ui::report::show(context, &plan, &report)?;

@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
+use crate::secrets::sealed;
 use crate::specs::{self, Selection};
 use crate::ui;
 
@@ -29,12 +30,15 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         if prepared.state.as_ref().is_some_and(State::is_interrupted) {
             context.output.message("An earlier run was interrupted; the next apply takes it up.");
         }
-        if let Some(path) = arguments.out.as_ref().filter(|path| !plan_source::is_store(path)) {
-            let bytes = planned.plan.to_bytes()?;
-            write_whole(path, &bytes)?;
-        } else if arguments.out.is_some() {
-            let place = plan_source::store(context, &planned.plan).await?;
-            context.output.message(&format!("The plan is stored as {place}"));
+        if let Some(path) = &arguments.out {
+            let sealed = sealed::seal(&prepared.keyring, &planned.plan, &prepared.texts).await?;
+            let bytes = planned.plan.to_bytes_with(sealed.as_ref())?;
+            if plan_source::is_store(path) {
+                let place = plan_source::store(context, &planned.plan, bytes).await?;
+                context.output.message(&format!("The plan is stored as {place}"));
+            } else {
+                write_whole(path, &bytes)?;
+            }
         }
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         let code = pending(&planned.plan);

@@ -9,6 +9,7 @@ mod lease;
 mod list;
 mod rebuild;
 mod records;
+mod rekey;
 mod verify;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ pub(crate) async fn run(context: &Context, command: StateCommand) -> Result<Exit
         StateCommand::Rebuild(arguments) => rebuild::run(context, &arguments).await,
         StateCommand::BreakLease(arguments) => lease::run(context, &arguments).await,
         StateCommand::Gc(arguments) => collect::run(context, &arguments).await,
+        StateCommand::Rekey(arguments) => rekey::run(context, &arguments).await,
         StateCommand::Verify(arguments) => verify::run(context, &arguments).await,
     }
 }

@@ -135,6 +135,12 @@ impl UserKeys {
 
 #[async_trait]
 impl Keys for UserKeys {
+    async fn is_ready(&self) -> Result<bool, Error> {
+        let seals = self.services.iter().any(|(seals, _)| *seals);
+        let named = seals || !self.named_recipients()?.is_empty() || self.passphrase().await?.is_some();
+        Ok(named || !identities(&self.encryption)?.is_empty())
+    }
+
     async fn recipients(&self) -> Result<Vec<Arc<dyn Recipient>>, Error> {
         let mut recipients: Vec<Arc<dyn Recipient>> = Vec::new();
         for recipient in self.named_recipients()? {

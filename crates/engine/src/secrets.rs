@@ -128,7 +128,14 @@ pub(crate) fn fill(
             secret.text = Some(source.text(&secret.source)?);
         }
         if let (Some(key), Some(text)) = (key, &secret.text) {
-            secret.fingerprint = Some(key.fingerprint(text));
+            let fingerprint = key.fingerprint(text);
+            if secret.fingerprint.as_deref().is_some_and(|planned| key.contradicts(planned, &fingerprint)) {
+                return Err(SecretError {
+                    source_name: secret.source.clone(),
+                    message: "it is not the one that the plan was made for; make the plan anew".to_owned(),
+                });
+            }
+            secret.fingerprint = Some(fingerprint);
         }
         Ok(())
     })
@@ -199,7 +206,11 @@ mod tests {
         let key = FingerprintKey::new(&[1; 32]).unwrap();
         let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))].into()))]);
         assert!(has_secret(&value));
-        fill(&mut value, &Fixed("text"), Some(&key)).unwrap();
+        let changed = fill(&mut value, &Fixed("text"), Some(&key)).and_then(|()| {
+            strip(&mut value);
+            fill(&mut value, &Fixed("other"), Some(&key))
+        });
+        assert!(changed.unwrap_err().to_string().contains("make the plan anew"));
         let text = |value: &Value| format!("{value:?}");
         assert!(text(&value).contains("Some((secret))"), "{}", text(&value));
         strip(&mut value);

@@ -129,7 +129,15 @@ impl Plan {
     /// # Errors
     /// When the plan cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let document = Written { kind: KIND, digest: self.digest()?, plan: self };
+        self.to_bytes_with(None)
+    }
+
+    /// The plan file with something sealed beside the plan; the digest is the plan's alone.
+    ///
+    /// # Errors
+    /// As [`Plan::to_bytes`].
+    pub fn to_bytes_with(&self, sealed: Option<&serde_json::Value>) -> Result<Vec<u8>, Error> {
+        let document = Written { kind: KIND, digest: self.digest()?, sealed, plan: self };
         serde_json::to_vec(&document).map_err(Error::Write)
     }
 
@@ -138,6 +146,14 @@ impl Plan {
     /// # Errors
     /// When it is no plan file, of another version, or not as its digest says.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        Ok(Self::from_bytes_with(bytes)?.0)
+    }
+
+    /// Reads a plan file, with what is sealed beside the plan.
+    ///
+    /// # Errors
+    /// As [`Plan::from_bytes`].
+    pub fn from_bytes_with(bytes: &[u8]) -> Result<(Self, Option<serde_json::Value>), Error> {
         let head: Head = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;
         if head.kind != KIND {
             return Err(Error::WrongKind { kind: head.kind });
@@ -149,7 +165,7 @@ impl Plan {
         if document.plan.digest()? != document.digest {
             return Err(Error::Damaged);
         }
-        Ok(document.plan)
+        Ok((document.plan, document.sealed))
     }
 }
 
@@ -160,6 +176,8 @@ const KIND: &str = "slipway-plan";
 struct Written<'a> {
     kind: &'a str,
     digest: Digest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sealed: Option<&'a serde_json::Value>,
     plan: &'a Plan,
 }
 
@@ -170,6 +188,8 @@ struct Document {
     #[serde(rename = "kind")]
     _kind: serde::de::IgnoredAny,
     digest: Digest,
+    #[serde(default)]
+    sealed: Option<serde_json::Value>,
     plan: Plan,
 }
 

@@ -23,13 +23,20 @@ pub struct SealedBackend {
     inner: Arc<dyn Backend>,
     keyring: Arc<Keyring>,
     seals: bool,
+    refuses_clear: bool,
 }
 
 impl SealedBackend {
     /// A layer over a backend; with `seals` the whole state is encrypted, and what lies in clear is refused.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>, keyring: Arc<Keyring>, seals: bool) -> Self {
-        Self { inner, keyring, seals }
+        Self { inner, keyring, seals, refuses_clear: seals }
+    }
+
+    /// The same layer for who is about to seal what lies in clear: it reads that too.
+    #[must_use]
+    pub fn with_clear(self) -> Self {
+        Self { refuses_clear: false, ..self }
     }
 
     /// What lies below, without the layer.
@@ -51,7 +58,7 @@ impl SealedBackend {
         }
         if !Envelope::is(&bytes) {
             let clear = || failed(Error::Clear { path: key.to_string() });
-            return if self.seals { Err(clear()) } else { Ok(bytes) };
+            return if self.refuses_clear { Err(clear()) } else { Ok(bytes) };
         }
         let opened = self.keyring.open(&Expected::at(key.as_str()), &bytes).await.map_err(failed)?;
         Ok(Bytes::copy_from_slice(&opened.plain))

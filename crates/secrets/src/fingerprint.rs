@@ -55,6 +55,13 @@ impl FingerprintKey {
         let Self { id, key } = self;
         format!("{FORM}:{id}:{}", hex(hmac::sign(key, text.expose().as_bytes()).as_ref()))
     }
+
+    /// Whether two fingerprints are of this key and of different texts.
+    #[must_use]
+    pub fn contradicts(&self, one: &str, other: &str) -> bool {
+        let own = format!("{FORM}:{}:", self.id);
+        one.starts_with(&own) && other.starts_with(&own) && one != other
+    }
 }
 
 /// Whether a fingerprint has the form that was used before clusters had a key of their own.

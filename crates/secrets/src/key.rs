@@ -137,6 +137,14 @@ pub trait Identity: Send + Sync {
 /// Where keys come from: the user's configuration and environment. It is asked when the first key is needed.
 #[async_trait]
 pub trait Keys: Send + Sync {
+    /// Whether there is somebody to seal for, without a key that would have to be made first.
+    ///
+    /// # Errors
+    /// When a key cannot be used.
+    async fn is_ready(&self) -> Result<bool> {
+        Ok(!self.recipients().await?.is_empty())
+    }
+
     /// Whom to seal for. Any one of them can open.
     ///
     /// # Errors

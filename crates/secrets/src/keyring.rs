@@ -62,6 +62,14 @@ impl Keyring {
         }
     }
 
+    /// Whether it can seal without a key that would have to be made first.
+    ///
+    /// # Errors
+    /// When a key of the configuration cannot be used.
+    pub async fn is_ready(&self) -> Result<bool> {
+        self.keys.is_ready().await
+    }
+
     /// Whom this keyring seals for.
     ///
     /// # Errors

@@ -1,0 +1,56 @@
+//! `slipway state rekey`
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use slipway_secrets::rekey::{Rekeyed, rekey};
+use slipway_secrets::{KeyName, SealedBackend};
+use slipway_state_store::{Acquire, Backend, ClusterName, Error, Holder, SystemClock};
+
+use crate::actor::Actor;
+use crate::cli::state::RekeyArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Seals everything of clusters anew, with new data keys, for the keys of the configuration.
+pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result<ExitCode, CommandError> {
+    let place = context.bare_backend()?;
+    let mut total = Rekeyed::default();
+    for cluster in super::verify::named(&*place, &arguments.clusters).await? {
+        let done = one(context, arguments, &place, &cluster).await?;
+        let Rekeyed { resealed, sealed, cleared } = done;
+        context.output.result(&format!(
+            "{cluster}: {resealed} objects are sealed anew, {sealed} are sealed now, {cleared} are in clear now.\n"
+        ))?;
+        total.resealed += resealed + sealed;
+    }
+    if total.resealed > 0 {
+        let names: Vec<String> = context.keyring().names().await?.iter().map(KeyName::to_string).collect();
+        context.output.message(&format!("What is sealed opens with any one of: {}.", names.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Under a hold: nobody else writes meanwhile.
+async fn one(
+    context: &Context,
+    arguments: &RekeyArguments,
+    place: &Arc<dyn Backend>,
+    cluster: &ClusterName,
+) -> Result<Rekeyed, CommandError> {
+    let (keyring, seals) = (context.keyring(), context.configuration.encryption.state);
+    // What lies in clear so far is to be sealed, and therefore read.
+    let backend = Arc::new(SealedBackend::new(place.clone(), keyring.clone(), seals).with_clear());
+    let mut acquire = Acquire::new(Actor::current(context).doing("state rekey"));
+    acquire.wait = arguments.wait;
+    let holder = match Holder::acquire(backend, cluster, acquire, Arc::new(SystemClock)).await {
+        // A tombstone cannot be held, and has no secrets.
+        Err(Error::NoCluster { .. }) if arguments.clusters.is_empty() => return Ok(Rekeyed::default()),
+        holder => holder?,
+    };
+    let done = rekey(place, &keyring, cluster, holder.journal(), seals).await;
+    let released = holder.release(None).await;
+    let done = done?;
+    released?;
+    Ok(done)
+}
