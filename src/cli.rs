@@ -27,7 +27,7 @@ pub fn command() -> clap::Command {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Where the state is: a folder, or a URL such as file:///var/lib/slipway.
+    /// Where the state is: a folder, or a URL such as s3://bucket/prefix.
     #[arg(long, global = true, env = "SLIPWAY_STATE", value_name = "URL")]
     pub state: Option<String>,
     /// The configuration file (TOML).

@@ -1,18 +1,22 @@
 //! The user's configuration file.
 
+pub(crate) mod state;
+
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::error::CommandError;
 use crate::secrets::keys::Encryption;
+use state::StatePlace;
 
 /// What a user sets once for all calls (TOML).
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Configuration {
-    /// Where the state is, when neither option nor environment say so.
-    pub state: Option<String>,
+    /// Where the state is, and what the place needs to know.
+    #[serde(default)]
+    pub state: StatePlace,
     /// Folders in which providers are looked for, before the usual ones.
     #[serde(default)]
     pub provider_path: Vec<PathBuf>,

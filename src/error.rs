@@ -108,9 +108,7 @@ fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
             "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
             holder.lease.term_seconds
         )),
-        slipway_state_store::Error::Backend(slipway_state_store::backend::Error::Sealed { hint, .. }) => {
-            hint.clone()
-        }
+        slipway_state_store::Error::Backend(error) => error.hint(),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use clap::Parser;
 use slipway_protocol::Running;
 use slipway_secrets::{Keyring, SealedBackend};
-use slipway_state_store::Backend;
+use slipway_state_store::{Backend, Settings};
 
 use crate::cli::{Cli, Global, LogFormat};
 use crate::commands;
@@ -113,7 +113,9 @@ impl Context {
     /// Opens the state store as it is stored.
     pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
-        let backend = slipway_state_store::open(&url).map_err(slipway_state_store::Error::from)?;
+        let settings = self.configuration.state.settings(Settings::from_process());
+        let backend =
+            slipway_state_store::open_with(&url, &settings).map_err(slipway_state_store::Error::from)?;
         tracing::debug!(%url, "the state store is open");
         Ok(match &self.decorate_backend {
             Some(decorate) => decorate(backend),
@@ -138,7 +140,7 @@ impl Context {
         self.global
             .state
             .clone()
-            .or_else(|| self.configuration.state.clone())
+            .or_else(|| self.configuration.state.url.clone())
             .unwrap_or_else(|| ".slipway/state".to_owned())
     }
 }

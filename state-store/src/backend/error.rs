@@ -192,6 +192,37 @@ impl Error {
         matches!(self, Self::Transient { .. } | Self::OutcomeUnknown { .. })
     }
 
+    /// A way out, where there is one to name.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Sealed { hint, .. } => hint.clone(),
+            Self::NoBucket { bucket, .. } => Some(format!(
+                "make `{bucket}`, or correct the address; Slipway makes no buckets. A store that is not AWS is named by \
+                 AWS_ENDPOINT_URL"
+            )),
+            Self::WrongRegion { region: Some(region), .. } => {
+                Some(format!("set AWS_REGION={region}, or `region` under [state.s3] in the configuration file"))
+            }
+            Self::WrongRegion { region: None, .. } => {
+                Some("set AWS_REGION, or `region` under [state.s3] in the configuration file".into())
+            }
+            Self::Credentials { .. } => Some(
+                "the guide's page on state lists where credentials come from; a session that is expired is renewed \
+                 with the tool that made it"
+                    .into(),
+            ),
+            Self::Permission { source, .. } if source.downcast_ref::<super::remote::Cause>().is_some() => Some(
+                "planning lists and reads below the address of the state; applying writes and deletes there too. S3 \
+                 denies the reading of what is absent to who may not list the bucket"
+                    .into(),
+            ),
+            Self::Unfit { .. } => {
+                Some("use another store: on this one two operators would overwrite each other".into())
+            }
+            _ => None,
+        }
+    }
+
     /// When the place asks to come again, if it does.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
