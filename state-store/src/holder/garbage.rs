@@ -116,7 +116,8 @@ fn kept(head: &Head, entries: &[Entry], retention: Retention, now: Timestamp) ->
     for (position, entry) in entries.iter().enumerate() {
         let is_young = replaced.is_some_and(|when: Timestamp| {
             let age = now.duration_since(when);
-            age.is_negative() || age.unsigned_abs() < retention.age
+            // What another clock dates to come is as young as anything.
+            !retention.age.is_zero() && (age.is_negative() || age.unsigned_abs() < retention.age)
         });
         if position <= retention.generations || is_young {
             kept.insert(entry.generation);

@@ -8,5 +8,6 @@ mod history;
 mod journal;
 mod lease;
 mod processes;
+mod records;
 mod remote;
 mod support;
