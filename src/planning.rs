@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_engine::{Observed, State, observe};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
-use slipway_resource::provider::{Catalog, ExpandNote, ExpandRequest};
+use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
 use slipway_resource::{ClusterUid, Desired};
 use slipway_secrets::Keyring;
 use slipway_spec::model::Cluster;
@@ -169,7 +169,7 @@ impl Prepared {
         Ok(Planned { plan, observed_at: observed.at, uid })
     }
 
-    /// The typed resources of the cluster, by what the state has pinned or else by the provider's catalog now.
+    /// The typed resources of the cluster, by what the state has pinned and what the provider adds to it now.
     pub async fn expand(
         &self,
         catalogs: &mut BTreeMap<String, Catalog>,
@@ -177,10 +177,11 @@ impl Prepared {
         let mut desired = Vec::new();
         let mut notes = Vec::new();
         for (name, handle) in self.providers.iter() {
-            let catalog = match catalogs.get(name) {
-                Some(pinned) => pinned.clone(),
-                None => handle.session.catalog().await?,
+            let request = CatalogRequest {
+                cluster: to_json(&self.wanted.cluster)?,
+                pinned: catalogs.get(name).cloned(),
             };
+            let catalog = handle.session.catalog_for(request).await?;
             catalogs.insert(name.to_owned(), catalog.clone());
             let request = ExpandRequest { cluster: to_json(&self.wanted.cluster)?, catalog };
             let expansion = handle.session.expand(request).await?;

@@ -21,7 +21,7 @@ use crate::{Address, ErrorClass, Identity, Observed, ProviderError, Schema, Toke
 pub use act::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest};
 pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
-pub use desire::{Catalog, ExpandNote, ExpandRequest, Expansion};
+pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Info, RateClass, Scope, SessionRequest};
 pub use planning::{
@@ -68,6 +68,18 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// As the cloud says.
     async fn catalog(&self) -> Result<Catalog, ProviderError>;
+
+    /// The catalog for one cluster: what the state has pinned, with what the cluster needs beyond it. A provider whose
+    /// catalog is the same for all clusters has no need of its own answer.
+    ///
+    /// # Errors
+    /// As the cloud says.
+    async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        match request.pinned {
+            Some(pinned) => Ok(pinned),
+            None => self.catalog().await,
+        }
+    }
 
     /// Pure: the typed resources of a cluster. The same input gives the same answer, byte for byte.
     ///

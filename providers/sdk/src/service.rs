@@ -8,6 +8,7 @@ use slipway_protocol::generated as proto;
 use slipway_protocol::generated::provider_server;
 use slipway_protocol::wire::WireValue;
 use slipway_protocol::{Answer, PAGE_BYTES};
+use slipway_resource::provider::CatalogRequest;
 use slipway_resource::{Address, ErrorClass, Identity, Provider, ProviderError, Token, Value};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
@@ -146,7 +147,12 @@ impl Service {
         request: proto::CatalogRequest,
     ) -> Result<Messages<proto::CatalogResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
-        let catalog = open.session.catalog().await?;
+        let catalog = if request.cluster.is_empty() {
+            open.session.catalog().await?
+        } else {
+            let request = CatalogRequest::try_from(request).map_err(invalid)?;
+            open.session.catalog_for(request).await?
+        };
         let data = catalog.data.to_string().into_bytes();
         let mut messages: Vec<proto::CatalogResponse> = data
             .chunks(PAGE_BYTES)

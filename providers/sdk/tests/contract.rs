@@ -34,6 +34,11 @@ async fn every_call_says_what_the_provider_says() {
     assert_eq!(session.scope().region.as_deref(), Some("here"));
     let catalog = session.catalog().await.unwrap();
     assert_eq!(catalog.digest, Digest::of(&catalog.data).unwrap());
+    for pinned in [None, Some(catalog)] {
+        let request = CatalogRequest { cluster: serde_json::json!({"name": "a"}), pinned: pinned.clone() };
+        let told = session.catalog_for(request).await.unwrap();
+        assert_eq!(told.data, serde_json::json!({"cluster": {"name": "a"}, "pinned": pinned}));
+    }
 
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
     ResumeRequest, Scope,
 };
@@ -131,6 +131,23 @@ impl RemoteSession {
         self.all(answer.findings)
     }
 
+    async fn catalog_of(&self, request: proto::CatalogRequest) -> Result<Catalog, ProviderError> {
+        let message = proto::CatalogRequest { session: self.id.clone(), ..request };
+        fitting(&message, &self.connection.life)?;
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.catalog(message);
+        let mut whole = proto::CatalogResponse::default();
+        let take = |page: proto::CatalogResponse| {
+            if whole.digest.is_empty() {
+                whole.digest = page.digest;
+            }
+            whole.data.extend_from_slice(&page.data);
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
+        whole.try_into().map_err(|error| self.malformed(&error))
+    }
+
     fn limit(&self, timeout_ms: u64) -> Duration {
         Duration::from_millis(timeout_ms).saturating_add(self.connection.deadlines.grace)
     }
@@ -143,18 +160,11 @@ impl Session for RemoteSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        let mut rpc = self.connection.rpc.clone();
-        let call = rpc.catalog(proto::CatalogRequest { session: self.id.clone() });
-        let mut whole = proto::CatalogResponse::default();
-        let take = |page: proto::CatalogResponse| {
-            if whole.digest.is_empty() {
-                whole.digest = page.digest;
-            }
-            whole.data.extend_from_slice(&page.data);
-            Ok(())
-        };
-        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
-        whole.try_into().map_err(|error| self.malformed(&error))
+        self.catalog_of(proto::CatalogRequest::default()).await
+    }
+
+    async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        self.catalog_of(request.into()).await
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {

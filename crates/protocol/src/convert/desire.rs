@@ -1,6 +1,6 @@
 //! Catalog and expansion.
 
-use slipway_resource::provider::{Catalog, ExpandNote, ExpandRequest};
+use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
 use slipway_resource::{Desired, Lifecycle};
 
 use super::{Malformed, address, addresses, digest, json, optional_identity, path, paths, texts, value};
@@ -12,6 +12,33 @@ impl TryFrom<proto::CatalogResponse> for Catalog {
 
     fn try_from(message: proto::CatalogResponse) -> Result<Self, Malformed> {
         Ok(Self { digest: digest(&message.digest)?, data: json(&message.data)? })
+    }
+}
+
+impl From<CatalogRequest> for proto::CatalogRequest {
+    fn from(request: CatalogRequest) -> Self {
+        let (pinned_digest, pinned_data) = request.pinned.map_or_else(Default::default, |pinned| {
+            (pinned.digest.as_str().to_owned(), pinned.data.to_string().into_bytes())
+        });
+        Self {
+            session: String::new(),
+            cluster: request.cluster.to_string().into_bytes(),
+            pinned_digest,
+            pinned_data,
+        }
+    }
+}
+
+impl TryFrom<proto::CatalogRequest> for CatalogRequest {
+    type Error = Malformed;
+
+    fn try_from(message: proto::CatalogRequest) -> Result<Self, Malformed> {
+        let pinned = if message.pinned_digest.is_empty() {
+            None
+        } else {
+            Some(Catalog { digest: digest(&message.pinned_digest)?, data: json(&message.pinned_data)? })
+        };
+        Ok(Self { cluster: json(&message.cluster)?, pinned })
     }
 }
 

@@ -325,6 +325,15 @@ pub struct CancelResponse {
 pub struct CatalogRequest {
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
+    /// JSON: the cluster that the catalog is for, with all defaults. Empty for a catalog without a cluster.
+    #[prost(bytes = "vec", tag = "2")]
+    pub cluster: ::prost::alloc::vec::Vec<u8>,
+    /// The catalog that the state has pinned: what it knows stays as it is, what the cluster needs beyond it is added.
+    /// Empty for none, and without a cluster.
+    #[prost(string, tag = "3")]
+    pub pinned_digest: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub pinned_data: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CatalogResponse {

@@ -14,6 +14,16 @@ pub struct Catalog {
     pub data: serde_json::Value,
 }
 
+/// For which cluster a catalog is wanted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CatalogRequest {
+    /// The cluster with all defaults, in the JSON form of the internal spec.
+    pub cluster: serde_json::Value,
+    /// The catalog that the state has pinned: what it knows stays as it is, what the cluster needs beyond it is added.
+    pub pinned: Option<Catalog>,
+}
+
 /// What to expand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
