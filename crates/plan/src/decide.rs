@@ -22,6 +22,8 @@ pub(crate) struct Subject<'a> {
     pub record: Option<&'a Record>,
     pub object: Option<&'a Found>,
     pub surplus: Vec<Found>,
+    /// What is left as it was found when the object was taken over, with the digests of what was wanted then.
+    pub as_found: BTreeMap<Path, Digest>,
     pub previous_address: Option<Address>,
     pub depends_on: &'a [Address],
     pub force_replace: bool,
@@ -53,11 +55,9 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         return create(subject, planned, context);
     };
     let last_applied = subject.record.and_then(|record| record.applied.as_ref());
-    let as_found = left_as_found(&subject);
     let all = diff::diff(subject.kind, &object.attributes, &planned.normalised, last_applied);
     let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
         subject.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
-            || as_found.keys().any(|path| change.path.starts_with(path))
     });
     if subject.desired.lifecycle.existing.is_some() {
         // It is somebody else's, and used as it is.
@@ -153,16 +153,6 @@ fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value
     if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
 }
 
-/// What is left as it was found when the object was taken over: as long as nothing else is wanted than then.
-fn left_as_found(subject: &Subject<'_>) -> BTreeMap<Path, Digest> {
-    let found = subject.record.map(|record| &record.as_found);
-    let still = found.into_iter().flatten().filter(|(path, digest)| {
-        let wanted = subject.resolved.at(path).unwrap_or(&Value::Null);
-        Digest::of(wanted).is_ok_and(|now| now == **digest)
-    });
-    still.map(|(path, digest)| (path.clone(), digest.clone())).collect()
-}
-
 /// What the state shall keep about it otherwise than it does.
 fn lifecycle_reasons(subject: &Subject<'_>) -> Vec<Reason> {
     let Some(record) = subject.record else { return Vec::new() };
@@ -229,7 +219,7 @@ fn blank(subject: &Subject<'_>) -> ResourceChange {
             retain: lifecycle.retain,
             protected: lifecycle.protected,
             existing: lifecycle.existing.is_some(),
-            as_found: left_as_found(subject),
+            as_found: subject.as_found.clone(),
         },
         sensitive: sensitive_paths(&subject.kind.attributes),
         ..bare(subject)

@@ -184,6 +184,7 @@ struct Prepared<'a> {
     resolved: Value,
     object: Option<&'a Found>,
     surplus: Vec<Found>,
+    as_found: BTreeMap<Path, Digest>,
 }
 
 impl<'p> Planner<'p> {
@@ -260,7 +261,12 @@ impl<'p> Planner<'p> {
         if let (Some(identity), None) = (&desired.lifecycle.existing, &object) {
             return Err(Error::MissingExisting { address: address.clone(), identity: identity.to_string() });
         }
-        Ok(Ok(Prepared { desired, resolved: resolved.value, object, surplus }))
+        let mut wanted = resolved.value;
+        let as_found = match (record, object) {
+            (Some(record), Some(object)) => leave_as_found(&mut wanted, record, object),
+            _ => BTreeMap::new(),
+        };
+        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found }))
     }
 
     /// Asks the providers what the changes mean; one answer for each, in their order.
@@ -297,6 +303,7 @@ impl<'p> Planner<'p> {
             record: self.records.get(address),
             object: prepared.object,
             surplus: prepared.surplus.clone(),
+            as_found: prepared.as_found.clone(),
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
@@ -356,6 +363,19 @@ impl<'p> Planner<'p> {
         let planned = ask(self.inputs.providers, items.collect()).await?;
         Ok(planned.into_iter().map(|planned| planned.rollout).collect())
     }
+}
+
+/// Wants what was found of an object that was taken over, as long as the spec wants what it wanted then.
+fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeMap<Path, Digest> {
+    let still = record.as_found.iter().filter(|(path, digest)| {
+        let now = Digest::of(wanted.at(path).unwrap_or(&Value::Null));
+        now.is_ok_and(|now| now == **digest)
+    });
+    let still: BTreeMap<Path, Digest> = still.map(|(path, digest)| (path.clone(), digest.clone())).collect();
+    for path in still.keys() {
+        wanted.set(path, object.attributes.at(path).cloned().unwrap_or_default());
+    }
+    still
 }
 
 fn is_named(patterns: &[String], address: &Address) -> bool {

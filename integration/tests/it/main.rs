@@ -1,5 +1,6 @@
 //! Tests of the built program.
 
+mod adopt;
 mod cli;
 mod concurrency;
 mod crash;

@@ -127,6 +127,8 @@ rules! {
         "UpgradeState leaves the present version alone, and refuses one that it does not know as `invalid`.";
     Session "import" must evolving::import,
         "Import finds an object by its identity, and answers `not-found` for one that does not exist.";
+    Session "locate" should evolving::locate,
+        "Locate answers every item, in their order, and never names an object that carries an ownership.";
     Session "tells-progress" should acting::tells_progress,
         "An action that waits says so, or gives a handle.";
 }

@@ -21,7 +21,7 @@ pub type Key = Vec<Path>;
 ///
 /// `keys` gives the keys of a type, the best first: the first of which all values are known and one is set decides.
 /// What an item refers to is looked for before it, so that a rule is found in the group that was found. No object
-/// is found for two items. The candidates have to hold the objects that are only used, too.
+/// is found for two items. What has no key of its own is what a found object refers to. The candidates have to hold the objects that are only used, too.
 #[must_use]
 pub fn locate(
     items: &[LocateItem],
@@ -40,6 +40,15 @@ pub fn locate(
             }
             None => true,
         });
+        if waiting.len() == before {
+            waiting.retain(|item| match matching.referred(item, items) {
+                Some(located) => {
+                    answers.insert(&item.address, located);
+                    false
+                }
+                None => true,
+            });
+        }
         if waiting.is_empty() || waiting.len() == before {
             break;
         }
@@ -90,6 +99,28 @@ impl<'a> Matching<'a> {
         }
         let identities = fitting.iter().map(|candidate| candidate.identity.clone()).collect();
         Some(Located { identities, ..Located::nothing(item.address.clone()) })
+    }
+
+    /// The object of an item to which an object that was found refers where its item refers to this one.
+    fn referred(&mut self, item: &'a LocateItem, items: &[LocateItem]) -> Option<Located> {
+        let identity = items.iter().find_map(|other| {
+            let found = self.found.get(&other.address)?;
+            other.desired.as_map()?.iter().find_map(|(name, value)| match value {
+                Value::Reference(reference)
+                    if reference.is_identity() && reference.address == item.address =>
+                {
+                    found.attributes.get(name)?.as_str().map(Identity::new)
+                }
+                _ => None,
+            })
+        })?;
+        let kind = item.address.kind();
+        let candidate = self.candidates.get(kind)?.iter().find(|candidate| candidate.identity == identity)?;
+        if !self.taken.insert((kind, &candidate.identity)) {
+            return None;
+        }
+        self.found.insert(&item.address, candidate);
+        Some(Located::one(item.address.clone(), identity, candidate.attributes.clone()))
     }
 
     /// The wanted values of a key; `None` while one is not known, or when none is set.
@@ -198,6 +229,26 @@ mod tests {
         let identities: Vec<_> =
             located.iter().map(|located| located.identity().map(Identity::as_str)).collect();
         assert_eq!(identities, [Some("r-2"), Some("sg-2"), Some("sg-1")]);
+    }
+
+    #[test]
+    fn what_has_no_key_is_what_others_refer_to() {
+        let address: Address = "address.a".parse().unwrap();
+        let items = [
+            item("address.a", Value::map::<String, Value>([])),
+            item(
+                "gateway.a",
+                Value::map([("name", Value::from("a")), ("address_id", Value::reference(address, "id"))]),
+            ),
+        ];
+        let gateway = Value::map([("name", "a"), ("address_id", "eip-2")]);
+        let addresses = ["eip-1", "eip-2"].map(|id| candidate(id, Value::map([("id", id)])));
+        let candidates = BTreeMap::from([
+            ("address".to_owned(), addresses.to_vec()),
+            ("gateway".to_owned(), vec![candidate("nat-1", gateway)]),
+        ]);
+        let located = locate(&items, &candidates, keys);
+        assert_eq!(located[0].identity().map(Identity::as_str), Some("eip-2"));
     }
 
     #[test]

@@ -136,7 +136,11 @@ fn template(kind: Kind) -> Kind {
     kind.attribute("kubernetes_version", Attribute::required(Type::String), "The Kubernetes release.")
         .attribute("machine_type", Attribute::optional_computed(Type::String), "The kind of machine.")
         .attribute("architecture", Attribute::optional(Type::String).default_to("amd64"), "The processor.")
-        .attribute("image", Attribute::optional_computed(Type::String), "What machines boot from.")
+        .attribute(
+            "image",
+            Attribute::optional_computed(Type::String).kept_on_adoption(),
+            "What machines boot from.",
+        )
         .attribute("root_volume", Attribute::optional(volume()), "The disk that machines boot from.")
         .attribute("volumes", Attribute::optional(Type::list(volume())), "Further disks.")
         .attribute(
@@ -163,7 +167,11 @@ fn template(kind: Kind) -> Kind {
         )
         .attribute("node_labels", Attribute::optional(Type::map(Type::String)), "Labels of the nodes.")
         .attribute("taints", Attribute::optional(Type::set(Type::String)), "Taints of the nodes.")
-        .attribute("user_data", Attribute::optional(Type::String), "What machines do at their first boot.")
+        .attribute(
+            "user_data",
+            Attribute::optional(Type::String).kept_on_adoption(),
+            "What machines do at their first boot.",
+        )
         .attribute(
             "encryption_key",
             Attribute::optional(Type::String).sensitive().write_only(),

@@ -48,6 +48,9 @@ impl SimSession {
 fn keys(kind: &str) -> Vec<Key> {
     let unique = kind::all().get(kind).map(|kind| kind.unique).unwrap_or_default();
     let unique: Key = unique.iter().map(|name| Path::key(*name)).collect();
-    let name = vec![Path::key("name")];
-    if unique.is_empty() { vec![name] } else { vec![unique, name] }
+    let others = match kind {
+        "sim_nat_gateway" => Path::key("subnet_id"),
+        _ => Path::key("name"),
+    };
+    if unique.is_empty() { vec![vec![others]] } else { vec![unique, vec![others]] }
 }

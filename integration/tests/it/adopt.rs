@@ -1,0 +1,140 @@
+//! Taking over what another tool made, and writing it down for another tool.
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::Place;
+use slipway_provider_sim::inspect::Tamper;
+use slipway_resource::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+const SPEC: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: line }
+spec:
+  provider: { name: sim }
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.medium }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: workers }
+spec: { role: worker, machineType: sim.medium, size: { fixed: 2 }, image: image-new }
+";
+
+const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
+const ADOPT: &[&str] = &["adopt", "-f", "spec.yaml", "--yes"];
+
+/// A place with a cluster that nobody has tagged and no state knows.
+fn of_another_tool() -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let tamper = Tamper::open(place.cloud());
+    for object in place.inventory()?.objects {
+        tamper.set_owner(&object.id, None)?;
+    }
+    std::fs::remove_dir_all(place.state())?;
+    Ok(place)
+}
+
+fn pool(place: &Place) -> Result<String> {
+    let inventory = place.inventory()?;
+    let pool = inventory
+        .of_type("sim_machine_pool")
+        .find(|pool| pool.attributes.get("name").and_then(Value::as_str) == Some("workers"));
+    Ok(pool.context("the pool")?.id.clone())
+}
+
+#[test]
+fn what_another_tool_made_is_taken_over_and_nothing_else_happens() -> Result<()> {
+    let place = of_another_tool()?;
+    let before = place.inventory()?;
+    let shown = place.expect(2, &["adopt", "-f", "spec.yaml", "--dry-run"])?;
+    ensure!(shown.out.contains("sim_machine_pool.workers"), "{}", shown.out);
+    ensure!(!place.state().exists(), "a dry run has written a state");
+    place.expect(0, ADOPT)?;
+    ensure!(place.inventory()?.objects == before.objects, "the cloud was changed");
+    place.expect(0, PLAN)?;
+    let again = place.expect(1, ADOPT)?;
+    ensure!(again.err.contains("CLI0050"), "{}", again.err);
+    place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
+    ensure!(place.inventory()?.objects.len() == 0, "what was taken over is not deleted");
+    Ok(())
+}
+
+#[test]
+fn what_differs_is_shown_and_images_stay_as_found() -> Result<()> {
+    let place = of_another_tool()?;
+    let tamper = Tamper::open(place.cloud());
+    let pool = pool(&place)?;
+    tamper.set(&pool, &"image".parse()?, "image-old".into())?;
+    let group = place.inventory()?.of_type("sim_network").next().context("the network")?.id.clone();
+    tamper.set(&group, &"tags.team".parse()?, "red".into())?;
+    tamper.set(&group, &"tags.Name".parse()?, "other".into())?;
+    place.expect(0, ADOPT)?;
+    let plan = place.expect(2, &[PLAN, &["-o", "json"]].concat())?;
+    let plan: serde_json::Value = serde_json::from_str(&plan.out)?;
+    let changed: Vec<&str> = plan["resource_changes"]
+        .as_array()
+        .context("changes")?
+        .iter()
+        .filter(|change| change["change"]["actions"] != serde_json::json!(["no-op"]))
+        .filter_map(|change| change["address"].as_str())
+        .collect();
+    ensure!(changed.len() == 1 && changed[0].starts_with("sim_network."), "{changed:?}");
+    place.write("spec.yaml", &SPEC.replace("image-new", "image-newer"))?;
+    let plan = place.expect(2, PLAN)?;
+    ensure!(plan.out.contains("image-old") && plan.out.contains("image-newer"), "{}", plan.out);
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn twins_are_named_and_nothing_is_guessed() -> Result<()> {
+    let place = of_another_tool()?;
+    let pool = pool(&place)?;
+    let twin = Tamper::open(place.cloud()).duplicate(&pool)?;
+    let ended = place.expect(1, ADOPT)?;
+    ensure!(ended.err.contains("CLI0051") && ended.err.contains(&twin), "{}", ended.err);
+    ensure!(!place.state().exists(), "something was written");
+    Ok(())
+}
+
+#[test]
+fn a_cluster_that_nobody_made_is_not_taken_over() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    let ended = place.expect(1, ADOPT)?;
+    ensure!(ended.err.contains("RUN0022"), "{}", ended.err);
+    Ok(())
+}
+
+#[test]
+fn a_configuration_of_terraform_imports_what_exists() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    let export = |arguments: &[&str]| {
+        place.expect(0, &[&["export", "terraform", "-f", "spec.yaml"], arguments].concat())
+    };
+    let before = export(&["--offline"])?.out;
+    ensure!(before.contains("resource \"sim_machine_pool\" \"workers\""), "{before}");
+    ensure!(!before.contains("import {"), "{before}");
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let after = export(&[])?.out;
+    let made = place.inventory()?.objects.len();
+    ensure!(after.matches("import {").count() == made, "{after}");
+    for object in place.inventory()?.objects {
+        ensure!(after.contains(&format!("\"{}\"", object.id)), "{} is not imported", object.id);
+    }
+    export(&["--out", "main.tf"])?;
+    ensure!(std::fs::read_to_string(place.path().join("main.tf"))? == after, "the file differs");
+    Ok(())
+}
