@@ -10,7 +10,7 @@ use slipway_spec::{
 
 use crate::{
     account::account,
-    convert,
+    code as kops_code, convert,
     convert::CLUSTER_LABEL,
     field::Field,
     fields::{Kind, Table},
@@ -65,6 +65,24 @@ impl Reader for KopsReader {
     fn kinds(&self) -> Vec<(String, String)> {
         let of = |version: &str| Kind::ALL.map(|kind| (version.to_owned(), kind.as_str().to_owned()));
         [of(V1ALPHA2), of(V1ALPHA3)].concat()
+    }
+
+    fn beside(&self, document: &Document) -> Option<Diagnostic> {
+        let group = document.api_version.split_once('/').map_or("", |(group, _)| group);
+        let of_ours = group.ends_with("kops.k8s.io") || group.ends_with("slipway.dev");
+        if document.api_version.is_empty() || document.kind.is_empty() || of_ours {
+            return None;
+        }
+        let field = Field::root(document).at("kind");
+        let lost = field.warning(
+            kops_code::LOST,
+            format!(
+                "the {} {} beside the cluster is not installed in it",
+                document.kind,
+                document.name().unwrap_or("without a name")
+            ),
+        );
+        Some(lost.hint("keep it in a file of its own, and name that file as the manifest of an add-on"))
     }
 
     fn read(&self, documents: &[Document]) -> Reading {

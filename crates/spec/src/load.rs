@@ -1,7 +1,7 @@
 //! From paths to clusters: files are found, parsed, read by the reader of their kind, and checked.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, LazyLock},
 };
@@ -86,11 +86,21 @@ pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
         let (documents, diagnostics) = yaml::parse(file);
         found |= !documents.is_empty() || !diagnostics.is_empty();
         loaded.diagnostics.extend(diagnostics);
+        let mut strangers = Vec::new();
+        let mut at_home: BTreeSet<usize> = BTreeSet::new();
         for parsed in documents {
-            match identify(file, parsed, &readers) {
-                Ok((reader, document)) => by_reader.entry(reader).or_default().push(document),
-                Err(diagnostic) => loaded.diagnostics.extend(diagnostic.map(|diagnostic| *diagnostic)),
+            let document = document(file, parsed);
+            match readers.iter().position(|reader| reader.handles(&document.api_version, &document.kind)) {
+                Some(reader) => {
+                    at_home.insert(reader);
+                    by_reader.entry(reader).or_default().push(document);
+                }
+                None => strangers.push(document),
             }
+        }
+        for stranger in strangers {
+            let warning = at_home.iter().find_map(|reader| readers.get(*reader)?.beside(&stranger));
+            loaded.diagnostics.extend(warning.or_else(|| unknown(&stranger, &readers)));
         }
     }
     if !found && let Some(file) = files.first() {
@@ -131,34 +141,20 @@ fn take(loaded: &mut Loaded, reading: Reading) {
     }
 }
 
-/// The reader of a document; otherwise what is wrong with its `apiVersion` and `kind`.
-fn identify(
-    file: &Arc<SourceFile>,
-    parsed: yaml::ParsedDocument,
-    readers: &[&dyn Reader],
-) -> Result<(usize, Document), Option<Box<Diagnostic>>> {
+fn document(file: &Arc<SourceFile>, parsed: yaml::ParsedDocument) -> Document {
     let root = parsed.root;
     let text = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if let Some(index) = readers.iter().position(|reader| reader.handles(&api_version, &kind)) {
-        let document =
-            Document { file: Arc::clone(file), api_version, kind, root, truncated: parsed.truncated };
-        return Ok((index, document));
-    }
-    if parsed.truncated && (api_version.is_empty() || kind.is_empty()) {
-        // What names the kind lies behind the mistake that was reported.
-        return Err(None);
-    }
-    Err(Some(Box::new(unknown(file, &root, &api_version, &kind, readers))))
+    Document { file: Arc::clone(file), api_version, kind, root, truncated: parsed.truncated }
 }
 
-fn unknown(
-    file: &SourceFile,
-    root: &Node,
-    api_version: &str,
-    kind: &str,
-    readers: &[&dyn Reader],
-) -> Diagnostic {
+/// What is wrong with the `apiVersion` and `kind` of a document that nobody reads.
+fn unknown(document: &Document, readers: &[&dyn Reader]) -> Option<Diagnostic> {
+    let (root, api_version, kind) = (&document.root, document.api_version.as_str(), document.kind.as_str());
+    if document.truncated && (api_version.is_empty() || kind.is_empty()) {
+        // What names the kind lies behind the mistake that was reported.
+        return None;
+    }
     let known: Vec<(String, String)> = readers.iter().flat_map(|reader| reader.kinds()).collect();
     let kinds: Vec<&str> =
         known.iter().filter(|(version, _)| version == api_version).map(|(_, kind)| kind.as_str()).collect();
@@ -195,7 +191,7 @@ fn unknown(
         };
         (format!("unknown kind `{kind}`"), span("kind"), hint)
     };
-    Diagnostic::error(code::UNKNOWN_KIND, message).at(file, span).hint(hint)
+    Some(Diagnostic::error(code::UNKNOWN_KIND, message).at(&document.file, span).hint(hint))
 }
 
 fn first_key(root: &Node) -> crate::source::Span {

@@ -127,6 +127,13 @@ pub trait Reader: Sync {
         self.kinds().iter().any(|(version, name)| version == api_version && name == kind)
     }
 
+    /// What it says of a document of a kind that nobody reads and that stands in one file with documents of its own: a
+    /// warning that takes the error's place. `None` leaves the error.
+    fn beside(&self, document: &Document) -> Option<Diagnostic> {
+        let _ = document;
+        None
+    }
+
     /// Converts its documents, given in the order of files and lines. It never stops at the first problem, and does
     /// not check what [`crate::load()`] checks afterwards for every cluster (ranges, references, sizes, versions).
     fn read(&self, documents: &[Document]) -> Reading;

@@ -57,6 +57,10 @@ fn one(context: &Context<'_>, field: &Field<'_>, zones: &[String], outcome: &mut
     };
     let cidr = checked("cidr", "cidr");
     let ipv6_cidr = if relative { None } else { checked("ipv6CIDR", "ipv6Cidr") };
+    if relative {
+        // The subnet has a range, although the model does not have it yet.
+        outcome.refused.push(format!("{path}.ipv6Cidr"));
+    }
     let egress = egress(&field.at("egress"), kind, id.is_some(), &path, outcome);
     Some(Subnet {
         zone: zone(context, field, &name, zones, outcome),

@@ -1,0 +1,86 @@
+//! Documents of other kinds in a file of kOps documents, and ranges that only the cloud can tell.
+
+use slipway_kops::KopsReader;
+use slipway_spec::{
+    diagnostic::Severity,
+    load::{Loaded, load_files},
+    source::SourceFile,
+};
+
+const CLUSTER: &str = "
+apiVersion: kops.k8s.io/v1alpha2
+kind: Cluster
+metadata: { name: production.example.com }
+spec:
+  cloudProvider: aws
+  configBase: s3://store/production.example.com
+  etcdClusters:
+  - name: main
+    etcdMembers: [{ name: a, instanceGroup: masters }]
+  kubernetesApiAccess: [0.0.0.0/0]
+  kubernetesVersion: v1.34.0
+  networkCIDR: 172.20.0.0/16
+  networking: { cilium: {} }
+  nonMasqueradeCIDR: '::/0'
+  subnets:
+  - { name: a, type: Private, zone: eu-west-1a, ipv6CIDR: /64#1 }
+  - { name: utility-a, type: Utility, zone: eu-west-1a, cidr: 172.20.0.0/22, ipv6CIDR: /64#0 }
+---
+apiVersion: kops.k8s.io/v1alpha2
+kind: InstanceGroup
+metadata: { name: masters, labels: { kops.k8s.io/cluster: production.example.com } }
+spec: { role: Master, machineType: m5.large, minSize: 1, maxSize: 1, subnets: [a] }
+---
+apiVersion: kops.k8s.io/v1alpha2
+kind: InstanceGroup
+metadata: { name: nodes, labels: { kops.k8s.io/cluster: production.example.com } }
+spec: { role: Node, machineType: m5.large, minSize: 1, maxSize: 1, subnets: [a] }
+";
+
+const SCHEDULER: &str = "
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: { qps: 3 }
+";
+
+fn load(files: &[&str]) -> Loaded {
+    let named = |(index, text): (usize, &&str)| SourceFile::new(format!("{index}.yaml"), (*text).to_owned());
+    load_files(files.iter().enumerate().map(named).collect(), &[&KopsReader::default()])
+}
+
+fn said(loaded: &Loaded, severity: Severity) -> Vec<String> {
+    let all = loaded.diagnostics.iter();
+    all.filter(|found| found.severity == severity)
+        .map(|found| format!("{} {}", found.code.id, found.message))
+        .collect()
+}
+
+#[test]
+fn an_object_beside_a_cluster_is_reported_and_not_refused() {
+    let loaded = load(&[&format!("{CLUSTER}---{SCHEDULER}")]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let lost =
+        "KOPS0003 the KubeSchedulerConfiguration without a name beside the cluster is not installed in it";
+    assert!(said(&loaded, Severity::Warning).contains(&lost.to_owned()), "{:?}", loaded.diagnostics);
+    assert_eq!(loaded.clusters.len(), 1);
+}
+
+#[test]
+fn elsewhere_and_misspelt_it_stays_an_error() {
+    let unknown = "SPEC0010 unknown apiVersion `kubescheduler.config.k8s.io/v1`";
+    assert_eq!(said(&load(&[CLUSTER, SCHEDULER]), Severity::Error), [unknown]);
+    let misspelt = CLUSTER.replacen(
+        "kops.k8s.io/v1alpha2\nkind: InstanceGroup",
+        "kops.k8s.io/v1alpha22\nkind: InstanceGroup",
+        1,
+    );
+    assert!(!said(&load(&[&misspelt]), Severity::Error).is_empty());
+}
+
+#[test]
+fn a_part_of_the_networks_range_is_a_range() {
+    let loaded = load(&[CLUSTER]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let config = &loaded.clusters[0].provider.config;
+    assert_eq!(config["kops"]["subnets"][0]["ipv6CIDR"], "/64#1");
+}
