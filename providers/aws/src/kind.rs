@@ -6,11 +6,13 @@ mod blocker;
 mod by_name;
 mod child;
 mod dhcp;
+mod dns;
 mod events;
 mod family;
 mod gateway;
 mod iam;
 mod nat;
+mod object;
 mod queue;
 mod range;
 mod route;
@@ -59,6 +61,12 @@ static KINDS: &[&dyn Kind] = &[
     &balance::LoadBalancer,
     &balance::TargetGroup,
     &balance::Listener,
+    // Names.
+    &dns::Zone,
+    &dns::Record,
+    &dns::ZoneAssociation,
+    // Documents.
+    &object::Object,
     // Interruptions.
     &queue::Queue,
     &events::EventRule,

@@ -1,7 +1,7 @@
 //! How a cluster learns of instances that go: a queue, and the rules that feed it.
 
-use slipway_resource::{Attribute, Type};
 use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Attribute, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, may};
 use super::rate::{EVENTS, SQS};

@@ -60,7 +60,6 @@ fn object() -> Named {
     Builder::new("aws_s3_object", S3, "An object in a bucket, as a document that nodes or IAM read.")
         .id("The bucket's name and the key, with a slash between them.")
         .arn()
-        .tags()
         .owned_by(OwnershipKind::Name)
         .idempotent()
         .fixed("bucket", TEXT, "The bucket.")
@@ -69,9 +68,9 @@ fn object() -> Named {
         .optional_computed("checksum_sha256", TEXT, "SHA-256 of what it holds, in base64.")
         .text("content_type", "application/octet-stream", "The media type of what it holds.")
         .optional("cache_control", TEXT, "For how long readers may keep it.")
-        .optional(
+        .attribute(
             "acl",
-            TEXT,
+            Attribute::optional(TEXT).write_only(),
             "A canned access list, as public-read; it is set with each put and not read back.",
         )
         .optional("metadata", Type::map(TEXT), "Free metadata, with keys in lower case.")
