@@ -149,6 +149,15 @@ impl RemoteBackend {
         Path::from(parts.collect::<Vec<_>>().join("/"))
     }
 
+    /// What a listing is of, for messages: the root has no name of its own.
+    fn name(&self, prefix: &Prefix) -> String {
+        if prefix.as_str().is_empty() {
+            format!("the bucket `{}`", self.place.bucket)
+        } else {
+            prefix.to_string()
+        }
+    }
+
     /// What follows this store's own prefix.
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a str> {
         let path: &str = path.as_ref();
@@ -194,9 +203,9 @@ impl Backend for RemoteBackend {
     }
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Key>> {
-        let path = self.path(prefix.as_str());
+        let (path, name) = (self.path(prefix.as_str()), self.name(prefix));
         let (mut listing, mut keys) = (self.store.list(Some(&path)), Vec::new());
-        while let Some(found) = self.call(prefix.as_str(), Intent::Read, 0, listing.try_next()).await? {
+        while let Some(found) = self.call(&name, Intent::Read, 0, listing.try_next()).await? {
             let name = self.strip(&found.location).filter(|name| prefix.strip(name).is_some());
             // What others put there is none of ours when it cannot be a key.
             keys.extend(name.and_then(|name| Key::new(name).ok()));
@@ -206,9 +215,9 @@ impl Backend for RemoteBackend {
     }
 
     async fn list_children(&self, prefix: &Prefix) -> Result<Vec<String>> {
-        let path = self.path(prefix.as_str());
+        let (path, name) = (self.path(prefix.as_str()), self.name(prefix));
         let listing = self.store.list_with_delimiter(Some(&path));
-        let found = self.call(prefix.as_str(), Intent::Read, 0, listing).await?;
+        let found = self.call(&name, Intent::Read, 0, listing).await?;
         let below = found.common_prefixes.iter().filter_map(|path| self.strip(path));
         let names = below.filter_map(|name| prefix.strip(name));
         let mut names: Vec<String> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();

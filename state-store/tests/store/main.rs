@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod conformance;
+mod credentials;
 mod emulators;
 mod fencing;
 mod history;

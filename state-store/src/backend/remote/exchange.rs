@@ -133,7 +133,7 @@ impl HttpService for Observed {
 }
 
 /// The text of the first element of this name: the error documents of all three stores are flat.
-fn element(document: &str, name: &str) -> Option<String> {
+pub(super) fn element(document: &str, name: &str) -> Option<String> {
     let (_, rest) = document.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
     (!text.is_empty() && text.len() <= 1_000).then(|| text.lines().next().unwrap_or_default().to_owned())
