@@ -13,6 +13,7 @@ mod lengths;
 mod links;
 mod output;
 mod schemas;
+mod setup;
 mod test;
 mod workspace;
 
@@ -32,6 +33,7 @@ enum Task {
     Measure(bench::Measure),
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
+    Setup(setup::Setup),
     Lengths(lengths::Lengths),
     ErrorPages(error_pages::ErrorPages),
     Links(links::Links),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Task::Measure(measure) => measure.run(),
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),
+        Task::Setup(setup) => setup.run(),
         Task::Lengths(lengths) => lengths.run(),
         Task::ErrorPages(error_pages) => error_pages.run(),
         Task::Links(links) => links.run(),
