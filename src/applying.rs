@@ -47,6 +47,7 @@ pub(crate) async fn take(
     };
     let mut acquire = Acquire::new(Actor::current(context).doing(operation)).create(uid);
     acquire.wait = arguments.wait;
+    acquire.options = context.lease;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let mut state = State::of_view(cluster, holder.read().await?)?;
     let resolved = recover(&holder, &mut state, &prepared.providers).await?;

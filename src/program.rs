@@ -24,6 +24,7 @@ pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Se
 #[derive(Default)]
 pub struct Program {
     decorate_backend: Option<DecorateBackend>,
+    lease: slipway_state_store::Options,
 }
 
 /// What every command has at hand.
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub configuration: Configuration,
     /// Where results and messages go.
     pub output: Output,
+    /// On which terms clusters are held.
+    pub lease: slipway_state_store::Options,
     decorate_backend: Option<DecorateBackend>,
     /// The providers' processes; all of them end with the command.
     running: Arc<Mutex<Vec<Running>>>,
@@ -46,6 +49,13 @@ impl Program {
     #[must_use]
     pub fn decorate_backend(mut self, decorate: DecorateBackend) -> Self {
         self.decorate_backend = Some(decorate);
+        self
+    }
+
+    /// Holds clusters on other terms than the usual ones, as a test does that cannot wait for a minute.
+    #[must_use]
+    pub fn lease(mut self, lease: slipway_state_store::Options) -> Self {
+        self.lease = lease;
         self
     }
 
@@ -78,6 +88,7 @@ impl Program {
             configuration,
             output,
             decorate_backend: self.decorate_backend,
+            lease: self.lease,
             running: Arc::default(),
             keyring: OnceLock::new(),
         };

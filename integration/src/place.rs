@@ -2,15 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use slipway_provider_sim::inspect::Inventory;
+use slipway_state_store::{Backend, FileBackend};
 use tempfile::TempDir;
+
+use crate::bucket::Bucket;
 
 /// A directory of a test's own; it goes with its value.
 pub struct Place {
     directory: TempDir,
     program: PathBuf,
+    bucket: Option<Bucket>,
 }
 
 /// How a call of the program ended.
@@ -33,7 +38,32 @@ impl Place {
         // In memory where that is at hand: what is proved here is not the disk.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }?;
-        Ok(Self { directory, program: program.into() })
+        Ok(Self { directory, program: program.into(), bucket: None })
+    }
+
+    /// A new place that keeps its state in a bucket of its own.
+    ///
+    /// # Errors
+    /// When no directory or no bucket can be made.
+    pub fn on_s3(program: impl Into<PathBuf>) -> Result<Self> {
+        Ok(Self { bucket: Some(Bucket::new()?), ..Self::new(program)? })
+    }
+
+    /// The bucket, where the state is in one.
+    #[must_use]
+    pub fn bucket(&self) -> Option<&Bucket> {
+        self.bucket.as_ref()
+    }
+
+    /// The state as it is stored.
+    ///
+    /// # Errors
+    /// When the address is not understood.
+    pub fn backend(&self) -> Result<Arc<dyn Backend>> {
+        match &self.bucket {
+            Some(bucket) => bucket.backend(),
+            None => Ok(Arc::new(FileBackend::open(self.state()))),
+        }
     }
 
     /// The directory.
@@ -74,6 +104,12 @@ impl Place {
         command.args(arguments).current_dir(self.path()).stdin(std::process::Stdio::null());
         for name in ["SLIPWAY_STATE", "SLIPWAY_CONFIG", "SLIPWAY_PROVIDER_PATH", "SLIPWAY_LOG", "NO_COLOR"] {
             command.env_remove(name);
+        }
+        for name in ["SLIPWAY_ACTOR", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL"] {
+            command.env_remove(name);
+        }
+        if let Some(bucket) = &self.bucket {
+            command.envs(bucket.environment()).env("SLIPWAY_STATE", bucket.url());
         }
         command.env("XDG_CONFIG_HOME", self.path().join("config")).env("USER", "tester");
         command
@@ -118,6 +154,9 @@ impl Place {
     /// # Errors
     /// When they cannot be copied.
     pub fn copy_from(&self, other: &Place) -> Result<()> {
+        if let (Some(to), Some(from)) = (&self.bucket, &other.bucket) {
+            to.copy_from(from)?;
+        }
         copy(&other.path().join(".slipway"), &self.path().join(".slipway"))
     }
 }

@@ -1,14 +1,17 @@
 //! The `slipway` program with a knife in its back: it kills itself at a chosen write to the state store.
 //!
 //! `SLIPWAY_TEST_KILL=<n>:before` or `<n>:after` names the write, counted from 0; without it the program is as
-//! it is. `SLIPWAY_TEST_COUNT=<file>` writes down how many writes there were.
+//! it is. `SLIPWAY_TEST_COUNT=<file>` writes down how many writes there were, `SLIPWAY_TEST_CALLS=<file>` every call.
+//! `SLIPWAY_TEST_TERM=<seconds>` is the term of its leases.
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use slipway_state_store::Backend;
+use slipway_integration::logged::Logged;
 use slipway_state_store::faults::{Faulty, Moment};
+use slipway_state_store::{Backend, Options};
 
 fn main() -> ExitCode {
     let kill = std::env::var("SLIPWAY_TEST_KILL").ok().and_then(|text| parse(&text));
@@ -18,6 +21,13 @@ fn main() -> ExitCode {
     if kill.is_some() || count.is_some() {
         let written = written.clone();
         program = program.decorate_backend(Box::new(move |backend| decorate(backend, kill, &written)));
+    }
+    if let Some(path) = std::env::var_os("SLIPWAY_TEST_CALLS") {
+        program = program.decorate_backend(Box::new(move |backend| Arc::new(Logged::new(backend, &path))));
+    }
+    if let Some(term) = std::env::var("SLIPWAY_TEST_TERM").ok().and_then(|text| text.parse().ok()) {
+        let (term, margin) = (Duration::from_secs(term), Duration::from_secs(term) / 6);
+        program = program.lease(Options { term, margin, ..Options::default() });
     }
     let code = program.run(std::env::args_os());
     if let Some(path) = count
