@@ -17,9 +17,6 @@ use super::service::Service;
 use crate::configuration;
 use crate::output::Output;
 
-/// The variables that hold keys. No process that is started here gets them.
-pub(crate) const VARIABLES: [&str; 2] = [PASSPHRASE, FALLBACK];
-
 const PASSPHRASE: &str = "SLIPWAY_PASSPHRASE";
 const PASSPHRASE_FILE: &str = "SLIPWAY_PASSPHRASE_FILE";
 const FALLBACK: &str = "SLIPWAY_FALLBACK_PASSPHRASE";

@@ -47,4 +47,6 @@ answers!(
     ResumeResponse,
     UpgradeStateResponse,
     ImportResponse,
+    WrapKeyResponse,
+    UnwrapKeyResponse,
 );

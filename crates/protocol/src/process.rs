@@ -82,6 +82,9 @@ impl Process {
         let nonce = nonce().map_err(start_error)?;
         let mut child = Command::new(&launch.executable)
             .args(&launch.arguments)
+            // What opens the state is nothing that a provider needs.
+            .env_remove("SLIPWAY_PASSPHRASE")
+            .env_remove("SLIPWAY_FALLBACK_PASSPHRASE")
             .env(NONCE, &nonce)
             .env(DIRECTORY, directory.path())
             .stdin(Stdio::piped())

@@ -115,6 +115,20 @@ impl std::fmt::Debug for WireValue {
     }
 }
 
+impl std::fmt::Debug for proto::WrapKeyRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { session, key, scope, plain: _ } = self;
+        let mut shown = formatter.debug_struct("WrapKeyRequest");
+        shown.field("session", session).field("key", key).field("scope", scope).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for proto::UnwrapKeyResponse {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("UnwrapKeyResponse").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for proto::Secret {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Secret").field("source", &self.source).finish_non_exhaustive()

@@ -45,8 +45,8 @@ fn generate(proto: &Path) -> anyhow::Result<String> {
         .out_dir(&directory)
         // Values are encoded straight from the engine's own type, without a second tree in between.
         .extern_path(format!(".{PACKAGE}.Value"), "crate::wire::WireValue")
-        // Its text must not be printed.
-        .skip_debug([format!("{PACKAGE}.Secret")])
+        // What is secret in them must not be printed.
+        .skip_debug(["Secret", "WrapKeyRequest", "UnwrapKeyResponse"].map(|name| format!("{PACKAGE}.{name}")))
         .compile_fds(descriptors)
         .context("the contract cannot be generated")
         .and_then(|()| {

@@ -3,7 +3,9 @@
 use futures_util::future::BoxFuture;
 
 use crate::bench::Bench;
-use crate::checks::{acting, desiring, ending, evolving, finding, lifecycle, planning, reading, secrecy};
+use crate::checks::{
+    acting, desiring, ending, evolving, finding, keys, lifecycle, planning, reading, secrecy,
+};
 use crate::stop::Checked;
 use crate::suite::Suite;
 
@@ -129,6 +131,10 @@ rules! {
         "Import finds an object by its identity, and answers `not-found` for one that does not exist.";
     Session "locate" should evolving::locate,
         "Locate answers every item, in their order, and never names an object that carries an ownership.";
+    Session "keys-round-trip" must keys::round_trip,
+        "UnwrapKey returns what WrapKey has wrapped, also in another process; the data key is not seen in what is wrapped.";
+    Session "keys-bound" must keys::bound,
+        "What was wrapped for one scope, or was changed, or is asked of another key, is refused; a key that does not exist is `not-found`.";
     Session "tells-progress" should acting::tells_progress,
         "An action that waits says so, or gives a handle.";
 }

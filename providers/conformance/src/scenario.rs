@@ -39,6 +39,9 @@ pub struct Scenario {
     /// An object that takes its time to be made.
     #[serde(default)]
     pub slow: Option<Slow>,
+    /// Keys of the provider's key service; without, it has none.
+    #[serde(default)]
+    pub keys: Option<ServiceKeys>,
     /// How long Discover and Read may lag behind, in milliseconds.
     #[serde(default)]
     pub consistency_ms: u64,
@@ -53,6 +56,18 @@ pub struct Place {
     /// Its region.
     #[serde(default)]
     pub region: Option<String>,
+}
+
+/// Keys of a key service.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceKeys {
+    /// A key that may be used.
+    pub key: String,
+    /// Another one.
+    pub other: String,
+    /// A name that no key has.
+    pub missing: String,
 }
 
 /// Clusters to expand.

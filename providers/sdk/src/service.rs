@@ -8,10 +8,11 @@ use slipway_protocol::generated as proto;
 use slipway_protocol::generated::provider_server;
 use slipway_protocol::wire::WireValue;
 use slipway_protocol::{Answer, PAGE_BYTES};
-use slipway_resource::provider::CatalogRequest;
+use slipway_resource::provider::{CatalogRequest, UnwrapKeyRequest, WrapKeyRequest};
 use slipway_resource::{Address, ErrorClass, Identity, Provider, ProviderError, Token, Value};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
+use zeroize::Zeroizing;
 
 use crate::actions;
 use crate::pages::{Answers, Messages, answers, pages};
@@ -203,6 +204,29 @@ impl Service {
     }
 }
 
+/// Keys.
+impl Service {
+    async fn wrapping(
+        &self,
+        request: proto::WrapKeyRequest,
+    ) -> Result<proto::WrapKeyResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let proto::WrapKeyRequest { session: _, key, plain, scope } = request;
+        let request = WrapKeyRequest { key, plain: Zeroizing::new(plain), scope };
+        Ok(proto::WrapKeyResponse { wrapped: open.session.wrap_key(request).await?, error: None })
+    }
+
+    async fn unwrapping(
+        &self,
+        request: proto::UnwrapKeyRequest,
+    ) -> Result<proto::UnwrapKeyResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let proto::UnwrapKeyRequest { session: _, key, wrapped, scope } = request;
+        let plain = open.session.unwrap_key(UnwrapKeyRequest { key, wrapped, scope }).await?;
+        Ok(proto::UnwrapKeyResponse { plain: plain.to_vec(), error: None })
+    }
+}
+
 #[tonic::async_trait]
 impl provider_server::Provider for Service {
     type GetSchemaStream = Answers<proto::GetSchemaResponse>;
@@ -342,6 +366,14 @@ impl provider_server::Provider for Service {
         request: Request<proto::UpgradeStateRequest>,
     ) -> Unary<proto::UpgradeStateResponse> {
         unary(self.upgrade(request.into_inner()).await)
+    }
+
+    async fn wrap_key(&self, request: Request<proto::WrapKeyRequest>) -> Unary<proto::WrapKeyResponse> {
+        unary(self.wrapping(request.into_inner()).await)
+    }
+
+    async fn unwrap_key(&self, request: Request<proto::UnwrapKeyRequest>) -> Unary<proto::UnwrapKeyResponse> {
+        unary(self.unwrapping(request.into_inner()).await)
     }
 
     async fn import(&self, request: Request<proto::ImportRequest>) -> Unary<proto::ImportResponse> {

@@ -7,6 +7,7 @@ mod create;
 mod delete;
 mod drain;
 mod gate;
+mod keys;
 mod locate;
 mod plan;
 mod preflight;
@@ -19,11 +20,13 @@ use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
-    ResumeRequest, Scope,
+    ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, Digest, Identity, Observation, Observed, ProviderError, Session, Token, Value,
 };
+
+use zeroize::Zeroizing;
 
 use crate::calls::{CallRecord, Calls};
 use crate::clock::Clock;
@@ -207,6 +210,14 @@ impl Session for SimSession {
             _ => Err(not_found(format!("there is no {} with the id {identity}", address.kind()))
                 .with_address(address)),
         }
+    }
+
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        self.wrap(request).await
+    }
+
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        self.unwrap(request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -6,13 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
-    ResumeRequest, Scope,
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
+    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
+    Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
 };
+
+use zeroize::Zeroizing;
 
 use super::Connection;
 use super::apply::{Multiplexer, passing};
@@ -334,6 +336,25 @@ impl Session for RemoteSession {
         let observed =
             answer.observed.ok_or_else(|| self.malformed(&Malformed::new("observed object", "")))?;
         observed.try_into().map_err(|error| self.malformed(&error))
+    }
+
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.wrap_key(proto::WrapKeyRequest {
+            session: self.id.clone(),
+            key: request.key,
+            plain: request.plain.to_vec(),
+            scope: request.scope,
+        });
+        Ok(self.connection.unary(self.connection.deadlines.observe, call).await?.wrapped)
+    }
+
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let UnwrapKeyRequest { key, wrapped, scope } = request;
+        let call = rpc.unwrap_key(proto::UnwrapKeyRequest { session: self.id.clone(), key, wrapped, scope });
+        let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
+        Ok(Zeroizing::new(answer.plain))
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

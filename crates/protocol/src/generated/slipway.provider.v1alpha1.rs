@@ -896,6 +896,49 @@ pub struct ImportResponse {
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct WrapKeyRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// The key that wraps, by the service's name for it.
+    #[prost(string, tag = "2")]
+    pub key: ::prost::alloc::string::String,
+    /// The data key. It is shown nowhere.
+    #[prost(bytes = "vec", tag = "3")]
+    pub plain: ::prost::alloc::vec::Vec<u8>,
+    /// What the data key is for, a cluster's name: bound to the wrapped key, as the encryption context of AWS KMS.
+    #[prost(string, tag = "4")]
+    pub scope: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WrapKeyResponse {
+    #[prost(bytes = "vec", tag = "1")]
+    pub wrapped: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnwrapKeyRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "3")]
+    pub wrapped: ::prost::alloc::vec::Vec<u8>,
+    /// As when it was wrapped.
+    #[prost(string, tag = "4")]
+    pub scope: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct UnwrapKeyResponse {
+    /// The data key. It is shown nowhere.
+    #[prost(bytes = "vec", tag = "1")]
+    pub plain: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorClass {
@@ -1663,6 +1706,60 @@ pub mod provider_client {
                 .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Import"));
             self.inner.unary(req, path, codec).await
         }
+        /// Optional, with UnwrapKey. Wraps a data key with a key of the cloud's key service.
+        pub async fn wrap_key(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WrapKeyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::WrapKeyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/WrapKey",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Provider", "WrapKey"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Optional, with WrapKey. Unwraps what WrapKey has wrapped, for the same key and scope.
+        pub async fn unwrap_key(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UnwrapKeyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnwrapKeyResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/UnwrapKey",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Provider", "UnwrapKey"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1833,6 +1930,19 @@ pub mod provider_server {
             &self,
             request: tonic::Request<super::ImportRequest>,
         ) -> std::result::Result<tonic::Response<super::ImportResponse>, tonic::Status>;
+        /// Optional, with UnwrapKey. Wraps a data key with a key of the cloud's key service.
+        async fn wrap_key(
+            &self,
+            request: tonic::Request<super::WrapKeyRequest>,
+        ) -> std::result::Result<tonic::Response<super::WrapKeyResponse>, tonic::Status>;
+        /// Optional, with WrapKey. Unwraps what WrapKey has wrapped, for the same key and scope.
+        async fn unwrap_key(
+            &self,
+            request: tonic::Request<super::UnwrapKeyRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UnwrapKeyResponse>,
+            tonic::Status,
+        >;
     }
     #[derive(Debug)]
     pub struct ProviderServer<T> {
@@ -2665,6 +2775,94 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ImportSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/WrapKey" => {
+                    #[allow(non_camel_case_types)]
+                    struct WrapKeySvc<T: Provider>(pub Arc<T>);
+                    impl<T: Provider> tonic::server::UnaryService<super::WrapKeyRequest>
+                    for WrapKeySvc<T> {
+                        type Response = super::WrapKeyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WrapKeyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::wrap_key(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WrapKeySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/UnwrapKey" => {
+                    #[allow(non_camel_case_types)]
+                    struct UnwrapKeySvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::UnaryService<super::UnwrapKeyRequest>
+                    for UnwrapKeySvc<T> {
+                        type Response = super::UnwrapKeyResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UnwrapKeyRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::unwrap_key(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UnwrapKeySvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

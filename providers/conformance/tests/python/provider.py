@@ -1,6 +1,7 @@
 """A provider in Python: disks and shares in a file. Written from the .proto file alone, without the Rust SDK."""
 
 import hashlib
+import hmac
 import json
 import os
 import queue
@@ -19,6 +20,19 @@ VERSION = "1.0.0"
 LIMIT = 64 << 20
 COMPUTED, WRITE_ONLY = {"id"}, {"key"}
 DEFAULTS = {"python_share": {"mode": "rw"}}
+
+
+# A toy of a key service: enough to show the contract, and no protection at all.
+SERVICE_KEYS = {"main", "other"}
+
+
+def mask(key, data):
+    stream = hashlib.shake_256(key.encode()).digest(len(data))
+    return bytes(one ^ other for one, other in zip(data, stream))
+
+
+def seal(request, masked):
+    return hmac.digest(request.key.encode(), request.scope.encode() + b"\n" + masked, "sha256")
 
 
 # ---- values: what is not plain data stays a message
@@ -446,6 +460,20 @@ class Provider(rpc.ProviderServicer):
         if thing is None:
             raise Refused(pb.ERROR_CLASS_NOT_FOUND, f"{request.identity} does not exist", request.address)
         return pb.ImportResponse(observed=session.observed(request.identity, thing, request.address))
+
+    @answering(pb.WrapKeyResponse)
+    def WrapKey(self, request):
+        if request.key not in SERVICE_KEYS:
+            raise Refused(pb.ERROR_CLASS_NOT_FOUND, f"there is no key {request.key}")
+        masked = mask(request.key, request.plain)
+        return pb.WrapKeyResponse(wrapped=seal(request, masked) + masked)
+
+    @answering(pb.UnwrapKeyResponse)
+    def UnwrapKey(self, request):
+        sealed, masked = request.wrapped[:32], request.wrapped[32:]
+        if not hmac.compare_digest(sealed, seal(request, masked)):
+            raise Refused(pb.ERROR_CLASS_INVALID, f"this is not what {request.key} has wrapped")
+        return pb.UnwrapKeyResponse(plain=mask(request.key, masked))
 
     def Apply(self, requests, context):
         """All actions of a session: a thread takes requests, the pool runs them, this one tells events."""

@@ -8,16 +8,18 @@ use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
-    Unlisted,
+    Unlisted, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, ProviderError, Schema, Session,
     Token, Value,
 };
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use crate::cloud::{Cloud, Object, Tags};
 use crate::defect::Defect;
+use crate::keys;
 use crate::plan::{self, invalid};
 
 /// One session: one directory.
@@ -231,6 +233,14 @@ impl Session for ReferenceSession {
             None => Err(ProviderError::new(ErrorClass::NotFound, format!("{identity} does not exist"))
                 .with_address(address)),
         }
+    }
+
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        keys::wrap(&request, &self.defect)
+    }
+
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        keys::unwrap(&request, &self.defect)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
