@@ -1,11 +1,13 @@
 //! The arguments. Their doc comments are the help text.
 
 pub(crate) mod adoption;
+mod run;
 pub(crate) mod state;
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use run::{RunArguments, SaveArguments};
 
 /// Declarative Kubernetes clusters: specs in, a reviewed plan out, carried out resumably.
 #[derive(Debug, Parser)]
@@ -202,33 +204,6 @@ pub(crate) struct PlanArguments {
     pub no_preflight: bool,
 }
 
-/// How to carry a plan out.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct RunArguments {
-    /// Do not ask.
-    #[arg(short, long)]
-    pub yes: bool,
-    /// Confirm that this protected or stateful resource may be lost.
-    #[arg(long, value_name = "ADDRESS")]
-    pub confirm: Vec<String>,
-    /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    pub wait: Option<std::time::Duration>,
-    /// Carry out only what so many persons approved with `slipway approve`; one if no number is given.
-    #[arg(
-        long,
-        value_name = "COUNT",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "1",
-        value_parser = clap::value_parser!(u16).range(1..)
-    )]
-    pub require_approval: Option<u16>,
-    /// Carry out only what somebody else than who applies it approved.
-    #[arg(long)]
-    pub require_approval_by_other: bool,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
     /// The saved plan to carry out, instead of specs: a file, or `state:` and its digest, of which eight digits may be
@@ -307,6 +282,8 @@ pub(crate) struct RollArguments {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
+    pub save: SaveArguments,
+    #[command(flatten)]
     pub show: ShowOptions,
     #[command(flatten)]
     pub run: RunArguments,
@@ -322,6 +299,8 @@ pub(crate) struct UpgradeArguments {
     /// Show the first plan and change nothing; exits with 2 when changes are pending.
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub save: SaveArguments,
     /// Leave the version in the spec file as it is.
     #[arg(long)]
     pub keep_spec: bool,
@@ -338,6 +317,8 @@ pub(crate) struct DeleteArguments {
     /// Show the plan and change nothing; exits with 2 when something would be deleted.
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub save: SaveArguments,
     /// Delete backups too.
     #[arg(long)]
     pub delete_backups: bool,
@@ -461,27 +442,4 @@ pub(crate) struct ManArguments {
     /// The folder, made if it is not there.
     #[arg(value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
-}
-
-/// Reads a duration such as `30s`, `10m` or `1h30m`.
-fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
-    let mut seconds = 0u64;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits =
-            rest.find(|c: char| !c.is_ascii_digit()).ok_or("a duration has a unit, as in 30s or 10m")?;
-        let (number, tail) = rest.split_at(digits);
-        let number: u64 =
-            number.parse().map_err(|_| format!("`{text}` is no duration such as 30s or 10m"))?;
-        let unit = tail.chars().next().unwrap_or(' ');
-        seconds += number
-            * match unit {
-                's' => 1,
-                'm' => 60,
-                'h' => 3600,
-                _ => return Err(format!("`{unit}` is no unit of time; use s, m or h")),
-            };
-        rest = tail.get(1..).unwrap_or_default();
-    }
-    Ok(std::time::Duration::from_secs(seconds))
 }

@@ -10,7 +10,7 @@ mod explain;
 mod export;
 mod get;
 mod init;
-mod plan;
+pub(crate) mod plan;
 mod provider;
 mod roll;
 mod show;

@@ -9,8 +9,11 @@ use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
 use crate::actor::Actor;
+use crate::commands::plan::write_whole;
 use crate::error::CommandError;
+use crate::planning::Prepared;
 use crate::program::Context;
+use crate::secrets::sealed;
 
 /// What a place in the state store begins with.
 const STORE: &str = "state:";
@@ -18,9 +21,22 @@ const STORE: &str = "state:";
 /// How many clusters are asked at once.
 const AT_ONCE: usize = 16;
 
-/// Whether a path stands for the state store.
-pub(crate) fn is_store(path: &Path) -> bool {
-    path.to_str() == Some(STORE)
+/// Keeps a plan where it was asked for: in a file, or with `state:` beside the state of its cluster.
+pub(crate) async fn save(
+    context: &Context,
+    prepared: &Prepared,
+    plan: &Plan,
+    path: Option<&Path>,
+) -> Result<(), CommandError> {
+    let Some(path) = path else { return Ok(()) };
+    let sealed = sealed::seal(&prepared.keyring, plan, &prepared.texts).await?;
+    let bytes = plan.to_bytes_with(sealed.as_ref())?;
+    if path.to_str() == Some(STORE) {
+        let place = store(context, plan, bytes).await?;
+        context.output.message(&format!("The plan is stored as {place}"));
+        return Ok(());
+    }
+    write_whole(path, &bytes)
 }
 
 /// A plan, with the envelope of its secrets.
@@ -41,7 +57,7 @@ pub(crate) async fn read_with_sealed(context: &Context, path: &Path) -> Result<P
 }
 
 /// Stores a plan's file beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.
-pub(crate) async fn store(context: &Context, plan: &Plan, bytes: Vec<u8>) -> Result<String, CommandError> {
+async fn store(context: &Context, plan: &Plan, bytes: Vec<u8>) -> Result<String, CommandError> {
     let backend = context.backend()?;
     let about = About {
         format: plans::FORMAT,

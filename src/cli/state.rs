@@ -132,7 +132,7 @@ pub(crate) struct ChangeArguments {
     #[arg(short, long)]
     pub yes: bool,
     /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
-    #[arg(long, value_name = "DURATION", value_parser = super::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
     pub wait: Option<std::time::Duration>,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct MoveArguments {
     #[arg(value_name = "TO")]
     pub to: String,
     /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
-    #[arg(long, value_name = "DURATION", value_parser = super::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
     pub wait: Option<std::time::Duration>,
 }
 
@@ -250,7 +250,7 @@ pub(crate) struct RekeyArguments {
     #[arg(value_name = "CLUSTER")]
     pub clusters: Vec<String>,
     /// Wait so long for somebody else to finish, as in `30s` or `10m`.
-    #[arg(long, value_name = "DURATION", value_parser = super::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
     pub wait: Option<std::time::Duration>,
 }
 

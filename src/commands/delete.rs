@@ -8,6 +8,7 @@ use super::{done, pending};
 use crate::applying;
 use crate::cli::DeleteArguments;
 use crate::error::CommandError;
+use crate::plan_source;
 use crate::planning::{self, Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -25,25 +26,30 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
     if arguments.dry_run {
         let plan = prepared.plan(&request).await?.plan;
         ui::show::plan(context, &plan, &arguments.show)?;
+        if arguments.save.out.is_some() {
+            // Whoever applies it later is not asked again.
+            check_protection(&prepared)?;
+            plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
+        }
         return Ok(pending(&plan));
     }
-    if is_protected(&prepared) {
+    if let Err(error) = check_protection(&prepared) {
         // Protection hides nothing: the whole plan is shown before it is refused.
         let plan = prepared.plan(&request).await?.plan;
         ui::show::plan(context, &plan, &arguments.show)?;
-        let name = &prepared.wanted.cluster.name;
-        return Err(CommandError::new(
-            "CLI0010",
-            format!("{name} is protected from deletion; nothing was done"),
-        )
-        .hint("set deletionProtection: false in its spec, apply that, and delete again"));
+        return Err(error);
     }
     Ok(done(applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?))
 }
 
 /// As the state has it; as the spec says where there is no state.
-fn is_protected(prepared: &Prepared) -> bool {
+fn check_protection(prepared: &Prepared) -> Result<(), CommandError> {
     let recorded =
         prepared.state.as_ref().and_then(|state| state.snapshot.spec.get("deletionProtection")?.as_bool());
-    recorded.unwrap_or(prepared.wanted.cluster.deletion_protection)
+    if !recorded.unwrap_or(prepared.wanted.cluster.deletion_protection) {
+        return Ok(());
+    }
+    let name = &prepared.wanted.cluster.name;
+    Err(CommandError::new("CLI0010", format!("{name} is protected from deletion; nothing was done"))
+        .hint("set deletionProtection: false in its spec, apply that, and delete again"))
 }

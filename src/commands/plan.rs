@@ -10,7 +10,6 @@ use crate::error::CommandError;
 use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
-use crate::secrets::sealed;
 use crate::specs::{self, Selection};
 use crate::ui;
 
@@ -30,16 +29,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         if prepared.state.as_ref().is_some_and(State::is_interrupted) {
             context.output.message("An earlier run was interrupted; the next apply takes it up.");
         }
-        if let Some(path) = &arguments.out {
-            let sealed = sealed::seal(&prepared.keyring, &planned.plan, &prepared.texts).await?;
-            let bytes = planned.plan.to_bytes_with(sealed.as_ref())?;
-            if plan_source::is_store(path) {
-                let place = plan_source::store(context, &planned.plan, bytes).await?;
-                context.output.message(&format!("The plan is stored as {place}"));
-            } else {
-                write_whole(path, &bytes)?;
-            }
-        }
+        plan_source::save(context, &prepared, &planned.plan, arguments.out.as_deref()).await?;
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         let code = pending(&planned.plan);
         let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];

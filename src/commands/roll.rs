@@ -8,6 +8,7 @@ use super::{done, pending};
 use crate::applying;
 use crate::cli::RollArguments;
 use crate::error::CommandError;
+use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -35,6 +36,7 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
     };
     if arguments.dry_run {
         let plan = prepared.plan(&request).await?.plan;
+        plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
         ui::show::plan(context, &plan, &arguments.show)?;
         return Ok(pending(&plan));
     }

@@ -10,6 +10,7 @@ use slipway_spec::value::KubernetesVersion;
 use super::{done, pending};
 use crate::cli::UpgradeArguments;
 use crate::error::CommandError;
+use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection, Wanted};
@@ -46,6 +47,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if arguments.dry_run {
             let mut plan = prepared.plan(&request).await?.plan;
             plan.outlook = later;
+            plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
             ui::show::plan(context, &plan, &arguments.show)?;
             return Ok(pending(&plan));
         }

@@ -1,0 +1,190 @@
+//! A state that is lost, damaged or held by somebody who is gone.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::place::{Ended, Place};
+
+use crate::state::{APPLY, PROGRAM, SPEC, applied, tree};
+
+const REBUILD: &[&str] = &["state", "rebuild", "line", "-f", "spec.yaml"];
+
+/// One way to lose a state.
+type Damage = fn(&Path) -> Result<()>;
+
+fn newest(folder: PathBuf) -> Result<PathBuf> {
+    let mut files: Vec<PathBuf> = tree(&folder)?.into_keys().collect();
+    files.sort();
+    files.pop().context("a file")
+}
+
+fn flip(path: &Path) -> Result<()> {
+    let mut bytes = std::fs::read(path)?;
+    let at = bytes.len() - 2;
+    bytes[at] ^= 1;
+    Ok(std::fs::write(path, bytes)?)
+}
+
+/// What the cloud has, told by the cloud.
+fn objects(place: &Place) -> Result<Vec<String>> {
+    let mut ids: Vec<String> = place.inventory()?.objects.iter().map(|object| object.id.clone()).collect();
+    ids.sort();
+    Ok(ids)
+}
+
+/// Rebuilds, and proves that the cloud is as before and nothing is made or deleted by what follows.
+fn rebuilds(place: &Place, name: &str) -> Result<()> {
+    let cloud = objects(place)?;
+    let verified = place.run(&["state", "verify", "line"])?;
+    ensure!(verified.code == Some(1) && verified.out.contains("state rebuild line"), "{name}: {verified:?}");
+    let before = tree(&place.state())?;
+    let dry = place.expect(2, &[REBUILD, &["--dry-run"]].concat()).context(name.to_owned())?;
+    ensure!(dry.out.contains("What was applied last is not known"), "{name}: {dry:?}");
+    ensure!(tree(&place.state())? == before, "{name}: a dry run writes");
+    ensure!(place.expect(1, REBUILD)?.err.contains("CLI0014"), "{name}");
+    place.expect(0, &[REBUILD, &["--yes"]].concat()).context(name.to_owned())?;
+    ensure!(objects(place)? == cloud, "{name}: a rebuild touches the cloud");
+
+    let plan = place.run(&["plan", "-f", "spec.yaml", "-o", "json"])?;
+    let plan: Json = serde_json::from_str(&plan.out).with_context(|| format!("{name}: {}", plan.err))?;
+    for change in plan["resource_changes"].as_array().context("changes")? {
+        let actions = &change["change"]["actions"];
+        let harmless = *actions == serde_json::json!(["no-op"]) || *actions == serde_json::json!(["update"]);
+        ensure!(harmless, "{name}: {change}");
+    }
+    place.expect(0, APPLY).context(name.to_owned())?;
+    place.expect(0, &["plan", "-f", "spec.yaml"]).context(name.to_owned())?;
+    ensure!(place.inventory()?.doubled().is_empty(), "{name}: something was made twice");
+    let sound = place.run(&["state", "verify", "line"])?;
+    let past_only = !sound.out.contains("state rebuild");
+    ensure!(past_only, "{name}: {sound:?}");
+    // A second one is refused: what was applied last is known again.
+    ensure!(place.expect(1, REBUILD)?.err.contains("CLI0037"), "{name}");
+    Ok(())
+}
+
+#[test]
+fn whatever_is_lost_is_found_again_by_ownership() -> Result<()> {
+    let whole = applied()?;
+    // A second generation, so that there is a past to be kept.
+    whole.write("spec.yaml", &crate::state::larger())?;
+    whole.expect(0, APPLY)?;
+    let ways: &[(&str, Damage)] = &[
+        ("the head is lost", |state| Ok(std::fs::remove_file(state.join("head"))?)),
+        ("the head is damaged", |state| flip(&state.join("head"))),
+        ("the head is cut off", |state| Ok(std::fs::write(state.join("head"), "")?)),
+        ("the snapshot is lost", |state| Ok(std::fs::remove_file(newest(state.join("snapshots"))?)?)),
+        ("the snapshot is damaged", |state| flip(&newest(state.join("snapshots"))?)),
+        ("all is lost but the journal", |state| {
+            std::fs::remove_file(state.join("head"))?;
+            std::fs::remove_dir_all(state.join("history"))?;
+            Ok(std::fs::remove_dir_all(state.join("snapshots"))?)
+        }),
+    ];
+    for (name, damage) in ways {
+        let place = Place::new(PROGRAM)?;
+        place.copy_from(&whole)?;
+        place.write("spec.yaml", &crate::state::larger())?;
+        damage(&place.state().join("line"))?;
+        let cloud = objects(&place)?;
+        rebuilds(&place, name)?;
+        ensure!(objects(&place)? == cloud, "{name}: the cloud is another one");
+        // Numbers go on behind every one that was used.
+        let history = crate::state::json(&place, &["state", "history", "line"])?;
+        let newest = history["generations"][0]["generation"].as_u64();
+        ensure!(newest >= Some(2), "{name}: {history}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_journal_that_is_lost_in_the_middle_of_a_run_doubles_nothing() -> Result<()> {
+    let ways: &[(&str, Damage)] = &[
+        ("the first segment is lost", |state| {
+            let mut files: Vec<PathBuf> = tree(&state.join("journal"))?.into_keys().collect();
+            files.sort();
+            Ok(std::fs::remove_file(files.first().context("a segment")?)?)
+        }),
+        ("the last segment is damaged", |state| flip(&newest(state.join("journal"))?)),
+        ("all of it and the head are lost", |state| {
+            std::fs::remove_file(state.join("head"))?;
+            Ok(std::fs::remove_dir_all(state.join("journal"))?)
+        }),
+    ];
+    for (name, damage) in ways {
+        let place = Place::new(PROGRAM)?;
+        place.write("spec.yaml", SPEC)?;
+        // Killed in the middle of its first apply, with calls under way.
+        let killed = place.command(APPLY).env("SLIPWAY_TEST_KILL", "7:after").output()?;
+        ensure!(Ended::of(killed)?.code.is_none(), "{name}: it was not killed");
+        ensure!(!objects(&place)?.is_empty(), "{name}: nothing was made yet");
+        damage(&place.state().join("line"))?;
+        let known = objects(&place)?;
+        place.expect(0, &[REBUILD, &["--yes"]].concat()).context((*name).to_owned())?;
+        place.expect(0, APPLY).context((*name).to_owned())?;
+        place.expect(0, &["plan", "-f", "spec.yaml"]).context((*name).to_owned())?;
+        ensure!(place.inventory()?.doubled().is_empty(), "{name}: something was made twice");
+        let now = objects(&place)?;
+        ensure!(known.iter().all(|id| now.contains(id)), "{name}: something was made anew");
+    }
+    Ok(())
+}
+
+#[test]
+fn there_is_nothing_to_rebuild_from_an_empty_or_an_unreadable_cloud() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    let empty = place.expect(1, &[REBUILD, &["--yes"]].concat())?.err;
+    ensure!(empty.contains("RUN0021"), "{empty}");
+    ensure!(!place.state().join("line").exists(), "something was written");
+    place.expect(0, APPLY)?;
+    std::fs::remove_file(place.state().join("line/head"))?;
+    let before = tree(&place.state())?;
+    let fault = r#"[{ "type": "sim_subnet", "kind": "unreadable" }]"#;
+    place.write(".slipway/sim/faults.json", fault)?;
+    let unreadable = place.expect(1, &[REBUILD, &["--yes"]].concat())?.err;
+    ensure!(unreadable.contains("RUN0020"), "{unreadable}");
+    ensure!(tree(&place.state())? == before, "something was written");
+    Ok(())
+}
+
+#[test]
+fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
+    let place = applied()?;
+    let none = place.expect(0, &["state", "break-lease", "line"])?.out;
+    ensure!(none.contains("Nobody holds line"), "{none}");
+    // Slow enough to be met at work.
+    let slow = include_str!("rollout.yaml")
+        .replace("    name: sim\n", "    name: sim\n    config: { timeScale: 0.2 }\n");
+    place.write("spec.yaml", &slow)?;
+    let mut command = place.command(APPLY);
+    let first = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !place.inventory().is_ok_and(|inventory| {
+        inventory
+            .objects
+            .iter()
+            .any(|object| object.owner.as_ref().is_some_and(|owner| owner.cluster == "roll"))
+    }) {
+        ensure!(Instant::now() < deadline, "the first apply does not begin");
+        std::thread::yield_now();
+    }
+    let unasked = place.expect(1, &["state", "break-lease", "roll"])?.err;
+    ensure!(unasked.contains("CLI0014") && unasked.contains("tester@"), "{unasked}");
+    let wrong = place.expect(1, &["state", "break-lease", "roll", "--confirm", "line"])?.err;
+    ensure!(wrong.contains("CLI0036"), "{wrong}");
+    let broken = place.expect(0, &["state", "break-lease", "roll", "--confirm", "roll"])?;
+    ensure!(broken.out.contains("roll is free, in epoch 2"), "{broken:?}");
+    let first = Ended::of(first.wait_with_output()?)?;
+    ensure!(first.code == Some(1) && first.err.contains("RUN0010"), "{first:?}");
+    // What it had under way is found out, and nothing is made twice.
+    let fast = slow.replace("timeScale: 0.2", "timeScale: 0");
+    place.write("spec.yaml", &fast)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    ensure!(place.inventory()?.doubled().is_empty());
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! How a plan is carried out, or kept to be carried out later.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// How to carry a plan out.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Do not ask.
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Confirm that this protected or stateful resource may be lost.
+    #[arg(long, value_name = "ADDRESS")]
+    pub confirm: Vec<String>,
+    /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub wait: Option<std::time::Duration>,
+    /// Carry out only what so many persons approved with `slipway approve`; one if no number is given.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub require_approval: Option<u16>,
+    /// Carry out only what somebody else than who applies it approved.
+    #[arg(long)]
+    pub require_approval_by_other: bool,
+}
+
+/// Where the plan of a dry run is kept.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SaveArguments {
+    /// Save the plan of a dry run to this file, for `slipway apply FILE`; `state:` stores it beside the state by its
+    /// digest.
+    #[arg(long, value_name = "PLANFILE", requires = "dry_run", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+}
+
+/// Reads a duration such as `30s`, `10m` or `1h30m`.
+pub(super) fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
+    let mut seconds = 0u64;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits =
+            rest.find(|c: char| !c.is_ascii_digit()).ok_or("a duration has a unit, as in 30s or 10m")?;
+        let (number, tail) = rest.split_at(digits);
+        let number: u64 =
+            number.parse().map_err(|_| format!("`{text}` is no duration such as 30s or 10m"))?;
+        let unit = tail.chars().next().unwrap_or(' ');
+        seconds += number
+            * match unit {
+                's' => 1,
+                'm' => 60,
+                'h' => 3600,
+                _ => return Err(format!("`{unit}` is no unit of time; use s, m or h")),
+            };
+        rest = tail.get(1..).unwrap_or_default();
+    }
+    Ok(std::time::Duration::from_secs(seconds))
+}
