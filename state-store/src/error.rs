@@ -30,7 +30,7 @@ pub enum Error {
         held_for: Duration,
     },
     /// This holder was replaced: nothing that it still wants to write counts.
-    #[error("the hold on {cluster} of epoch {epoch} was lost to {}", by.as_deref().unwrap_or("nobody: it was released"))]
+    #[error("the hold on {cluster} of epoch {epoch} was lost to {}", by.as_deref().unwrap_or("somebody who has let it go since"))]
     Lost {
         /// The cluster.
         cluster: ClusterName,

@@ -2,6 +2,7 @@
 
 use super::Head;
 use super::protocol::{self, Event, Hold, Refusal};
+use crate::name::Generation;
 use crate::write::put::Outcome;
 
 /// The head as its holder last saw it, with the version that the next write replaces.
@@ -9,11 +10,14 @@ use crate::write::put::Outcome;
 pub(crate) struct Belief<T> {
     head: Head,
     tag: T,
+    /// The generation of the head that this holder wrote last.
+    own: Generation,
 }
 
 impl<T> Belief<T> {
     pub(crate) fn new(head: Head, tag: T) -> Self {
-        Self { head, tag }
+        let own = head.generation;
+        Self { head, tag, own }
     }
 
     /// The head.
@@ -28,7 +32,13 @@ impl<T> Belief<T> {
 
     /// The head that `event` would make.
     pub(crate) fn propose(&self, hold: &Hold, event: &Event, salt: String) -> Result<Head, Refusal> {
-        protocol::apply(&self.head, hold, event, salt)
+        protocol::apply(&self.head, hold, event, salt).map_err(|refusal| match refusal {
+            // Who took over has let it go since: a commit that this holder did not make tells who it was.
+            Refusal::Lost { by: None } if self.head.generation > self.own => {
+                Refusal::Lost { by: self.head.last_commit.as_ref().map(|commit| commit.who.clone()) }
+            }
+            refusal => refusal,
+        })
     }
 
     /// Takes in what became of a proposal: whether it is stored. When it is not, the head is another one by now, and
@@ -38,7 +48,8 @@ impl<T> Belief<T> {
             Outcome::Written(tag) => (proposed.clone(), tag, true),
             Outcome::Taken { value, tag } => (value, tag, false),
         };
-        *self = Self { head, tag };
+        let own = if is_stored { head.generation } else { self.own };
+        *self = Self { head, tag, own };
         is_stored
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use slipway_state_store::faults::{Failure, Fault, Faulty, Moment, Operation};
-use slipway_state_store::{Backend, Epoch, Garbage, Generation, Holder, Journal, MemoryBackend, Retention};
+use slipway_state_store::{
+    Backend, CommitMeta, Epoch, Garbage, Generation, Holder, Journal, MemoryBackend, Retention,
+};
 
 use crate::support::{acquire, holder, meta, numbers, record, take_over, view};
 
@@ -49,6 +51,17 @@ async fn a_zombie_that_commits_first_learns_it_from_the_head() {
 }
 
 #[tokio::test]
+async fn a_zombie_learns_who_it_was_from_a_commit() {
+    let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let (zombie, _) = holder(&backend, acquire("ada")).await;
+    let (holder, _) = take_over(&backend, "bob").await.unwrap();
+    let meta = CommitMeta { who: "bob@there".into(), ..meta("apply") };
+    holder.release(Some((b"state".to_vec(), meta))).await.unwrap();
+    let error = zombie.renew().await.unwrap_err();
+    assert_eq!(error.to_string(), "the hold on prod.example.com of epoch 1 was lost to bob@there");
+}
+
+#[tokio::test]
 async fn a_zombie_learns_it_also_when_nobody_holds_the_cluster_any_more() {
     let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
     let (zombie, _) = holder(&backend, acquire("ada")).await;
@@ -57,7 +70,7 @@ async fn a_zombie_learns_it_also_when_nobody_holds_the_cluster_any_more() {
     let error = zombie.renew().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the hold on prod.example.com of epoch 1 was lost to nobody: it was released"
+        "the hold on prod.example.com of epoch 1 was lost to somebody who has let it go since"
     );
 }
 
