@@ -110,7 +110,15 @@ impl Run<'_> {
             return Ok(report);
         }
         holder.append(vec![self.bytes(&Entry::RunEnd)?]).await.map_err(store)?;
-        report.generation = Some(if self.plan.mode == Mode::Delete && snapshot.resources.is_empty() {
+        let is_deleted = self.plan.mode == Mode::Delete && snapshot.resources.is_empty();
+        if let Some(secrets) = self.store.filter(|_| is_deleted)
+            && let Err(error) = secrets.purge(holder.journal()).await
+        {
+            // The next delete has nothing else to do.
+            let _ = holder.release(None).await;
+            return Err(Error::Sealed(error));
+        }
+        report.generation = Some(if is_deleted {
             holder.tombstone(meta).await.map_err(store)?
         } else {
             let bytes = self.snapshot_bytes(snapshot)?;

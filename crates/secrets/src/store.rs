@@ -158,6 +158,17 @@ impl SecretStore {
         Ok(self.backend.delete(&self.key(reference)?).await?)
     }
 
+    /// Removes every secret, of a cluster that is deleted.
+    ///
+    /// # Errors
+    /// When the hold on the cluster was lost, or the store fails; what was removed until then stays removed.
+    pub async fn purge(&self, fence: &Journal) -> Result<()> {
+        for reference in self.list_all().await? {
+            self.delete(fence, &reference).await?;
+        }
+        Ok(())
+    }
+
     /// The cluster's key for fingerprints; nothing before it has one.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod rollout;
 mod secrets;
 mod specs_cases;
 mod state;
+mod state_places;
 mod state_plans;
 mod state_recovery;
 mod upgrade;

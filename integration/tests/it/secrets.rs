@@ -1,0 +1,264 @@
+//! Keys and envelopes, as the built program has them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::{Ended, Place};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+const SPEC: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: vault }
+spec:
+  provider: { name: sim }
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+  encryption: { atRest: { key: SECRET } }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.medium }
+";
+
+const TEXT: &str = "c2VjcmV0LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
+const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
+const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
+
+fn place(secret: &str) -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &SPEC.replace("SECRET", secret))?;
+    Ok(place)
+}
+
+fn run(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> Result<Ended> {
+    let mut command = place.command(arguments);
+    command.env("HOME", place.path()).env("KEY", TEXT).envs(variables.iter().copied());
+    Ended::of(command.output()?)
+}
+
+fn expect(place: &Place, code: i32, arguments: &[&str], variables: &[(&str, &str)]) -> Result<Ended> {
+    let ended = run(place, arguments, variables)?;
+    ensure!(
+        ended.code == Some(code),
+        "{arguments:?} ended with {:?}\n{}\n{}",
+        ended.code,
+        ended.out,
+        ended.err
+    );
+    Ok(ended)
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    Ok(found)
+}
+
+/// Everything of the state but heads, as text.
+fn stored(place: &Place) -> Result<String> {
+    let mut all = String::new();
+    for file in files(&place.state())? {
+        if file.file_name().is_some_and(|name| name != "head") {
+            all.push_str(&String::from_utf8_lossy(&std::fs::read(file)?));
+            all.push('\n');
+        }
+    }
+    Ok(all)
+}
+
+fn envelopes(place: &Place) -> Result<usize> {
+    Ok(stored(place)?.matches("\"kind\":\"slipway-envelope\"").count())
+}
+
+#[test]
+fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    let identity = place.path().join("config/slipway/age-identity.txt");
+    expect(&place, 2, PLAN, &[])?;
+    expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "a.plan"], &[])?;
+    ensure!(!identity.exists(), "a plan makes no key");
+    let applied = expect(&place, 0, APPLY, &[])?;
+    ensure!(
+        applied.err.contains("Keep a copy") && applied.err.contains("age-identity.txt"),
+        "{}",
+        applied.err
+    );
+    ensure!(identity.is_file() && envelopes(&place)? == 1);
+    expect(&place, 0, PLAN, &[])?;
+    let changed = expect(&place, 2, PLAN, &[("KEY", "another text")])?;
+    ensure!(changed.out.contains("encryption_key: (secret)"), "{}", changed.out);
+    let shown = format!("{}{}{}", stored(&place)?, applied.out, applied.err);
+    ensure!(!shown.contains(TEXT) && !shown.contains("AGE-SECRET-KEY"), "a secret is shown");
+    ensure!(stored(&place)?.contains("hmac-sha256:"), "fingerprints are under the cluster's key");
+    expect(&place, 0, &["delete", "-f", "spec.yaml", "--yes"], &[])?;
+    ensure!(envelopes(&place)? == 0, "a deleted cluster keeps no secret");
+    // A later cluster of the name has a key of its own.
+    expect(&place, 0, APPLY, &[])?;
+    ensure!(envelopes(&place)? == 1);
+    expect(&place, 0, PLAN, &[]).map(|_| ())
+}
+
+#[test]
+fn without_a_secret_there_is_no_key() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &SPEC.replace("  encryption: { atRest: { key: SECRET } }\n", ""))?;
+    expect(&place, 0, APPLY, &[])?;
+    ensure!(!place.path().join("config/slipway").exists() && envelopes(&place)? == 0);
+    Ok(())
+}
+
+#[test]
+fn without_the_key_a_plan_says_so_and_an_apply_is_refused() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    let passphrase = &[("SLIPWAY_PASSPHRASE", "correct horse")];
+    expect(&place, 0, APPLY, passphrase)?;
+    let planned = expect(&place, 0, PLAN, &[])?;
+    ensure!(planned.out.contains("cannot be compared") && planned.out.contains("passphrase `default`"));
+    let replace = &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*"];
+    let refused = expect(&place, 1, replace, &[])?;
+    ensure!(
+        refused.err.contains("SECRET0003") && refused.err.contains("SLIPWAY_PASSPHRASE"),
+        "{}",
+        refused.err
+    );
+    let refused = expect(&place, 1, replace, &[("SLIPWAY_PASSPHRASE", "wrong horse")])?;
+    ensure!(refused.err.contains("SECRET0004") && !refused.err.contains("wrong horse"), "{}", refused.err);
+    expect(&place, 0, replace, passphrase).map(|_| ())
+}
+
+#[test]
+fn after_a_rekey_the_old_key_opens_nothing() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    let old = ("SLIPWAY_PASSPHRASE", "old horse");
+    let new = ("SLIPWAY_PASSPHRASE", "new horse");
+    expect(&place, 0, APPLY, &[old])?;
+    let before = stored(&place)?;
+    let alone = expect(&place, 1, &["state", "rekey", "vault"], &[new])?;
+    ensure!(alone.err.contains("SECRET0004"), "{}", alone.err);
+    ensure!(
+        stored(&place)?
+            .contains(before.lines().find(|line| line.contains("slipway-envelope")).context("one")?)
+    );
+    let fallback = ("SLIPWAY_FALLBACK_PASSPHRASE", "old horse");
+    let done = expect(&place, 0, &["state", "rekey", "vault"], &[new, fallback])?;
+    ensure!(done.out.contains("vault: 1 objects are sealed anew"), "{}", done.out);
+    expect(&place, 0, PLAN, &[new])?;
+    let planned = expect(&place, 0, PLAN, &[old])?;
+    ensure!(planned.out.contains("cannot be compared"), "the old key still opens it: {}", planned.out);
+    Ok(())
+}
+
+#[test]
+fn the_whole_state_is_encrypted_on_request() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    let passphrase = ("SLIPWAY_PASSPHRASE", "correct horse");
+    expect(&place, 0, APPLY, &[passphrase])?;
+    ensure!(stored(&place)?.contains("sim_network"), "in clear so far");
+    place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
+    let refused = expect(&place, 1, PLAN, &[passphrase])?;
+    ensure!(refused.err.contains("SECRET0014") && refused.err.contains("state rekey"), "{}", refused.err);
+    expect(&place, 0, &["state", "rekey"], &[passphrase])?;
+    ensure!(!stored(&place)?.contains("sim_network"), "something is in clear");
+    expect(&place, 0, PLAN, &[passphrase])?;
+    expect(
+        &place,
+        0,
+        &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*"],
+        &[passphrase],
+    )?;
+    ensure!(!stored(&place)?.contains("sim_network"), "something was written in clear");
+    let refused = expect(&place, 1, PLAN, &[])?;
+    ensure!(refused.err.contains("SECRET0003"), "{}", refused.err);
+    for verb in ["verify", "gc", "history"] {
+        let arguments: &[&str] =
+            if verb == "gc" { &["state", "gc", "--keep", "0", "--yes"] } else { &["state", verb, "vault"] };
+        expect(&place, 0, arguments, &[passphrase])?;
+    }
+    // And back again.
+    place.write("config/slipway/config.toml", "[encryption]\nstate = false\n")?;
+    expect(&place, 0, PLAN, &[passphrase])?;
+    expect(&place, 0, &["state", "rekey"], &[passphrase])?;
+    ensure!(stored(&place)?.contains("sim_network") && envelopes(&place)? == 1, "only secrets stay sealed");
+    expect(&place, 0, PLAN, &[passphrase]).map(|_| ())
+}
+
+#[test]
+fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
+    let place = place("{ file: key.txt }")?;
+    place.write("key.txt", "first text")?;
+    let passphrase = ("SLIPWAY_PASSPHRASE", "correct horse");
+    expect(&place, 0, APPLY, &[passphrase])?;
+    place.write("key.txt", "second text")?;
+    expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "a.plan"], &[passphrase])?;
+    let file = std::fs::read_to_string(place.path().join("a.plan"))?;
+    ensure!(file.contains("slipway-envelope") && !file.contains("second text"));
+    // What was planned is what is applied, whatever the file says by now.
+    std::fs::remove_file(place.path().join("key.txt"))?;
+    expect(&place, 0, &["apply", "a.plan", "--yes"], &[passphrase])?;
+    place.write("key.txt", "second text")?;
+    expect(&place, 0, PLAN, &[passphrase])?;
+    // A bare preview keeps nothing, and who has no key reads the text again, when it is the same.
+    place.write("key.txt", "third text")?;
+    expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "b.plan"], &[passphrase])?;
+    place.write("key.txt", "fourth text")?;
+    let file = std::fs::read_to_string(place.path().join("b.plan"))?;
+    let mut document: serde_json::Value = serde_json::from_str(&file)?;
+    document.as_object_mut().context("an object")?.remove("sealed");
+    place.write("b.plan", &document.to_string())?;
+    let refused = expect(&place, 1, &["apply", "b.plan", "--yes"], &[passphrase])?;
+    ensure!(refused.err.contains("make the plan anew"), "{}{}", refused.out, refused.err);
+    place.write("key.txt", "third text")?;
+    expect(&place, 2, &["plan", "-f", "spec.yaml"], &[passphrase]).map(|_| ())
+}
+
+#[test]
+fn a_swapped_envelope_is_refused() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    let folder = place.state().join("vault/secrets/fingerprint-key");
+    let own = files(&folder)?.pop().context("the key")?;
+    let other = own.with_file_name("000000000001-00000000000000000000000000000000");
+    std::fs::rename(&own, &other)?;
+    let refused = expect(&place, 1, PLAN, &[])?;
+    ensure!(refused.err.contains("SECRET0005"), "{}", refused.err);
+    Ok(())
+}
+
+#[test]
+fn secrets_come_from_files_of_sops() -> Result<()> {
+    let place = place("{ sops: \"secrets.yaml#etcd.encryption_key\" }")?;
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/sops");
+    std::fs::copy(fixtures.join("secrets.yaml"), place.path().join("secrets.yaml"))?;
+    let identity = fixtures.join("identity.txt");
+    let identity = ("SOPS_AGE_KEY_FILE", identity.to_str().context("a path")?);
+    expect(&place, 0, APPLY, &[identity])?;
+    expect(&place, 0, PLAN, &[identity])?;
+    let planned = expect(&place, 0, PLAN, &[])?;
+    ensure!(planned.out.contains("SOPS_AGE_KEY_FILE"), "{}", planned.out);
+    Ok(())
+}
+
+#[test]
+fn a_key_service_of_a_provider_seals_and_opens() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    let cloud = place.path().join("keys");
+    let config = format!(
+        "[[encryption.key-services]]\nprovider = \"sim\"\nkey = \"key/state\"\nconfig = {{ directory = \"{}\" }}\n",
+        cloud.display()
+    );
+    place.write("config/slipway/config.toml", &config)?;
+    expect(&place, 0, APPLY, &[])?;
+    ensure!(stored(&place)?.contains("\"id\":\"sim:key/state\"") && !stored(&place)?.contains("age1"));
+    expect(&place, 0, PLAN, &[])?;
+    std::fs::rename(cloud.join("key/state"), cloud.join("key/elsewhere"))?;
+    let planned = expect(&place, 0, PLAN, &[])?;
+    ensure!(planned.out.contains("cannot unwrap a key"), "{}", planned.out);
+    Ok(())
+}
