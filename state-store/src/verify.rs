@@ -81,12 +81,12 @@ pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Repo
     };
     let head = match head {
         Ok(head) => Some(head),
-        Err(Error::Backend(error)) if !is_damage(&Error::Backend(error.clone())) => return Err(error.into()),
+        Err(error) if !is_told(&error) => return Err(error),
         Err(Error::NoCluster { cluster }) if keys.is_empty() => return Err(Error::NoCluster { cluster }),
         Err(error) => {
             let problem = match &error {
                 Error::NoCluster { .. } => "it is missing".to_owned(),
-                error => error.to_string(),
+                error => problem(error),
             };
             let mend = if is_damage(&error) { Mend::Rebuild } else { Mend::Other };
             report.findings.push(Finding { key: head_key.to_string(), problem, mend });
@@ -113,7 +113,7 @@ pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Repo
             Err(error) => Err(error.into()),
         };
         let Err(error) = checked else { continue };
-        if !is_damage(&error) && !matches!(error, Error::NewerFormat { .. }) {
+        if !is_told(&error) {
             return Err(error);
         }
         report.findings.extend(look.finding(&key, &error));
@@ -122,6 +122,21 @@ pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Repo
     look.relations(cluster, &mut report.findings);
     report.findings.sort_by(|left, right| left.key.cmp(&right.key));
     Ok(report)
+}
+
+/// Whether an error is about one object, and not about the place.
+fn is_told(error: &Error) -> bool {
+    use crate::backend::Error::{NewerFormat, Sealed};
+    let cannot_be_read = matches!(error, Error::Backend(NewerFormat { .. } | Sealed { .. }));
+    is_damage(error) || cannot_be_read || matches!(error, Error::NewerFormat { .. })
+}
+
+/// What an error says of an object that is named beside it.
+fn problem(error: &Error) -> String {
+    match error {
+        Error::Backend(crate::backend::Error::Corrupt { reason, .. }) => reason.clone(),
+        error => error.to_string(),
+    }
 }
 
 fn is_damage(error: &Error) -> bool {
@@ -167,13 +182,13 @@ impl Look<'_> {
             _ => false,
         });
         let mend = match (group, error) {
-            (_, Error::NewerFormat { .. }) => Mend::Other,
+            (_, error) if !is_damage(error) => Mend::Other,
             ("plans" | "approvals", _) => Mend::Anew,
             ("snapshots" | "journal", _) if is_current => Mend::Rebuild,
             ("snapshots" | "journal" | "history", _) => Mend::Past,
             _ => Mend::Other,
         };
-        Some(Finding { key: key.to_string(), problem: error.to_string(), mend })
+        Some(Finding { key: key.to_string(), problem: problem(error), mend })
     }
 
     /// Checks what the objects say of each other.

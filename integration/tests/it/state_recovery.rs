@@ -152,6 +152,38 @@ fn there_is_nothing_to_rebuild_from_an_empty_or_an_unreadable_cloud() -> Result<
 }
 
 #[test]
+fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SPEC)?;
+    place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
+    let run = |passphrase: &str, arguments: &[&str]| {
+        Ended::of(place.command(arguments).env("SLIPWAY_PASSPHRASE", passphrase).output()?)
+    };
+    let (right, wrong) = ("correct horse battery staple", "wrong horse battery staple");
+    ensure!(run(right, APPLY)?.code == Some(0));
+    ensure!(run(right, &["state", "verify"])?.code == Some(0));
+    let before = tree(&place.state())?;
+    for arguments in [&[REBUILD, &["--yes"]].concat()[..], &["state", "show", "line"]] {
+        let refused = run(wrong, arguments)?;
+        ensure!(refused.code == Some(1) && refused.err.contains("SECRET0004"), "{refused:?}");
+    }
+    let verified = run(wrong, &["state", "verify"])?;
+    ensure!(verified.code == Some(1) && verified.out.contains("/snapshots/"), "{verified:?}");
+    ensure!(!verified.out.contains("state rebuild"), "{verified:?}");
+    ensure!(tree(&place.state())? == before, "something was written");
+    // Who, when and which plan can be told without a key; a damaged object cannot be mended by one.
+    ensure!(run(wrong, &["get", "clusters"])?.code == Some(0));
+    let snapshot = newest(place.state().join("line/snapshots"))?;
+    flip(&snapshot)?;
+    let verified = run(right, &["state", "verify"])?;
+    ensure!(verified.code == Some(1) && verified.out.contains("state rebuild line"), "{verified:?}");
+    ensure!(run(right, &[REBUILD, &["--yes"]].concat())?.code == Some(0));
+    ensure!(run(right, APPLY)?.code == Some(0));
+    ensure!(run(right, &["plan", "-f", "spec.yaml"])?.code == Some(0));
+    Ok(())
+}
+
+#[test]
 fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     let place = applied()?;
     let none = place.expect(0, &["state", "break-lease", "line"])?.out;

@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         HeadStands::Whole => read_head(&*backend, &name).await?.map(|(head, _)| head),
         HeadStands::Lost | HeadStands::Damaged => None,
     };
-    let damage = damage(&*backend, &name, head.as_ref()).await?;
+    let damage = damage(&*backend, &name, head.as_ref(), arguments.force).await?;
     for problem in &damage {
         context.output.message(&format!("  {problem}"));
     }
@@ -63,6 +63,7 @@ async fn damage(
     backend: &dyn Backend,
     cluster: &ClusterName,
     head: Option<&Head>,
+    force: bool,
 ) -> Result<Vec<String>, CommandError> {
     let missing = || vec![format!("{cluster}/head: it is missing")];
     let report = match verify(backend, cluster).await {
@@ -76,10 +77,14 @@ async fn damage(
     if found.is_empty() && head.is_none() {
         found = missing();
     }
-    if found.is_empty()
-        && let Err(error) = State::read(backend, cluster.as_str()).await
-    {
-        found.push(error.to_string());
+    if found.is_empty() {
+        match State::read(backend, cluster.as_str()).await {
+            Ok(_) => {}
+            Err(error @ slipway_engine::Error::Corrupt { .. }) => found.push(error.to_string()),
+            // What another key opens or a newer Slipway reads is not damaged.
+            Err(error) if !force => return Err(error.into()),
+            Err(error) => found.push(error.to_string()),
+        }
     }
     if head.is_some_and(|head| head.deleted) {
         found.push(format!("{cluster} is recorded as deleted"));

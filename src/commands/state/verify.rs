@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use slipway_engine::State;
+use slipway_secrets::{Envelope, Expected};
 use slipway_state_store::verify::{Finding, Mend, Report, verify};
-use slipway_state_store::{Backend, ClusterName, Error, list_clusters};
+use slipway_state_store::{Backend, ClusterName, Error, Prefix, list_clusters};
 
 use crate::cli::ReportFormat;
 use crate::cli::state::VerifyArguments;
@@ -25,6 +26,7 @@ pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Resul
             Err(Error::NoCluster { .. }) => return Err(recorded::unknown(context, cluster.as_str())),
             report => report?,
         };
+        secrets(&*backend, &cluster, &mut report).await?;
         if report.is_sound()
             && let Err(error) = State::read(&*backend, cluster.as_str()).await
         {
@@ -59,6 +61,24 @@ pub(super) async fn named(backend: &dyn Backend, names: &[String]) -> Result<Vec
     Ok(names.iter().map(|name| ClusterName::new(name.as_str())).collect::<Result<_, _>>()?)
 }
 
+/// Checks the headers of what is encrypted; no key is needed for that.
+async fn secrets(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    report: &mut Report,
+) -> Result<(), CommandError> {
+    let prefix = Prefix::new(&format!("{cluster}/secrets")).map_err(Error::from)?;
+    for key in backend.list(&prefix).await.map_err(Error::from)? {
+        // What cannot be read at all is told of already.
+        let Ok(Some((bytes, _))) = backend.get(&key).await else { continue };
+        if let Err(error) = Envelope::read(&Expected::at(key.as_str()), &bytes) {
+            let problem = error.to_string();
+            report.findings.push(Finding { key: key.to_string(), problem, mend: Mend::Other });
+        }
+    }
+    Ok(())
+}
+
 fn lines(cluster: &ClusterName, report: &Report) -> String {
     let verdict = if report.is_sound() { "sound" } else { "damaged" };
     let mut text = format!("{cluster}: {verdict}, {} objects, {} bytes\n", report.objects, report.bytes);
@@ -77,12 +97,15 @@ fn way_out(cluster: &ClusterName, mend: Mend) -> String {
              exported one back"
         ),
         Mend::Past => {
-            "the present state does not need it; that part of the past cannot be shown any more".to_owned()
+            "only the past needs it; `slipway state gc` removes it when that is not kept any more".to_owned()
         }
         Mend::Anew => {
             "make the plan anew with `slipway plan … --out state:`, and have it approved again".to_owned()
         }
-        Mend::Other => "it needs a newer Slipway, or the key that it was written for".to_owned(),
+        Mend::Other => {
+            "it needs a newer Slipway, the key that it was written for, or a copy from a backup of the store"
+                .to_owned()
+        }
         Mend::Collect => format!("nobody needs it; `slipway state gc {cluster}` removes what it knows"),
     }
 }
