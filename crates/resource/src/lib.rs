@@ -26,4 +26,4 @@ pub use provider::{Provider, Session};
 pub use resource::{Desired, Lifecycle, Moved, Observation, Observed};
 pub use schema::{Attribute, Mode, ResourceType, Schema, Type};
 pub use secret::{Secret, SecretText};
-pub use value::{Reference, TemplatePart, Value};
+pub use value::{RangePart, Reference, TemplatePart, Value};

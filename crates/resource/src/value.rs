@@ -1,10 +1,13 @@
 //! The typed value model: known, unknown until apply, secret, or a reference to another resource.
 
 mod encode;
+mod range;
 
 use std::collections::BTreeMap;
 
 use crate::{Address, Path, Secret, Segment};
+
+pub use range::RangePart;
 
 /// A value of a resource's attribute.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hcl::expr::{Heredoc, Traversal, TraversalOperator, Variable};
 use hcl::structure::BlockBuilder;
 use hcl::{Block, Expression, Identifier, Number, TemplateExpr};
-use slipway_resource::{Address, Desired, Identity, Path, Reference, Segment, TemplatePart, Value};
+use slipway_resource::{
+    Address, Desired, Identity, Path, RangePart, Reference, Segment, TemplatePart, Value,
+};
 
 use super::labels::{Labels, plain};
 use crate::observations::Observations;
@@ -78,7 +80,10 @@ impl<'a> Scope<'a> {
                 None => Expression::String(text.clone()),
             },
             Value::Reference(reference) => self.reference(reference)?,
-            Value::Template(parts) => self.template(parts)?,
+            Value::Template(parts) => match RangePart::of(parts) {
+                Some(part) => self.range_part(&part)?,
+                None => self.template(parts)?,
+            },
             Value::List(items) => Expression::Array(
                 items
                     .iter()
@@ -120,6 +125,12 @@ impl<'a> Scope<'a> {
             return attribute(&["data", address.kind(), &self.labels.of(address)], &reference.path);
         }
         attribute(&[address.kind(), &self.labels.of(address)], &reference.path)
+    }
+
+    fn range_part(&mut self, part: &RangePart) -> Result<Expression, hcl::Error> {
+        let range = self.reference(&part.range)?;
+        let call = hcl::expr::FuncCall::builder("cidrsubnet").arg(range).arg(part.bits).arg(part.number);
+        Ok(Expression::from(call.build()))
     }
 
     fn template(&mut self, parts: &[TemplatePart]) -> Result<Expression, hcl::Error> {

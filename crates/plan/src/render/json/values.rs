@@ -1,7 +1,7 @@
 //! Attribute values in Terraform's form: what is known, and trees that mark what is not or may not be shown.
 
 use serde_json::{Map, Value as Json};
-use slipway_resource::{Path, TemplatePart, Value};
+use slipway_resource::{Path, RangePart, TemplatePart, Value};
 
 use super::super::screen::Screen;
 
@@ -63,7 +63,10 @@ fn node(value: &Value, screen: &Screen<'_>) -> Node {
     let text = |text: String| Node { value: Some(text.into()), unknown, sensitive: None };
     match value {
         Value::Reference(reference) => text(reference.to_string()),
-        Value::Template(parts) => text(template(parts)),
+        Value::Template(parts) => match RangePart::of(parts) {
+            Some(part) => text(range_part(&part)),
+            None => text(template(parts)),
+        },
         Value::String(text) => plain(escape(text).into()),
         other => plain(other.to_json()),
     }
@@ -108,6 +111,12 @@ fn template(parts: &[TemplatePart]) -> String {
         .collect()
 }
 
+/// A part of a range, by the function that Terraform has for it.
+fn range_part(part: &RangePart) -> String {
+    let RangePart { range, bits, number } = part;
+    format!("${{cidrsubnet({}.{}, {bits}, {number})}}", range.address, range.path)
+}
+
 /// A literal text, in which `${` is no reference.
 pub(super) fn escape(text: &str) -> String {
     text.replace("${", "$${")
@@ -119,6 +128,18 @@ mod tests {
     use slipway_resource::{Address, Secret};
 
     use super::*;
+
+    #[test]
+    fn a_part_of_a_range_is_a_call() {
+        let range = slipway_resource::Reference {
+            address: Address::new("aws_vpc", "main"),
+            path: Path::key("ipv6_cidr_block"),
+        };
+        let object = Value::map([("range", Value::from(RangePart { range, bits: 8, number: 3 }))]);
+        let side = side(&object, &[]);
+        assert_eq!(side.values, json!({"range": "${cidrsubnet(aws_vpc.main.ipv6_cidr_block, 8, 3)}"}));
+        assert_eq!(side.unknown, json!({"range": true}));
+    }
 
     #[test]
     fn marks_follow_the_form_of_the_value() {

@@ -65,7 +65,11 @@ pub(crate) fn subnet_type(builder: &Builder<'_>, subnet: &Subnet) -> String {
     match subnet.kind {
         SubnetKind::Public => "Public",
         SubnetKind::Utility => "Utility",
-        SubnetKind::Private if subnet.cidr.is_some() && has_ipv6_range(builder, subnet) => "DualStack",
+        SubnetKind::Private
+            if subnet.cidr.is_some() && has_ipv6_range(builder, subnet) && has_ipv6(builder.cluster) =>
+        {
+            "DualStack"
+        }
         SubnetKind::Private => "Private",
     }
     .to_owned()
@@ -73,8 +77,9 @@ pub(crate) fn subnet_type(builder: &Builder<'_>, subnet: &Subnet) -> String {
 
 /// Whether a subnet has IPv6 addresses.
 pub(crate) fn has_ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> bool {
-    subnet.ipv6_cidr.is_some()
-        || builder.settings.subnet(&subnet.name).is_some_and(|own| own.ipv6_cidr.is_some())
+    let own = builder.settings.subnet(&subnet.name).is_some_and(|own| own.ipv6_cidr.is_some());
+    let open = has_ipv6(builder.cluster) && builder.cluster.provider.config.get("kops").is_none();
+    subnet.ipv6_cidr.is_some() || own || open
 }
 
 /// Whether machines in a subnet can have public addresses.

@@ -1,13 +1,23 @@
 //! Forms of single values, for some attributes of a resource at once.
 
 use ipnet::IpNet;
-use slipway_resource::Value;
+use slipway_resource::{RangePart, Value};
 
 use super::Attributes;
 
-/// Address ranges, or lists of them: the shortest form, without host bits.
+/// Address ranges, or lists of them: the shortest form, without host bits; what names a part of a range is that part.
 pub(super) fn ranges(attributes: &mut Attributes, names: &[&str]) {
-    texts(attributes, names, |text| text.trim().parse::<IpNet>().ok().map(|net| net.trunc().to_string()));
+    texts(attributes, names, |text| match RangePart::split(text) {
+        Some((range, bits, number)) => part(range, bits, number),
+        None => text.trim().parse::<IpNet>().ok().map(|net| net.trunc().to_string()),
+    });
+}
+
+/// One of the equal parts of a range, which have some bits more.
+fn part(range: &str, bits: u8, number: u64) -> Option<String> {
+    let range: IpNet = range.trim().parse().ok()?;
+    let mut parts = range.trunc().subnets(range.prefix_len().checked_add(bits)?).ok()?;
+    parts.nth(usize::try_from(number).ok()?).map(|part| part.to_string())
 }
 
 /// DNS names: lower case, no dot at the end, `*` for its octal form.

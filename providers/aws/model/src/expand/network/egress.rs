@@ -1,7 +1,7 @@
 //! How private subnets reach the outside: a route table for each zone, and the gateways that it leads to.
 
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{Egress, Subnet, SubnetKind};
+use slipway_spec::model::{Egress, IpFamily, Subnet, SubnetKind};
 
 use super::route::{self, Route};
 use super::{egress_only_gateway_id, internet_gateway, is_unmanaged};
@@ -78,7 +78,7 @@ fn zone(builder: &mut Builder<'_>, subnet: &Subnet, table: &Address) -> Result<(
     let Some(outside) = way_out(builder, subnet)? else { return Ok(()) };
     let mut routes = vec![("0.0.0.0/0", outside.clone())];
     if has_ipv6(builder.cluster) {
-        if outside.0 != "instance_id" {
+        if outside.0 != "instance_id" && builder.cluster.network.ip_family == IpFamily::Ipv6 {
             routes.push((NAT64, outside));
         }
         routes.push(("::/0", ("egress_only_gateway_id", egress_only_gateway_id(builder))));

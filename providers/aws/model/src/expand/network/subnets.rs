@@ -1,7 +1,7 @@
 //! Subnets, each with the table that it uses.
 
 use ipnet::Ipv6Net;
-use slipway_resource::{Path, ProviderError, Reference, TemplatePart, Value};
+use slipway_resource::{Path, ProviderError, RangePart, Reference, Value};
 use slipway_spec::model::{Subnet, SubnetKind};
 
 use super::vpc::additional_ranges;
@@ -9,8 +9,11 @@ use super::{egress, is_unmanaged, public_route_table};
 use crate::expand::build::{Builder, address, id_of};
 use crate::expand::links::vpc_id;
 use crate::expand::refuse;
-use crate::expand::topology::{has_ipv6_range, is_public, subnet_field, subnet_type};
+use crate::expand::topology::{has_ipv6, has_ipv6_range, is_public, subnet_field, subnet_type};
 use crate::tags::Tags;
+
+/// How many bits more a subnet's range of 64 bits has than the 56 bits that Amazon gives a network.
+const PART_BITS: u8 = 8;
 
 /// Adds the subnets that do not exist yet.
 pub(super) fn subnets(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
@@ -85,30 +88,38 @@ fn ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> Result<Value, ProviderE
         return Ok(range.to_string().into());
     }
     let own = builder.settings.subnet(&subnet.name).and_then(|own| own.ipv6_cidr.as_deref());
-    let Some(text) = own else { return Ok(Value::Null) };
+    let Some(text) = own else {
+        // A spec of Slipway's own leaves the choice open; one of kOps says everything.
+        let open = has_ipv6(builder.cluster) && builder.cluster.provider.config.get("kops").is_none();
+        let position = builder.cluster.network.subnets.iter().position(|other| other.name == subnet.name);
+        let number = position.and_then(|position| u64::try_from(position).ok()).filter(|_| open);
+        return Ok(number.map_or(Value::Null, |number| part(builder, number)));
+    };
     if text.parse::<Ipv6Net>().is_ok() {
         return Ok(text.into());
     }
     let field = subnet_field(subnet, "ipv6Cidr");
-    let part = text.strip_prefix("/64#").and_then(|number| u8::from_str_radix(number, 16).ok());
-    if part.is_none() {
+    let number = text.strip_prefix("/64#").and_then(|number| u64::from_str_radix(number, 16).ok());
+    let Some(number) = number.filter(|number| *number < 1 << PART_BITS) else {
         let message = format!(
             "{text} is no IPv6 range: write one, or a part of the network's as in /64#3 (hexadecimal)"
         );
-        return Err(refuse(&field, &message));
-    }
+        return Err(refuse(&subnet_field(subnet, "ipv6Cidr"), &message));
+    };
+    Ok(part(builder, number))
+}
+
+/// A part of the network's range: put together when that range is known.
+fn part(builder: &Builder<'_>, number: u64) -> Value {
     match &builder.cluster.network.id {
-        // The network's range and the part are put together when the range is known.
         None => {
-            let range = Reference {
-                address: address("aws_vpc", &builder.cluster.name),
-                path: Path::key("ipv6_cidr_block"),
-            };
-            Ok(Value::Template(vec![TemplatePart::Reference(range), TemplatePart::Text(text.to_owned())]))
+            let address = address("aws_vpc", &builder.cluster.name);
+            let range = Reference { address, path: Path::key("ipv6_cidr_block") };
+            RangePart { range, bits: PART_BITS, number }.into()
         }
         Some(id) => {
             let known = builder.catalog.vpcs.get(id).and_then(|vpc| vpc.ipv6_cidr_block.as_deref());
-            Ok(known.map_or(Value::Unknown, |range| format!("{range}{text}").into()))
+            known.map_or(Value::Unknown, |range| format!("{range}+{PART_BITS}#{number}").into())
         }
     }
 }
