@@ -9,13 +9,15 @@ use slipway_resource::{Address, ProviderError, Value};
 use slipway_spec::model::{Egress, Subnet};
 
 use super::build::{Builder, address, id_of};
+use super::refuse;
+use crate::catalog::Vpc;
 
 /// Adds the network with everything in it.
 pub(super) fn network(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     if builder.cluster.network.id.is_none() {
         vpc::vpc(builder)?;
     }
-    vpc::gateways(builder);
+    vpc::gateways(builder)?;
     subnets::subnets(builder)?;
     egress::egress(builder)
 }
@@ -26,26 +28,35 @@ fn is_unmanaged(subnet: &Subnet) -> bool {
 }
 
 /// The id of the network's internet gateway: that of its own, that of the existing network, or unknown before apply.
-fn internet_gateway_id(builder: &Builder<'_>) -> Value {
-    match &builder.cluster.network.id {
-        None => id_of(&internet_gateway(builder)),
-        Some(id) => found(builder.catalog.vpcs.get(id).and_then(|vpc| vpc.internet_gateway.as_deref())),
-    }
+fn internet_gateway_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
+    let own = internet_gateway(builder);
+    gateway_id(builder, &own, "internet gateway", |vpc| vpc.internet_gateway.as_deref())
 }
 
 /// The id of the gateway through which IPv6 connections leave.
-fn egress_only_gateway_id(builder: &Builder<'_>) -> Value {
-    let made = address("aws_egress_only_internet_gateway", &builder.cluster.name);
-    match &builder.cluster.network.id {
-        None => id_of(&made),
-        Some(id) => {
-            found(builder.catalog.vpcs.get(id).and_then(|vpc| vpc.egress_only_internet_gateway.as_deref()))
-        }
-    }
+fn egress_only_gateway_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
+    let own = address("aws_egress_only_internet_gateway", &builder.cluster.name);
+    gateway_id(builder, &own, "egress-only internet gateway", |vpc| {
+        vpc.egress_only_internet_gateway.as_deref()
+    })
 }
 
-fn found(id: Option<&str>) -> Value {
-    id.map_or(Value::Unknown, Value::from)
+fn gateway_id(
+    builder: &Builder<'_>,
+    own: &Address,
+    what: &str,
+    of: impl Fn(&Vpc) -> Option<&str>,
+) -> Result<Value, ProviderError> {
+    let Some(id) = &builder.cluster.network.id else { return Ok(id_of(own)) };
+    match builder.catalog.vpcs.get(id) {
+        None => Ok(Value::Unknown),
+        Some(vpc) => of(vpc).map(Value::from).ok_or_else(|| {
+            refuse(
+                "network.id",
+                &format!("{id} has no {what}, and what exists already is not changed: add one"),
+            )
+        }),
+    }
 }
 
 /// The address of the internet gateway of the cluster's own network.

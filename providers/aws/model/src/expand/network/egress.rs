@@ -81,7 +81,7 @@ fn zone(builder: &mut Builder<'_>, subnet: &Subnet, table: &Address) -> Result<(
         if outside.0 != "instance_id" && builder.cluster.network.ip_family == IpFamily::Ipv6 {
             routes.push((NAT64, outside));
         }
-        routes.push(("::/0", ("egress_only_gateway_id", egress_only_gateway_id(builder))));
+        routes.push(("::/0", ("egress_only_gateway_id", egress_only_gateway_id(builder)?)));
     }
     for (destination, target) in routes {
         let name = format!("{role}-{destination}");

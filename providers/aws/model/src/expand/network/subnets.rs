@@ -98,7 +98,6 @@ fn ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> Result<Value, ProviderE
     if text.parse::<Ipv6Net>().is_ok() {
         return Ok(text.into());
     }
-    let field = subnet_field(subnet, "ipv6Cidr");
     let number = text.strip_prefix("/64#").and_then(|number| u64::from_str_radix(number, 16).ok());
     let Some(number) = number.filter(|number| *number < 1 << PART_BITS) else {
         let message = format!(

@@ -1,13 +1,14 @@
 //! The network itself, and its gateways.
 
 use slipway_resource::{Address, ProviderError, Value};
+use slipway_spec::model::Subnet;
 
 use super::route::Route;
 use super::{internet_gateway, internet_gateway_id, is_unmanaged, public_route_table};
 use crate::expand::build::{Builder, address, id_of};
 use crate::expand::links::vpc_id;
 use crate::expand::refuse;
-use crate::expand::topology::has_ipv6;
+use crate::expand::topology::{has_ipv6, is_public};
 use crate::tags::{self, ROUTE_TABLE_ROLE};
 
 /// The region whose machines have another domain than all others.
@@ -20,6 +21,11 @@ pub(super) fn vpc(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let Some(cidr) = network.cidr else {
         return Err(refuse("network.cidr", "a network of the cluster's own needs an IPv4 range"));
     };
+    if network.ipv6_cidr.is_some() {
+        let message =
+            "Amazon assigns the IPv6 range of a network that it makes: leave this out, here and in subnets";
+        return Err(refuse("network.ipv6Cidr", message));
+    }
     let draft = builder
         .draft("aws_vpc", name, "network")
         .set("cidr_block", cidr.to_string(), "network.cidr")
@@ -66,12 +72,12 @@ pub(super) fn additional_ranges(builder: &Builder<'_>) -> Vec<Address> {
 }
 
 /// Adds the ways to the internet, and the table that sends public subnets there.
-pub(super) fn gateways(builder: &mut Builder<'_>) {
+pub(super) fn gateways(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let cluster = builder.cluster;
     let name = cluster.name.as_str();
     let subnets = &cluster.network.subnets;
     if subnets.iter().all(is_unmanaged) {
-        return;
+        return Ok(());
     }
     if cluster.network.id.is_none() {
         let draft = builder
@@ -88,8 +94,11 @@ pub(super) fn gateways(builder: &mut Builder<'_>) {
             builder.add(draft);
         }
     }
-    if subnets.iter().all(|subnet| subnet.id.is_some()) {
-        return;
+    let is_new = |subnet: &&Subnet| subnet.id.is_none();
+    // An existing network may have no way to the internet: it takes a subnet that needs one.
+    let needs_way = |subnet: &Subnet| cluster.network.id.is_none() || is_public(subnet);
+    if !subnets.iter().filter(is_new).any(needs_way) {
+        return Ok(());
     }
     let table = public_route_table(builder);
     let draft = builder
@@ -98,7 +107,8 @@ pub(super) fn gateways(builder: &mut Builder<'_>) {
         .tags(tags::with(builder.tags(name), [(ROUTE_TABLE_ROLE, "public")]));
     builder.add(draft);
     for destination in ["0.0.0.0/0", "::/0"] {
-        let target = ("gateway_id", internet_gateway_id(builder));
+        let target = ("gateway_id", internet_gateway_id(builder)?);
         Route { name: destination, table: &table, destination, target, origin: "network" }.add(builder);
     }
+    Ok(())
 }

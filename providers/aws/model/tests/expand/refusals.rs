@@ -1,0 +1,38 @@
+//! What cannot be on AWS is refused, with the field and a way out.
+
+use slipway_aws_model::catalog::Catalog;
+use slipway_spec::model::Cluster;
+
+use crate::harness::{expanded, spec};
+
+fn refused(cluster: &Cluster) -> String {
+    expanded(cluster, &Catalog::offline("eu-west-1")).unwrap_err().message
+}
+
+#[test]
+fn a_setting_that_nobody_knows() {
+    let cluster = spec("internal", &[("securityGroupOverride: sg-master", "securityGroupOverid: sg-master")]);
+    assert_eq!(refused(&cluster), "pools[control-plane].providerConfig.securityGroupOverid: is not known");
+}
+
+#[test]
+fn a_route_to_nowhere() {
+    let cluster = spec("private", &[("target: pcx-0a1b2c3d", "target: foo-1")]);
+    let message = refused(&cluster);
+    assert!(message.starts_with("network.subnets[b].additionalRoutes[0]: foo-1 is no target"), "{message}");
+}
+
+#[test]
+fn a_range_that_only_amazon_assigns() {
+    let cluster = spec("ipv6", &[("ipFamily: ipv6", "ipFamily: ipv6\n    ipv6Cidr: fd00:60::/48")]);
+    let message = refused(&cluster);
+    assert!(message.starts_with("network.ipv6Cidr: Amazon assigns"), "{message}");
+}
+
+#[test]
+fn a_load_balancer_without_a_place() {
+    let mut cluster = spec("internal", &[("scheme: internal, subnets: [b]", "scheme: public")]);
+    cluster.network.subnets.retain(|subnet| subnet.name != "e");
+    let message = refused(&cluster);
+    assert!(message.contains("lives in utility or public subnets, and there is none"), "{message}");
+}
