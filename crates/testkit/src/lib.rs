@@ -4,6 +4,7 @@
 //! when that process is killed. What is not on the machine is installed once into the user's cache folder
 //! ([`cache`]); `cargo xtask setup` does that ahead.
 
+pub mod age;
 pub mod azurite;
 pub mod cache;
 pub mod fake_gcs;

@@ -1,0 +1,23 @@
+//! age, the tool whose file format the state's envelopes use for keys.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::cache;
+
+/// The version that is built.
+const VERSION: &str = "1.2.1";
+
+/// Builds `age` and `age-keygen` if need be, and gives the folder that they are in.
+///
+/// # Errors
+/// When there is no Go, or they cannot be built.
+pub fn install() -> Result<PathBuf> {
+    cache::installed("age", VERSION, |folder| {
+        let mut go = Command::new("go");
+        go.env("GOBIN", folder).env("CGO_ENABLED", "0").args(["install", "-ldflags=-s -w"]);
+        cache::run(go.arg(format!("filippo.io/age/cmd/...@v{VERSION}")))
+    })
+}
