@@ -11,4 +11,5 @@ mod lease;
 mod processes;
 mod records;
 mod remote;
+mod requests;
 mod support;
