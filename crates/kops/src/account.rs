@@ -86,7 +86,7 @@ impl Account<'_> {
         };
         let (written, span) = (written.replace("{}", ""), *span);
         let diagnostic = match treatment {
-            Treatment::Mapped
+            Treatment::Mapped(_)
             | Treatment::Flag(_)
             | Treatment::Kubelet(_)
             | Treatment::Addon(_)

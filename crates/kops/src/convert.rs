@@ -186,6 +186,8 @@ impl Context<'_> {
                 Some(key?.trim().to_owned())
             })
             .collect();
+        // An empty name asks for machines without a key.
+        let keys = if key_name.text().as_deref() == Some("") { Vec::new() } else { keys };
         Ssh { keys, key_name: key_name.filled(), access: access.parse_all(outcome) }
     }
 

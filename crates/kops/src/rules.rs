@@ -9,8 +9,8 @@ const CLASSES: &str = include_str!("rules/classes.tsv");
 /// What becomes of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
-    /// Code of its own reads it into the model.
-    Mapped,
+    /// Code of its own reads it into this field of the model.
+    Mapped(String),
     /// It becomes a flag of its component: this one, or its own name in hyphens.
     Flag(Option<String>),
     /// It becomes a field of `KubeletConfiguration`: this one, or the one of the same name.
@@ -27,13 +27,11 @@ pub enum Treatment {
     Lost(String),
 }
 
-/// The four answers to "is my field honoured?".
+/// The three answers to "is my field honoured?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// It is read into the model.
+    /// It decides something about the cluster: the resources of its provider, or what its machines boot from.
     Honoured,
-    /// It is passed on as it is, for the provider or the add-on to read.
-    Carried,
     /// The document is refused because of it.
     Refused,
     /// It has no effect, and a note or a warning says so.
@@ -44,7 +42,7 @@ impl Treatment {
     fn parse(word: &str, text: &str) -> Option<Self> {
         let given = (text != "-").then(|| text.to_owned());
         Some(match word {
-            "mapped" => Self::Mapped,
+            "mapped" => Self::Mapped(text.to_owned()),
             "flag" => Self::Flag(given),
             "kubelet" => Self::Kubelet(given),
             "addon" => Self::Addon(text.to_owned()),
@@ -56,12 +54,34 @@ impl Treatment {
         })
     }
 
+    /// Where it is honoured, or why it is not: a phrase for people. `path` is the field's own.
+    #[must_use]
+    pub fn explanation(&self, path: &str) -> String {
+        let own = path.rsplit('.').next().unwrap_or(path).trim_end_matches("[]").trim_end_matches("{}");
+        match self {
+            Self::Mapped(place) if place == "-" => "says which document this is".to_owned(),
+            Self::Mapped(place) => format!("becomes {place}"),
+            Self::Flag(name) => {
+                let name = name.clone().unwrap_or_else(|| crate::values::hyphenated(own));
+                format!("becomes the flag --{name}")
+            }
+            Self::Kubelet(name) => {
+                let name = name.as_deref().unwrap_or(own);
+                format!("becomes {name} of KubeletConfiguration")
+            }
+            Self::Addon(name) => format!("becomes a setting of the add-on {name}"),
+            Self::Carried => "becomes a setting of the provider".to_owned(),
+            Self::Refused(why) | Self::Harmless(why) | Self::Lost(why) => why.clone(),
+        }
+    }
+
     /// The class it belongs to.
     #[must_use]
     pub const fn class(&self) -> Class {
         match self {
-            Self::Mapped | Self::Flag(_) | Self::Kubelet(_) => Class::Honoured,
-            Self::Addon(_) | Self::Carried => Class::Carried,
+            Self::Mapped(_) | Self::Flag(_) | Self::Kubelet(_) | Self::Addon(_) | Self::Carried => {
+                Class::Honoured
+            }
             Self::Refused(_) => Class::Refused,
             Self::Harmless(_) | Self::Lost(_) => Class::WithoutEffect,
         }
@@ -174,7 +194,8 @@ mod tests {
     fn the_longest_path_decides() {
         let rules = Rules::v1alpha2();
         let (path, treatment) = rules.find(Kind::Cluster, "spec.kubeAPIServer.image").unwrap();
-        assert_eq!((path, treatment), ("spec.kubeAPIServer.image", &Treatment::Mapped));
+        assert_eq!(path, "spec.kubeAPIServer.image");
+        assert_eq!(*treatment, Treatment::Mapped("components.apiServer.image".to_owned()));
         let (path, _) = rules.find(Kind::Cluster, "spec.docker.packages.urlArm64").unwrap();
         assert_eq!(path, "spec.docker");
     }

@@ -9,9 +9,11 @@ mod codegen;
 mod crash;
 mod deny;
 mod error_pages;
+mod kops_fields;
 mod lengths;
 mod links;
 mod output;
+mod parity;
 mod schemas;
 mod setup;
 mod test;
@@ -34,9 +36,11 @@ enum Task {
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
     Setup(setup::Setup),
+    KopsFields(kops_fields::KopsFields),
     Lengths(lengths::Lengths),
     ErrorPages(error_pages::ErrorPages),
     Links(links::Links),
+    Parity(parity::Parity),
     Deny(deny::Deny),
 }
 
@@ -49,9 +53,11 @@ fn main() -> ExitCode {
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),
         Task::Setup(setup) => setup.run(),
+        Task::KopsFields(kops_fields) => kops_fields.run(),
         Task::Lengths(lengths) => lengths.run(),
         Task::ErrorPages(error_pages) => error_pages.run(),
         Task::Links(links) => links.run(),
+        Task::Parity(parity) => parity.run(),
         Task::Deny(deny) => deny.run(),
     };
     match done {

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use crate::codegen::Codegen;
 use crate::deny::Deny;
 use crate::error_pages::ErrorPages;
+use crate::kops_fields::KopsFields;
 use crate::lengths::Lengths;
 use crate::links::Links;
 use crate::output::say;
@@ -42,6 +43,8 @@ enum Stage {
     Codegen,
     /// The JSON schemas of the spec documents are current.
     Schemas,
+    /// The table of kOps' fields is current.
+    KopsFields,
     /// Licences, bans and sources of the dependencies.
     Deny,
     /// The lints, warnings refused.
@@ -99,6 +102,7 @@ impl Stage {
             Self::Links => "links between pages",
             Self::Codegen => "generated code is current",
             Self::Schemas => "JSON schemas are current",
+            Self::KopsFields => "the table of kOps' fields is current",
             Self::Deny => "licences, bans and sources of the dependencies",
             Self::Clippy => "the lints",
             Self::Test => "all tests",
@@ -114,6 +118,7 @@ impl Stage {
             Self::Links => Links.run(),
             Self::Codegen => Codegen { check: true }.run(),
             Self::Schemas => Schemas { check: true }.run(),
+            Self::KopsFields => KopsFields { check: true }.run(),
             Self::Deny => Deny.run(),
             Self::Clippy => run(&mut cargo([
                 "clippy",

@@ -8,12 +8,11 @@ use crate::{defaults, outcome::Outcome};
 
 /// kOps' sections with the names of their add-ons. In `kubeDNS` and `authentication.aws` being there is enough; the
 /// others have `enabled` (`externalDns` has `provider`, and formerly `disable`).
-const SECTIONS: [(&str, &str); 17] = [
+const SECTIONS: [(&str, &str); 16] = [
     ("authentication.aws", "aws-iam-authenticator"),
     ("awsLoadBalancerController", "aws-load-balancer-controller"),
     ("certManager", "cert-manager"),
     ("cloudConfig.awsEBSCSIDriver", "aws-ebs-csi-driver"),
-    ("cloudConfig.gcpPDCSIDriver", "gcp-pd-csi-driver"),
     ("clusterAutoscaler", "cluster-autoscaler"),
     ("containerd.gvisor", "gvisor"),
     ("containerd.nvidiaGPU", "nvidia"),

@@ -4,7 +4,6 @@ use slipway_spec::{
         AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Network, NodePool,
         Role, Scheme, SubnetKind,
     },
-    value::Duration,
 };
 
 use super::Context;
@@ -22,6 +21,16 @@ pub(super) fn read(
     outcome.wrote("controlPlane.access", &access);
     for (index, item) in access.items().iter().enumerate() {
         outcome.wrote(&format!("controlPlane.access[{index}]"), item);
+    }
+    if access.items().is_empty() {
+        // kOps lets nobody in then, and says so.
+        outcome.refused.push("controlPlane.access".to_owned());
+        outcome.say(Context::assumed(
+            &access,
+            "spec.kubernetesApiAccess names nobody: the API is reached from inside of the cluster only"
+                .to_owned(),
+            "list the ranges of those who use the cluster",
+        ));
     }
     let sans = spec.at("additionalSans");
     outcome.wrote("controlPlane.additionalSans", &sans);
@@ -80,7 +89,6 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
         ("sslPolicy", "tlsPolicy"),
         ("subnets", "subnets"),
         ("additionalSecurityGroups", "additionalSecurityGroups"),
-        ("idleTimeoutSeconds", "idleTimeout"),
         ("accessLog", "accessLog"),
     ] {
         outcome.wrote(&format!("{path}.{model}"), &field.at(kops));
@@ -108,7 +116,7 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
         tls_policy: field.at("sslPolicy").filled(),
         subnets: subnets.iter().filter_map(|subnet| subnet.at("name").filled()).collect(),
         additional_security_groups: field.at("additionalSecurityGroups").texts(),
-        idle_timeout: field.at("idleTimeoutSeconds").number().map(Duration::from_secs),
+        idle_timeout: None,
         access_log: log
             .at("bucket")
             .filled()

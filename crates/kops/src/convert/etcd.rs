@@ -132,9 +132,10 @@ fn member_of(
     }
     Some(EtcdMember {
         volume: Some(volume(context, field, &path, outcome)),
+        // kOps puts the volume where the group's first subnet lies.
+        subnet: pools.iter().find(|pool| pool.name == group).and_then(|pool| pool.subnets.first().cloned()),
         name: member,
         pool: group,
-        subnet: None,
     })
 }
 

@@ -46,7 +46,7 @@ pub(super) fn read(
     outcome.wrote(&format!("{path}.name"), &root.at("metadata.name"));
     record(&path, &spec, outcome);
     let role = required_role(&spec, &name, &path, outcome);
-    let subnets = subnets(&spec, &name, outcome);
+    let subnets = subnets(shared, &spec, &name, role, outcome);
     let own = kubelet::read(
         context,
         Kind::InstanceGroup,
@@ -240,15 +240,36 @@ pub(super) fn role(field: &Field<'_>, outcome: &mut Outcome) -> Option<Role> {
     }
 }
 
-fn subnets(spec: &Field<'_>, name: &str, outcome: &mut Outcome) -> Vec<String> {
+/// The subnets that the group names; without any, those of its zones that are there for its role.
+fn subnets(
+    shared: &Shared<'_>,
+    spec: &Field<'_>,
+    name: &str,
+    role: Role,
+    outcome: &mut Outcome,
+) -> Vec<String> {
     let field = spec.at("subnets");
-    if !field.is_given() && !spec.at("zones").is_given() {
+    let zones = spec.at("zones").texts();
+    if !field.is_given() && zones.is_empty() {
         let missing = field
             .error(code::MISSING_FIELD, format!("the instance group {name} names no subnets"))
             .hint("list the names of the cluster's subnets that it lives in");
         outcome.refuse(&format!("pools[{name}].subnets"), missing);
     }
-    field.texts()
+    let named = field.texts();
+    if !named.is_empty() {
+        return named;
+    }
+    let kinds = match role {
+        Role::Bastion => [SubnetKind::Utility, SubnetKind::Public],
+        _ => [SubnetKind::Private, SubnetKind::Public],
+    };
+    let of = |kind: SubnetKind| -> Vec<String> {
+        let there =
+            shared.subnets.iter().filter(|subnet| subnet.kind == kind && zones.contains(&subnet.zone));
+        there.map(|subnet| subnet.name.clone()).collect()
+    };
+    kinds.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 fn size(spec: &Field<'_>, role: Role) -> Size {

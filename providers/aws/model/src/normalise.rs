@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 
 use slipway_resource::Value;
 
+pub use instances::user_data;
+
 use crate::types;
 
 /// Attributes of one resource.

@@ -51,8 +51,7 @@ fn warm_pool_hook(builder: &mut Builder<'_>, pool: &NodePool) {
     }
     let name = "kops-warmpool";
     let field = format!("pools[{}].warmPool.lifecycleHook", pool.name);
-    let timeout = builder.pool_settings(pool).warm_pool.lifecycle_hook_timeout;
-    let seconds = timeout.as_deref().and_then(seconds).unwrap_or(600);
+    let seconds = builder.pool_settings(pool).warm_pool.lifecycle_hook_timeout.unwrap_or(600);
     let group = address("aws_autoscaling_group", &names::group(pool, &builder.cluster.name));
     let hook = builder
         .draft("aws_autoscaling_lifecycle_hook", &format!("{name}-{}", pool.name), field)

@@ -2,7 +2,21 @@
 
 use super::{Attributes, form};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use slipway_resource::Value;
+
+/// User data in base64. What is no base64 is taken for the text itself: an expansion leaves it so where it refers to
+/// what stands only later, as the name of a load balancer.
+#[must_use]
+pub fn user_data(given: &str) -> String {
+    if STANDARD.decode(given).is_ok() { given.to_owned() } else { STANDARD.encode(given) }
+}
+
 pub(super) fn launch_template(attributes: &mut Attributes) {
+    if let Some(Value::String(text)) = attributes.get_mut("user_data") {
+        *text = user_data(text);
+    }
     form::blocks_by(attributes, "block_device_mappings", "device_name");
     form::blocks_by(attributes, "network_interfaces", "device_index");
     form::blocks_by(attributes, "tag_specifications", "resource_type");

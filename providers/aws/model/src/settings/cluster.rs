@@ -17,6 +17,8 @@ pub struct ClusterSettings {
     pub api: Api,
     /// What kOps' `cloudConfig` says to the cloud controller, in its words.
     pub cloud_config: serde_json::Value,
+    /// What kOps' `containerd` says about the account's registries, in its words.
+    pub containerd: serde_json::Value,
     /// The folder of a bucket that control planes read the cluster's secrets from and keep etcd's backups in, as in
     /// `s3://bucket/folder`.
     pub config_base: Option<String>,

@@ -37,6 +37,10 @@ pub struct PoolSettings {
     pub spot_duration_in_minutes: Option<i64>,
     /// `terminate`, `stop` or `hibernate`.
     pub instance_interruption_behavior: Option<String>,
+    /// Whether the cluster autoscaler may change the pool's size.
+    pub autoscale: Option<bool>,
+    /// How much the cluster autoscaler prefers the pool, where its expander is `priority`.
+    pub autoscale_priority: Option<i64>,
     /// `CloudGroup` for an auto-scaling group, `Karpenter` for machines that Karpenter makes.
     pub manager: Option<String>,
     /// What the model has no field for of a mix of machines.
@@ -108,6 +112,6 @@ pub struct MixedInstancesPolicy {
 pub struct WarmPoolSettings {
     /// Images that machines of the pool fetch beforehand.
     pub additional_images: Vec<String>,
-    /// How long a machine may take to prepare itself, as in `10m`.
-    pub lifecycle_hook_timeout: Option<String>,
+    /// How long a machine may take to prepare itself, in seconds.
+    pub lifecycle_hook_timeout: Option<i64>,
 }

@@ -60,6 +60,7 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("api", Attribute::optional(Type::object([("loadBalancer", Attribute::optional(balancer))]))),
         ("cloudConfig", Attribute::optional(Type::Any).describe("Settings of the cloud controller.")),
         ("configBase", text().describe("The folder of a bucket with the cluster's secrets and backups.")),
+        ("containerd", Attribute::optional(Type::Any).describe("Settings of machines' registries.")),
         ("iam", Attribute::optional(iam).describe("Roles and what they may do.")),
         ("masterPublicName", text().describe("The name of the endpoint of the API servers.")),
         ("nodePortAccess", texts().describe("Who may reach the ports of NodePort services.")),
@@ -92,7 +93,7 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("formatOptions", texts()),
         ("mountOptions", texts()),
     ]);
-    let warm = Type::object([("additionalImages", texts()), ("lifecycleHookTimeout", text())]);
+    let warm = Type::object([("additionalImages", texts()), ("lifecycleHookTimeout", number())]);
     [
         ("iam", Attribute::optional(Type::object([("profile", text())]))),
         ("securityGroupOverride", text().describe("An existing security group in place of the role's.")),
@@ -109,6 +110,8 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("rootVolumeOptimization", flag().describe("Whether the root volume has bandwidth of its own.")),
         ("spotDurationInMinutes", number().describe("For how long a spot machine is asked for.")),
         ("instanceInterruptionBehavior", text().describe("terminate, stop or hibernate.")),
+        ("autoscale", flag().describe("Whether the cluster autoscaler may change the size.")),
+        ("autoscalePriority", number().describe("How much the cluster autoscaler prefers the pool.")),
         ("manager", text().describe("CloudGroup or Karpenter.")),
         ("mixedInstancesPolicy", Attribute::optional(mix)),
         ("warmPool", Attribute::optional(warm)),

@@ -102,6 +102,11 @@ fn group() -> Named {
             maintenance,
             "How large the group is while AWS replaces instances.",
         )
+        .attribute(
+            "rollout",
+            Attribute::optional(rollout()).write_only(),
+            "How instances are replaced; it is kept in the state, not with AWS.",
+        )
         .attribute("tag", Attribute::optional(tag), "Tags, without those that say whose it is.")
         .computed("instances", Type::list(instance), "The instances that it has.")
         .operation(operation::SURGE, 90_000, false, "Starts one instance beyond the size.")
@@ -112,6 +117,20 @@ fn group() -> Named {
         .exclusive(["name"])
         .takes(90_000, 2_000, 120_000)
         .build()
+}
+
+/// The same names as those of pools of the simulated cloud.
+fn rollout() -> Type {
+    Type::object([
+        must("max_surge", TEXT, "How many instances may exist beyond the size: a count or a percentage."),
+        must("max_unavailable", TEXT, "How many may be missing: a count or a percentage."),
+        must("drain", BOOL, "Whether nodes are drained before their instances go."),
+        must("drain_budgets", TEXT, "Whether disruption budgets hold: respect or ignore."),
+        must("drain_on_blocked", TEXT, "What happens when a drain takes too long: fail, skip or force."),
+        must("drain_timeout_ms", INTEGER, "How long a drain may take, in milliseconds."),
+        must("ready_timeout_ms", INTEGER, "How long an instance may take to become a ready node."),
+        must("settle_ms", INTEGER, "How long lies between two instances, in milliseconds."),
+    ])
 }
 
 fn mixed_instances() -> Type {

@@ -1,7 +1,8 @@
 //! A pool's auto-scaling group.
 
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{NodePool, WarmPool};
+use slipway_spec::model::{NodePool, Rollout, WarmPool};
+use slipway_spec::value::Duration;
 
 use super::tags::pool_tags;
 use super::{market, seconds};
@@ -53,6 +54,7 @@ pub(super) fn auto_scaling_group(
         .fix("metrics_granularity", "1Minute")
         .set("enabled_metrics", metrics(pool), field("warmPool"))
         .set("vpc_zone_identifier", Value::List(pool_subnet_ids(builder, pool)), field("subnets"))
+        .set("rollout", rollout(pool), field("rollout"))
         .set("tag", tag_blocks(builder, pool), field("cloudLabels"))
         .set("warm_pool", pool.warm_pool.as_ref().map(warm_pool), field("warmPool"));
     if !settings.suspend_processes.is_empty() {
@@ -104,6 +106,23 @@ fn warm_pool(warm_pool: &WarmPool) -> Value {
         ("min_size", Value::from(warm_pool.min_size)),
         ("max_group_prepared_capacity", Value::from(warm_pool.max_size)),
     ])])
+}
+
+/// How machines are replaced. AWS does not keep it.
+fn rollout(pool: &NodePool) -> Value {
+    let Rollout { max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
+    let word = |word: &dyn std::fmt::Debug| Value::from(format!("{word:?}").to_lowercase());
+    let millis = |span: Duration| Value::from(i64::try_from(span.get().as_millis()).unwrap_or(i64::MAX));
+    Value::map([
+        ("max_surge", Value::from(max_surge.to_string())),
+        ("max_unavailable", Value::from(max_unavailable.to_string())),
+        ("drain", Value::from(drain.enabled)),
+        ("drain_budgets", word(&drain.budgets)),
+        ("drain_on_blocked", word(&drain.on_blocked)),
+        ("drain_timeout_ms", millis(drain.timeout)),
+        ("ready_timeout_ms", millis(*ready_timeout)),
+        ("settle_ms", millis(*settle)),
+    ])
 }
 
 fn tag_blocks(builder: &Builder<'_>, pool: &NodePool) -> Value {

@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
 use slipway_spec::model::{
-    Addon, Architecture, Assets, Audit, Authentication, Cni, Component, ComponentName, ContainerRuntime,
+    Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
     EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProxyMode, Role,
     ServiceAccounts, Taint,
 };
 use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
 
+use crate::expand::addons::is_enabled;
 use crate::expand::build::Builder;
 use crate::expand::compute::tags::node_labels;
 use crate::expand::links::balancer;
@@ -47,7 +48,7 @@ struct About<'a> {
     dns_address: String,
     pod_cidrs: &'a [Cidr],
     service_cidrs: &'a [Cidr],
-    cni: &'a Cni,
+    cni: Plugin<'a>,
     proxy_mode: ProxyMode,
     /// Where control planes read the cluster's authority and keys by their instance's identity.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +59,17 @@ struct About<'a> {
     /// What kOps' `cloudConfig` says.
     #[serde(skip_serializing_if = "Json::is_null")]
     cloud_config: Json,
+    /// What kOps' `containerd` says about the account's registries.
+    #[serde(skip_serializing_if = "Json::is_null")]
+    registries: Json,
+}
+
+/// The pods' network and its settings.
+#[derive(Serialize)]
+struct Plugin<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Json::is_null")]
+    config: Json,
 }
 
 /// The machine.
@@ -106,7 +118,7 @@ struct Setting<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     replicas: Option<u32>,
     #[serde(skip_serializing_if = "Json::is_null")]
-    config: &'a Json,
+    config: Json,
 }
 
 /// What only machines with an API server need.
@@ -124,6 +136,19 @@ struct ControlPlane<'a> {
     audit: &'a Audit,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     etcd: Vec<&'a EtcdCluster>,
+    /// What the cluster autoscaler must know of pools beyond their tags.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    autoscaling: BTreeMap<&'a str, Autoscaling>,
+}
+
+/// How the cluster autoscaler treats a pool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Autoscaling {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<i64>,
 }
 
 /// The JSON of a pool's document, without what is empty.
@@ -186,7 +211,7 @@ fn about<'a>(builder: &Builder<'a>) -> About<'a> {
         dns_address: dns_address.to_string(),
         pod_cidrs,
         service_cidrs,
-        cni,
+        cni: Plugin { name: &cni.name, config: plain(&cni.config) },
         proxy_mode: *proxy_mode,
         store: builder.settings.config_base.as_deref(),
         internal_endpoint: builder
@@ -196,7 +221,21 @@ fn about<'a>(builder: &Builder<'a>) -> About<'a> {
             .use_for_internal_api
             .then(|| builder.named("api.internal")),
         cloud_config: builder.settings.cloud_config.clone(),
+        registries: builder.settings.containerd.clone(),
     }
+}
+
+/// Settings as a spec of Slipway's own has them: what stands under the key `kops` stands beside it.
+fn plain(config: &Json) -> Json {
+    let Json::Object(own) = config else { return config.clone() };
+    let mut plain = match own.get("kops") {
+        Some(Json::Object(kops)) => kops.clone(),
+        _ => serde_json::Map::new(),
+    };
+    plain.extend(
+        own.iter().filter(|(name, _)| *name != "kops").map(|(name, value)| (name.clone(), value.clone())),
+    );
+    Json::Object(plain)
 }
 
 fn node<'a>(builder: &Builder<'a>, pool: &'a NodePool) -> Node<'a> {
@@ -252,7 +291,7 @@ fn addons<'a>(builder: &Builder<'a>, pool: &NodePool) -> Vec<Setting<'a>> {
             name: &addon.name,
             version: addon.version.as_deref(),
             replicas: addon.replicas,
-            config: &addon.config,
+            config: plain(&addon.config),
         })
         .collect()
 }
@@ -271,7 +310,21 @@ fn control_plane<'a>(builder: &Builder<'a>, pool: &NodePool) -> ControlPlane<'a>
         encrypted: encrypted.map(String::as_str).collect(),
         audit: &cluster.audit,
         etcd: if pool.role == Role::ControlPlane { cluster.etcd.iter().collect() } else { Vec::new() },
+        autoscaling: if pool.role == Role::ControlPlane { autoscaling(builder) } else { BTreeMap::new() },
     }
+}
+
+fn autoscaling<'a>(builder: &Builder<'a>) -> BTreeMap<&'a str, Autoscaling> {
+    let of = |pool: &'a NodePool| {
+        let settings = builder.pool_settings(pool);
+        let (enabled, priority) = (settings.autoscale, settings.autoscale_priority);
+        (enabled.is_some() || priority.is_some())
+            .then_some((pool.name.as_str(), Autoscaling { enabled, priority }))
+    };
+    if !is_enabled(builder.cluster, "cluster-autoscaler") {
+        return BTreeMap::new();
+    }
+    builder.cluster.pools.iter().filter_map(of).collect()
 }
 
 /// Where the machine finds the cluster: a name, or the load balancer's own where no records are made.

@@ -1,0 +1,98 @@
+//! A cluster read from kOps as one of Slipway's own.
+
+use serde_json::{Map, Value};
+use slipway_spec::model::{Addon, Cluster};
+
+/// The key under which settings stand in kOps' words.
+const KEY: &str = "kops";
+
+/// Add-ons that a cluster of Slipway's own has unless it says no.
+const STANDARD_ADDONS: [&str; 2] = ["coredns", "metrics-server"];
+
+/// The cluster with the settings of its provider, its add-ons and its network where a spec of Slipway's own has them:
+/// not under the key `kops`; what Slipway has by default and kOps has not is said to be away. It is the same cluster to
+/// whoever reads it.
+#[must_use]
+pub fn native(cluster: &Cluster) -> Cluster {
+    let mut cluster = cluster.clone();
+    raise(&mut cluster.provider.config);
+    if let Value::Object(fields) = &mut cluster.provider.config {
+        // The one name that kOps writes with a capital.
+        if let Some(value) = fields.remove("DisableSubnetTags") {
+            fields.insert("disableSubnetTags".to_owned(), value);
+        }
+        // Every pool has its part of it.
+        fields.remove("warmPool");
+    }
+    empty(&mut cluster.provider.config);
+    raise(&mut cluster.network.cni.config);
+    for addon in &mut cluster.addons {
+        raise(&mut addon.config);
+    }
+    for name in STANDARD_ADDONS {
+        if !cluster.addons.iter().any(|addon| addon.name == name) {
+            cluster.addons.push(without(name));
+        }
+    }
+    cluster.addons.sort_by(|left, right| left.name.cmp(&right.name));
+    for pool in &mut cluster.pools {
+        raise(&mut pool.provider_config);
+        empty(&mut pool.provider_config);
+    }
+    cluster
+}
+
+fn without(name: &str) -> Addon {
+    Addon {
+        name: name.to_owned(),
+        enabled: false,
+        version: None,
+        replicas: None,
+        minimum_available: None,
+        config: Value::Null,
+        manifest: None,
+    }
+}
+
+/// Takes the key away; what stands beside it decides.
+fn raise(config: &mut Value) {
+    let Value::Object(fields) = config else { return };
+    if let Some(Value::Object(kops)) = fields.remove(KEY) {
+        merge(fields, kops);
+    }
+    empty(config);
+}
+
+fn merge(over: &mut Map<String, Value>, under: Map<String, Value>) {
+    for (name, value) in under {
+        match (over.get_mut(&name), value) {
+            (Some(Value::Object(over)), Value::Object(under)) => merge(over, under),
+            (Some(_), _) => {}
+            (None, value) => drop(over.insert(name, value)),
+        }
+    }
+}
+
+fn empty(config: &mut Value) {
+    if config.as_object().is_some_and(Map::is_empty) {
+        *config = Value::Null;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_the_key_decides() {
+        let mut config =
+            json!({ "iam": { "legacy": false }, "kops": { "iam": { "legacy": true, "a": 1 }, "b": 2 } });
+        raise(&mut config);
+        assert_eq!(config, json!({ "iam": { "legacy": false, "a": 1 }, "b": 2 }));
+        let mut config = json!({ "kops": {} });
+        raise(&mut config);
+        assert_eq!(config, Value::Null);
+    }
+}

@@ -1,0 +1,250 @@
+//! Every field of kOps that is honoured makes a difference on AWS: it changes the resources of a cluster, or the
+//! document that its machines boot from.
+
+#[path = "../../../../crates/kops/tests/leaves/case.rs"]
+#[allow(dead_code, reason = "shared with the reader's own tests")]
+mod case;
+
+use serde_json::{Value, json};
+use slipway_aws_model::{
+    catalog::{Catalog, HostedZone, Image},
+    expand::expand,
+};
+use slipway_kops::{
+    KopsReader,
+    fields::{Kind, Leaf},
+    rules::Class,
+};
+use slipway_resource::{Digest, provider};
+use slipway_spec::diagnostic::Severity;
+
+use case::{base, beside, group, merge, put, read_beside, samples};
+
+/// What a document becomes: its resources, or why it cannot be.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Resources(Vec<slipway_resource::Desired>),
+    Refused(String),
+}
+
+/// What the account knows: the images and zones of the samples.
+fn catalog() -> Catalog {
+    let image = |id: &str| Image { id: id.to_owned(), ..Image::default() };
+    let zone = |id: &str, name: &str| HostedZone {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        ..HostedZone::default()
+    };
+    Catalog {
+        images: [("ubuntu".to_owned(), image("ami-1")), ("sample".to_owned(), image("ami-2"))].into(),
+        hosted_zones: vec![zone("Z1", "example.com"), zone("Z2", "sample")],
+        ..Catalog::default()
+    }
+}
+
+/// Other documents that some fields are about.
+fn others(kind: Kind, path: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    if kind == Kind::InstanceGroup {
+        let mut cluster = base(Kind::Cluster);
+        cluster["spec"]["subnets"] =
+            json!([{}, { "name": "b", "zone": "eu-west-1b", "type": "Public", "cidr": "10.0.2.0/24" }]);
+        cluster["spec"]["clusterAutoscaler"] = json!({ "enabled": true });
+        found.push(cluster);
+    }
+    if path.starts_with("spec.topology.bastion") {
+        found.push(group("bastion", "Bastion"));
+    }
+    if path.ends_with("etcdMembers[].instanceGroup") {
+        let mut other = group("sample", "Master");
+        other["spec"]["subnets"] = json!(["b"]);
+        found.push(other);
+    }
+    found
+}
+
+fn outcome(reader: &KopsReader, kind: Kind, path: &str, document: &Value) -> (Outcome, Vec<String>) {
+    let (cluster, diagnostics) = read_beside(reader, kind, document, &others(kind, path));
+    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(|found| found.message.clone()).collect();
+    let Some(cluster) = cluster else { return (Outcome::Refused(errors.join("; ")), errors) };
+    let region = cluster.region.clone().unwrap_or_default();
+    let data = serde_json::to_value(Catalog { region, ..catalog() }).unwrap();
+    let request = provider::ExpandRequest {
+        cluster: serde_json::to_value(&cluster).unwrap(),
+        catalog: provider::Catalog { digest: Digest::of(&data).unwrap(), data },
+    };
+    match expand(&request) {
+        Ok(mut expansion) => {
+            // Where a value comes from is no difference.
+            expansion.resources.iter_mut().for_each(|resource| resource.origins.clear());
+            (Outcome::Resources(expansion.resources), errors)
+        }
+        Err(error) => (Outcome::Refused(error.message), errors),
+    }
+}
+
+/// What must stand beside some fields so that they mean something to AWS.
+fn beside_on_aws(kind: Kind, path: &str) -> Value {
+    use Kind::{Cluster, InstanceGroup};
+    let on = |section: &str| json!({ "spec": { section: { "enabled": true } } });
+    let private = json!({ "spec": { "subnets": [
+        { "type": "Private" },
+        { "name": "b", "zone": "eu-west-1a", "type": "Utility", "cidr": "10.0.2.0/24" },
+    ] } });
+    let cases = [
+        (
+            Cluster,
+            "spec.api.loadBalancer.subnets",
+            json!({ "spec": {
+                "api": { "loadBalancer": { "subnets": [{ "name": "a" }] } },
+                "subnets": [{}, { "name": "sample", "zone": "eu-west-1b", "type": "Public", "cidr": "10.0.2.0/24" }],
+            } }),
+        ),
+        (Cluster, "spec.api.loadBalancer.type", private.clone()),
+        (Cluster, "spec.awsLoadBalancerController", on("awsLoadBalancerController")),
+        (Cluster, "spec.certManager", on("certManager")),
+        (Cluster, "spec.clusterAutoscaler", on("clusterAutoscaler")),
+        (
+            Cluster,
+            "spec.containerd.gvisor",
+            json!({ "spec": { "containerd": { "gvisor": { "enabled": true } } } }),
+        ),
+        (
+            Cluster,
+            "spec.containerd.nvidiaGPU",
+            json!({ "spec": { "containerd": { "nvidiaGPU": { "enabled": true } } } }),
+        ),
+        (Cluster, "spec.externalDns", json!({ "spec": { "externalDns": { "provider": "external-dns" } } })),
+        (Cluster, "spec.karpenter", on("karpenter")),
+        (
+            Cluster,
+            "spec.kubeDNS.nodeLocalDNS",
+            json!({ "spec": { "kubeDNS": { "nodeLocalDNS": { "enabled": true } } } }),
+        ),
+        (Cluster, "spec.metricsServer", on("metricsServer")),
+        (Cluster, "spec.nodeProblemDetector", on("nodeProblemDetector")),
+        (Cluster, "spec.podIdentityWebhook", on("podIdentityWebhook")),
+        (Cluster, "spec.snapshotController", on("snapshotController")),
+        (Cluster, "spec.subnets[].additionalRoutes", private.clone()),
+        (
+            Cluster,
+            "spec.subnets[].name",
+            json!({ "spec": { "subnets": [
+                { "name": "b", "cidr": "10.0.2.0/24" },
+                { "name": "a", "zone": "eu-west-1a", "type": "Public", "cidr": "10.0.1.0/24" },
+            ] } }),
+        ),
+        (Cluster, "spec.warmPool", json!({ "spec": { "warmPool": { "enableLifecycleHook": true } } })),
+        (InstanceGroup, "spec.warmPool", json!({ "spec": { "warmPool": { "enableLifecycleHook": true } } })),
+        (
+            InstanceGroup,
+            "spec.volumeMounts[].device",
+            json!({ "spec": { "volumes": [{}, { "device": "/dev/xvde", "size": 9 }] } }),
+        ),
+        (Cluster, "spec.topology.bastion", private),
+        (
+            Cluster,
+            "spec.etcdClusters[].etcdMembers[].instanceGroup",
+            json!({ "spec": { "subnets": [{}, { "name": "b", "zone": "eu-west-1b", "type": "Public", "cidr": "10.0.2.0/24" }] } }),
+        ),
+        (InstanceGroup, "spec.instanceInterruptionBehavior", json!({ "spec": { "maxPrice": "0.1" } })),
+        (InstanceGroup, "spec.spotDurationInMinutes", json!({ "spec": { "maxPrice": "0.1" } })),
+        (InstanceGroup, "spec.zones", json!({ "spec": { "subnets": null, "zones": ["eu-west-1b"] } })),
+    ];
+    let mut all = json!({});
+    for (of, prefix, value) in &cases {
+        if *of == kind && path.starts_with(prefix) {
+            merge(&mut all, value);
+        }
+    }
+    all
+}
+
+/// Values to try first, where those of the type say nothing to AWS.
+fn samples_on_aws(kind: Kind, leaf: &Leaf) -> Vec<Value> {
+    let policy = r#"[{ "Effect": "Allow", "Action": "s3:GetObject", "Resource": "*" }]"#;
+    let own = match leaf.path.as_str() {
+        "spec.additionalPolicies" => Some(json!({ "node": policy })),
+        "spec.externalPolicies" => Some(json!({ "node": ["arn:aws:iam::aws:policy/ReadOnlyAccess"] })),
+        "spec.iam.serviceAccountExternalPermissions[].aws.inlinePolicy" => Some(json!(policy)),
+        "spec.nodePortAccess" => Some(json!(["10.9.0.0/16"])),
+        "spec.manager" => Some(json!("Karpenter")),
+        "spec.rootVolumeIops" | "spec.volumes[].iops" => Some(json!(5000)),
+        "spec.rootVolumeThroughput" | "spec.volumes[].throughput" => Some(json!(500)),
+        "spec.topology.bastion.loadBalancer.type" => Some(json!("Internal")),
+        "spec.publicKey" => Some(json!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAB one")),
+        "spec.externalDns.provider" => Some(json!("dns-controller")),
+        "spec.subnets[].additionalRoutes[].target" => Some(json!("tgw-7")),
+        "spec.subnets" => Some(json!(["b"])),
+        "spec.volumeMounts[].device" => Some(json!("/dev/xvde")),
+        "spec.zones" => Some(json!(["eu-west-1a"])),
+        _ => None,
+    };
+    own.into_iter().chain(samples(kind, leaf)).collect()
+}
+
+/// Fields that say which document this is, and to which cluster it belongs: without them nothing is read at all.
+fn identifies(kind: Kind, path: &str) -> bool {
+    match path {
+        "apiVersion" | "kind" | "metadata.labels" => true,
+        "metadata.name" => kind != Kind::InstanceGroup,
+        _ => false,
+    }
+}
+
+/// Fields of which kOps has one value left; every other is refused, which the reader's own tests prove.
+const ONE_VALUE: [&str; 3] =
+    ["spec.api.loadBalancer.class", "spec.etcdClusters[].provider", "spec.rollingUpdate.drainAndTerminate"];
+
+fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf) -> Result<(), String> {
+    let mut before = base(kind);
+    merge(&mut before, &beside(kind, &leaf.path));
+    merge(&mut before, &beside_on_aws(kind, &leaf.path));
+    if leaf.path.starts_with("spec.networking.") && !leaf.path.starts_with("spec.networking.cilium") {
+        let name = leaf.path.split('.').nth(2).unwrap_or_default();
+        if name != leaf.path.trim_start_matches("spec.networking.") {
+            before["spec"]["networking"] = json!({ name: {} });
+        }
+    }
+    let (without, _) = outcome(reader, kind, &leaf.path, &before);
+    let Outcome::Resources(_) = &without else {
+        return Err(format!("the base does not expand: {without:?}"));
+    };
+    let mut last = String::new();
+    for sample in samples_on_aws(kind, leaf) {
+        let mut document = before.clone();
+        if leaf.path.starts_with("spec.networking.") && leaf.path.matches('.').count() == 2 {
+            document["spec"]["networking"] = json!({});
+        }
+        put(&mut document, &leaf.path, sample);
+        let (with, errors) = outcome(reader, kind, &leaf.path, &document);
+        match with {
+            Outcome::Resources(_) if errors.is_empty() && with != without => return Ok(()),
+            Outcome::Resources(_) => last = format!("changes nothing {errors:?}"),
+            Outcome::Refused(why) => last = format!("the sample is refused: {why}"),
+        }
+    }
+    Err(last)
+}
+
+#[test]
+fn every_honoured_field_makes_a_difference() {
+    let reader = KopsReader::default();
+    let mut failures = Vec::new();
+    for kind in Kind::ALL {
+        for leaf in reader.table().leaves(kind) {
+            let (_, treatment) = reader.rules().find(kind, &leaf.path).expect("every field has a rule");
+            if treatment.class() != Class::Honoured {
+                continue;
+            }
+            if identifies(kind, &leaf.path) || ONE_VALUE.contains(&leaf.path.as_str()) {
+                continue;
+            }
+            if let Err(problem) = judge(&reader, kind, leaf) {
+                failures.push(format!("{} {}: {problem}", kind.as_str(), leaf.path));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} fields:\n{}", failures.len(), failures.join("\n"));
+}
