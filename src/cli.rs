@@ -365,6 +365,11 @@ pub(crate) enum SpecCommand {
     Show(SpecShowArguments),
     /// Check specs and report every problem.
     Check(SpecCheckArguments),
+    /// Write specs of kOps as documents of Slipway's own.
+    ///
+    /// The documents say no more than they must; a value that kOps has as its default and Slipway has not is marked.
+    /// Both forms plan the same resources. What changed on the way goes to standard error.
+    Convert(SpecConvertArguments),
 }
 
 #[derive(Debug, Args)]
@@ -374,6 +379,12 @@ pub(crate) struct SpecShowArguments {
     /// With all defaults, marked as such.
     #[arg(long)]
     pub full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpecConvertArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
 }
 
 #[derive(Debug, Args)]

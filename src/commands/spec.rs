@@ -1,5 +1,7 @@
 //! `slipway spec`
 
+mod convert;
+
 use std::process::ExitCode;
 
 use slipway_spec::diagnostic;
@@ -9,11 +11,12 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 
-/// Shows or checks specs.
+/// Shows, checks or converts specs.
 pub(crate) fn run(context: &Context, command: &SpecCommand) -> Result<ExitCode, CommandError> {
     match command {
         SpecCommand::Show(arguments) => show(context, arguments),
         SpecCommand::Check(arguments) => check(context, arguments),
+        SpecCommand::Convert(arguments) => convert::run(context, arguments),
     }
 }
 

@@ -24,4 +24,4 @@ pub use explain::explain;
 pub use leaves::leaves;
 pub use load::{Loaded, load, load_files, load_with};
 pub use schema::schemas;
-pub use show::full_yaml;
+pub use show::{brief_yaml, full_yaml};

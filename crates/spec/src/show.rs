@@ -6,10 +6,15 @@ use serde_json::Value as Json;
 
 use crate::{
     Loaded,
+    model::Cluster,
     reader::{item_path, join},
     source::{FieldSources, Origin},
     v1alpha1, yaml,
 };
+
+mod brief;
+
+pub use brief::brief_yaml;
 
 /// All loaded clusters as documents of the newest version, whatever they were written in, with every default explicit.
 ///
@@ -22,23 +27,30 @@ pub fn full_yaml(loaded: &Loaded) -> Result<String, Error> {
     let mut text = String::new();
     for cluster in &loaded.clusters {
         let sources = loaded.sources.cluster(&cluster.name).unwrap_or(&nothing);
-        for (index, document) in v1alpha1::full_documents(cluster)?.into_iter().enumerate() {
-            let pool = index.checked_sub(1).and_then(|index| cluster.pools.get(index));
-            let prefix = pool.map(|pool| format!("pools[{}]", pool.name)).unwrap_or_default();
-            if !text.is_empty() {
-                text.push_str("---\n");
-            }
-            let mut printer = Printer { sources, text: &mut text };
-            for name in ["apiVersion", "kind"] {
-                printer.line(0, name, &printer.scalar(&document[name], 0)?, None);
-            }
-            for part in ["metadata", "spec"] {
-                printer.line(0, part, "", None);
-                printer.fields(&document[part], &prefix, 1)?;
-            }
-        }
+        let full = v1alpha1::full_documents(cluster)?;
+        documents(cluster, &full, &mut Printer { sources, remark: "default", text: &mut text })?;
     }
     Ok(text)
+}
+
+/// The documents of a cluster, the cluster itself and then its pools.
+fn documents(cluster: &Cluster, documents: &[Json], printer: &mut Printer<'_>) -> Result<(), Error> {
+    for (index, document) in documents.iter().enumerate() {
+        let pool = index.checked_sub(1).and_then(|index| cluster.pools.get(index));
+        let prefix = pool.map(|pool| format!("pools[{}]", pool.name)).unwrap_or_default();
+        if !printer.text.is_empty() {
+            printer.text.push_str("---\n");
+        }
+        for name in ["apiVersion", "kind"] {
+            let value = printer.scalar(&document[name], 0)?;
+            printer.line(0, name, &value, None);
+        }
+        for part in ["metadata", "spec"] {
+            printer.line(0, part, "", None);
+            printer.fields(&document[part], &prefix, 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// A cluster that cannot be shown.
@@ -54,6 +66,8 @@ pub enum Error {
 
 struct Printer<'a> {
     sources: &'a FieldSources,
+    /// What stands behind values that nobody wrote.
+    remark: &'static str,
     text: &'a mut String,
 }
 
@@ -123,10 +137,10 @@ impl Printer<'_> {
         }
     }
 
-    fn mark(&self, path: Option<&str>) -> &'static str {
+    fn mark(&self, path: Option<&str>) -> String {
         match path.map(|path| self.sources.origin(path)) {
-            Some(Origin::Default) => " # default",
-            _ => "",
+            Some(Origin::Default) if !path.is_some_and(is_opaque) => format!(" # {}", self.remark),
+            _ => String::new(),
         }
     }
 
@@ -147,6 +161,11 @@ impl Printer<'_> {
             .collect();
         Ok(format!("{first}\n{}", lines.join("\n")))
     }
+}
+
+/// Whether a field stands in settings that only somebody else reads: nobody but them has defaults for it.
+fn is_opaque(path: &str) -> bool {
+    ["provider.config.", ".config.", "providerConfig."].iter().any(|part| path.contains(part))
 }
 
 fn key(name: &str) -> Result<String, Error> {

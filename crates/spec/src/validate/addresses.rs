@@ -1,4 +1,4 @@
-use super::context::{Context, error};
+use super::context::{Context, error, warning};
 use crate::{
     diagnostic::code::{ADDRESS_FAMILY, NOT_CONTAINED, OVERLAP, RANGE_SIZE},
     model::{Cluster, IpFamily},
@@ -127,17 +127,29 @@ fn overlaps(context: &mut Context<'_>, ranges: &[Range]) {
             }
             // The complaint goes to the later field that somebody wrote.
             let (first, second) = if context.is_written(&other.path) { (one, other) } else { (other, one) };
-            let complaint = error(
-                OVERLAP,
-                format!("{} {} overlaps {} {}", second.what, second.cidr, first.what, first.cidr),
-                format!("choose a range that shares no address with {}", first.cidr),
-            )
+            let message = format!("{} {} overlaps {} {}", second.what, second.cidr, first.what, first.cidr);
+            let way_out = format!("choose a range that shares no address with {}", first.cidr);
+            // Where no subnet has addresses of services, nodes never meet them; kOps makes such clusters.
+            let complaint = if one.part == Part::Network
+                && other.part == Part::Services
+                && is_beside_subnets(ranges, other)
+            {
+                warning(OVERLAP, message, format!("{way_out}, or never make a subnet there"))
+            } else {
+                error(OVERLAP, message, way_out)
+            }
             .related("the other range", first.path.clone());
             if context.trusts(&first.path) {
                 context.at(&second.path, complaint);
             }
         }
     }
+}
+
+/// Whether subnets are given with their ranges, and none has addresses of this range.
+fn is_beside_subnets(ranges: &[Range], services: &Range) -> bool {
+    let mut subnets = ranges.iter().filter(|range| range.part == Part::Subnet).peekable();
+    subnets.peek().is_some() && subnets.all(|subnet| !subnet.cidr.overlaps(&services.cidr))
 }
 
 fn has_network(ranges: &[Range], subnet: &Range) -> bool {

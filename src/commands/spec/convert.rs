@@ -1,0 +1,50 @@
+//! `slipway spec convert`
+
+use std::process::ExitCode;
+
+use slipway_spec::source::SourceFile;
+use slipway_spec::{brief_yaml, load_files};
+
+use crate::cli::SpecConvertArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::specs::{self, Selection, Wanted};
+
+/// What stands behind values that the documents did not give.
+const REMARK: &str = "a default of kOps";
+
+/// Writes clusters of another format as documents of Slipway's own, and says what is different.
+pub(super) fn run(context: &Context, arguments: &SpecConvertArguments) -> Result<ExitCode, CommandError> {
+    let mut text = String::new();
+    for wanted in specs::wanted(context, &Selection::from(&arguments.specs))? {
+        if !text.is_empty() {
+            text.push_str("---\n");
+        }
+        text.push_str(&one(context, &wanted)?);
+    }
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(context: &Context, wanted: &Wanted) -> Result<String, CommandError> {
+    let cluster = slipway_kops::native(&wanted.cluster);
+    let text = brief_yaml(&cluster, &wanted.sources, REMARK)
+        .map_err(|error| CommandError::internal("the spec cannot be written", &error))?;
+    // What is written is only good if it is the same cluster.
+    let again = load_files(vec![SourceFile::new("converted.yaml", text.clone())], &[]);
+    if again.clusters.first() != Some(&cluster) {
+        return Err(CommandError::new(
+            "CLI0060",
+            format!("the cluster {} has no form of Slipway's own", cluster.name),
+        )
+        .hint("`slipway spec check` says what is wrong with it; keep the documents as they are until then"));
+    }
+    let spelled_out = text.lines().filter(|line| line.ends_with(&format!("# {REMARK}"))).count();
+    context.output.message(&format!(
+        "{}: {} pools; {spelled_out} values that kOps has as defaults and Slipway has not are written out, \
+         and marked",
+        cluster.name,
+        cluster.pools.len(),
+    ));
+    Ok(text)
+}
