@@ -11,6 +11,8 @@ mod events;
 mod family;
 mod gateway;
 mod iam;
+mod key_pair;
+mod launch_template;
 mod nat;
 mod object;
 mod queue;
@@ -18,8 +20,10 @@ mod range;
 mod route;
 mod route_table;
 mod rule;
+mod scaling;
 mod security_group;
 mod subnet;
+mod volume;
 mod vpc;
 
 use async_trait::async_trait;
@@ -57,6 +61,12 @@ static KINDS: &[&dyn Kind] = &[
     &iam::RolePolicyAttachment,
     &iam::InstanceProfile,
     &iam::OpenIdConnectProvider,
+    // Machines.
+    &key_pair::KeyPair,
+    &volume::Volume,
+    &launch_template::LaunchTemplate,
+    &scaling::Group,
+    &scaling::LifecycleHook,
     // Load balancers.
     &balance::LoadBalancer,
     &balance::TargetGroup,

@@ -70,12 +70,16 @@ pub(crate) fn wanted(attributes: &Value) -> Tags {
     entries.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
+/// Whether a tag is ours or that of AWS, and not for people.
+pub(crate) fn is_hidden(key: &str) -> bool {
+    key.starts_with(PREFIX) || key.starts_with(RESERVED)
+}
+
 /// The tags that people see: without ours and those of AWS.
 pub(crate) fn visible(tags: &Tags) -> Value {
-    let own = |key: &String| key.starts_with(PREFIX) || key.starts_with(RESERVED);
     let entries: BTreeMap<String, Value> = tags
         .iter()
-        .filter(|(key, _)| !own(key))
+        .filter(|(key, _)| !is_hidden(key))
         .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
         .collect();
     if entries.is_empty() { Value::Null } else { Value::Map(entries) }

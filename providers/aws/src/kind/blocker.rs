@@ -100,6 +100,13 @@ fn is_of_a_service(interface: &NetworkInterface) -> bool {
     of_a_service || interface.requester_managed().unwrap_or_default()
 }
 
+/// Instances that use something: those that go let it go.
+pub(super) async fn of_instances(cloud: &Cloud, ids: &[String]) -> Result<Blockers, ProviderError> {
+    let going = instances_going(cloud, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    let (passing, lasting) = ids.iter().cloned().partition(|id| going.get(id).copied().unwrap_or_default());
+    Ok(Blockers { lasting, passing })
+}
+
 /// Of each instance whether it is on its way out.
 async fn instances_going(cloud: &Cloud, ids: &[&str]) -> Result<BTreeMap<String, bool>, ProviderError> {
     if ids.is_empty() {

@@ -5,6 +5,9 @@ use slipway_resource::Address;
 
 use crate::owner::Owner;
 
+/// The hook that every group with a warm pool has.
+const WARM_POOL_HOOK: &str = "kops-warmpool";
+
 /// The part of a name before the cluster's; `None` for the cluster's own name.
 fn before_cluster<'a>(owner: &Owner, name: &'a str) -> Option<&'a str> {
     let suffix = format!("-{}", names::address(&owner.cluster));
@@ -41,6 +44,15 @@ pub(super) fn rule(group: &str, direction: &str, protocol: &str, ports: (i64, i6
     let (first, last) = ports;
     let name = format!("from-{from}-{direction}-{word}-{first}to{last}-{to}");
     Address::new("aws_security_group_rule", names::address(&name))
+}
+
+/// The address of a hook of an owned group. Its name has that of the pool, or is the same in every group.
+pub(super) fn hook(group: &Owner, name: &str) -> Option<Address> {
+    let name = match name {
+        WARM_POOL_HOOK => format!("{name}-{}", before_cluster(group, group.address.as_ref()?.name())?),
+        own => own.to_owned(),
+    };
+    Some(Address::new("aws_autoscaling_lifecycle_hook", names::address(&name)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,10 @@
+//! Auto-scaling groups, and the hooks at the doors of their instances.
+
+mod changes;
+mod group;
+mod hook;
+mod mixed;
+mod requirements;
+
+pub(super) use group::Group;
+pub(super) use hook::LifecycleHook;

@@ -1,0 +1,319 @@
+//! Auto-scaling groups. A group's name is its identity.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_trait::async_trait;
+use aws_sdk_autoscaling::types as sdk;
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use super::{changes, mixed};
+use crate::act::Act;
+use crate::batch::Family;
+use crate::cloud::Cloud;
+use crate::kind::attribute::{block, blocks, flag, need, number32, some, text, texts};
+use crate::kind::by_name::{claim, made};
+use crate::kind::{Blockers, Condition, Found, Kind};
+use crate::look::{Listing, Look};
+use crate::owner::{Tags, is_hidden, marks};
+use crate::rate::Class;
+
+/// `aws_autoscaling_group`.
+pub(in crate::kind) struct Group;
+
+/// Groups by name.
+pub(super) struct Groups;
+
+/// The groups of a cluster.
+pub(in crate::kind) struct Owned(pub Vec<Found>);
+
+#[async_trait]
+impl Family for Groups {
+    type Item = sdk::AutoScalingGroup;
+    const LIMIT: usize = 50;
+
+    async fn fetch(
+        cloud: &Cloud,
+        keys: &[String],
+    ) -> Result<BTreeMap<String, sdk::AutoScalingGroup>, ProviderError> {
+        let request = cloud
+            .autoscaling()
+            .describe_auto_scaling_groups()
+            .set_auto_scaling_group_names(Some(keys.to_vec()));
+        let groups = describe(cloud, |next| request.clone().set_next_token(next).send()).await?;
+        Ok(groups
+            .into_iter()
+            .filter_map(|group| Some((group.auto_scaling_group_name()?.to_owned(), group)))
+            .collect())
+    }
+}
+
+#[async_trait]
+impl Listing for Owned {
+    async fn list(look: &Look) -> Result<Self, ProviderError> {
+        let (key, value) = look.mark();
+        let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
+        let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
+        let groups = describe(&look.cloud, |next| request.clone().set_next_token(next).send()).await?;
+        Ok(Self(groups.iter().map(found).collect()))
+    }
+}
+
+/// All pages of one call.
+async fn describe<S>(
+    cloud: &Cloud,
+    send: impl Fn(Option<String>) -> S + Send + Sync,
+) -> Result<Vec<sdk::AutoScalingGroup>, ProviderError>
+where
+    S: Future<
+            Output = Result<
+                aws_sdk_autoscaling::operation::describe_auto_scaling_groups::DescribeAutoScalingGroupsOutput,
+                aws_sdk_autoscaling::error::SdkError<
+                    aws_sdk_autoscaling::operation::describe_auto_scaling_groups::DescribeAutoScalingGroupsError,
+                >,
+            >,
+        > + Send,
+{
+    let mut found = Vec::new();
+    let mut next: Option<String> = None;
+    loop {
+        let page = cloud.read(Class::AutoScaling, "DescribeAutoScalingGroups", || send(next.clone())).await?;
+        found.extend(page.auto_scaling_groups().iter().cloned());
+        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        if next.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// The answer to a call about a group; `None` when the group does not exist. To Auto Scaling that is no more than an
+/// invalid request.
+pub(super) async fn if_there<T>(
+    cloud: &Cloud,
+    group: &str,
+    answer: Result<T, ProviderError>,
+) -> Result<Option<T>, ProviderError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if matches!(error.class, ErrorClass::NotFound | ErrorClass::Invalid) => {
+            match cloud.get::<Groups>(group).await? {
+                Some(_) => Err(error),
+                None => Ok(None),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[async_trait]
+impl Kind for Group {
+    fn name(&self) -> &'static str {
+        "aws_autoscaling_group"
+    }
+
+    async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
+        Ok(look.listing::<Owned>().await?.0.clone())
+    }
+
+    async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
+        Ok(cloud.get::<Groups>(id.as_str()).await?.map(|group| found(&group)))
+    }
+
+    async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
+        let name = need(desired, "name")?;
+        let owned = |name: &str| text(desired, name).map(str::to_owned);
+        let some_texts = |name: &str| Some(texts(desired, name)).filter(|texts| !texts.is_empty());
+        let request = act
+            .cloud
+            .autoscaling()
+            .create_auto_scaling_group()
+            .auto_scaling_group_name(name)
+            .set_min_size(number32(desired, "min_size"))
+            .set_max_size(number32(desired, "max_size"))
+            .set_desired_capacity(number32(desired, "desired_capacity"))
+            .set_vpc_zone_identifier(subnets(desired))
+            .set_launch_template(block(desired, "launch_template").map(mixed::launch_template))
+            .set_mixed_instances_policy(block(desired, "mixed_instances_policy").map(mixed::policy))
+            .set_target_group_arns(some_texts("target_group_arns"))
+            .set_load_balancer_names(some_texts("load_balancers"))
+            .set_max_instance_lifetime(number32(desired, "max_instance_lifetime").filter(|span| *span > 0))
+            .new_instances_protected_from_scale_in(flag(desired, "protect_from_scale_in"))
+            .capacity_rebalance(flag(desired, "capacity_rebalance"))
+            .set_default_cooldown(number32(desired, "default_cooldown"))
+            .set_default_instance_warmup(number32(desired, "default_instance_warmup"))
+            .set_health_check_type(owned("health_check_type"))
+            .set_health_check_grace_period(number32(desired, "health_check_grace_period"))
+            .set_placement_group(owned("placement_group"))
+            .set_service_linked_role_arn(owned("service_linked_role_arn"))
+            .set_termination_policies(some_texts("termination_policies"))
+            .set_instance_maintenance_policy(
+                block(desired, "instance_maintenance_policy").map(changes::maintenance),
+            )
+            .set_tags(Some(changes::tags(name, &changes::wanted_tags(desired), &act.marks())));
+        let created =
+            act.cloud.write(Class::AutoScaling, "CreateAutoScalingGroup", || request.clone().send()).await;
+        match created {
+            Ok(_) => Ok(Identity::new(name)),
+            Err(error) if error.class == ErrorClass::Conflict => {
+                claim(self, act, Identity::new(name), desired).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
+        let nothing = Value::Map(BTreeMap::new());
+        changes::beside(act.cloud, id.as_str(), &nothing, desired).await
+    }
+
+    async fn update(
+        &self,
+        act: &Act<'_>,
+        id: &Identity,
+        prior: &Value,
+        desired: &Value,
+    ) -> Result<(), ProviderError> {
+        changes::own(act.cloud, id.as_str(), prior, desired).await?;
+        changes::attachments(act.cloud, id.as_str(), prior, desired).await?;
+        changes::beside(act.cloud, id.as_str(), prior, desired).await?;
+        changes::update_tags(act.cloud, id.as_str(), prior, desired).await
+    }
+
+    /// Its instances go with it.
+    async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let request =
+            act.cloud.autoscaling().delete_auto_scaling_group().auto_scaling_group_name(id.as_str());
+        let request = request.force_delete(true);
+        let deleted =
+            act.cloud.write(Class::AutoScaling, "DeleteAutoScalingGroup", || request.clone().send()).await;
+        if_there(act.cloud, id.as_str(), deleted).await.map(drop)
+    }
+
+    async fn tag(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let marks = marks(&act.request.ownership, None);
+        changes::set_tags(act.cloud, changes::tags(id.as_str(), &[], &marks)).await
+    }
+
+    async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        made(self, act, Identity::new(need(desired, "name")?)).await
+    }
+
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+
+    async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {
+        let group = cloud.get::<Groups>(id.as_str()).await?;
+        let instances = group.iter().flat_map(|group| group.instances());
+        let passing = instances.filter_map(|instance| instance.instance_id()).map(str::to_owned);
+        Ok(Blockers { lasting: Vec::new(), passing: passing.collect() })
+    }
+}
+
+/// The subnets as the calls take them.
+pub(super) fn subnets(attributes: &Value) -> Option<String> {
+    let subnets = texts(attributes, "vpc_zone_identifier");
+    (!subnets.is_empty()).then(|| subnets.join(","))
+}
+
+fn found(group: &sdk::AutoScalingGroup) -> Found {
+    let tags: Tags = group
+        .tags()
+        .iter()
+        .filter_map(|tag| Some((tag.key()?.to_owned(), tag.value().unwrap_or_default().to_owned())))
+        .collect();
+    let name = group.auto_scaling_group_name().unwrap_or_default();
+    let found = Found::ready(name, attributes(group), &tags);
+    match group.status() {
+        Some(_) => found.but(Condition::Ending),
+        None => found,
+    }
+}
+
+fn attributes(group: &sdk::AutoScalingGroup) -> Value {
+    let number = |number: Option<i32>| Value::from(number.map(i64::from));
+    let texts = |texts: &[String]| Value::list(texts.iter().map(String::as_str));
+    let subnets = group.vpc_zone_identifier().unwrap_or_default().split(',').filter(|id| !id.is_empty());
+    let suspended: BTreeSet<&str> =
+        group.suspended_processes().iter().filter_map(|process| process.process_name()).collect();
+    let metrics: BTreeSet<&str> =
+        group.enabled_metrics().iter().filter_map(|metric| metric.metric()).collect();
+    let granularity = group.enabled_metrics().first().and_then(|metric| metric.granularity());
+    let block = |value: Value| Value::List(vec![value]);
+    let warm_pool = group.warm_pool_configuration().filter(|pool| pool.status().is_none());
+    // The policy holds the template of a group that has one.
+    let template = group.launch_template().filter(|_| group.mixed_instances_policy().is_none());
+    Value::map([
+        ("id", some(group.auto_scaling_group_name())),
+        ("arn", some(group.auto_scaling_group_arn())),
+        ("name", some(group.auto_scaling_group_name())),
+        ("min_size", number(group.min_size())),
+        ("max_size", number(group.max_size())),
+        ("desired_capacity", number(group.desired_capacity())),
+        ("vpc_zone_identifier", Value::list(subnets)),
+        ("launch_template", Value::from(template.map(|of| block(mixed::launch_template_block(of))))),
+        (
+            "mixed_instances_policy",
+            group.mixed_instances_policy().map(|of| block(mixed::policy_block(of))).into(),
+        ),
+        ("warm_pool", warm_pool.map(|of| block(changes::warm_pool_block(of))).into()),
+        ("target_group_arns", texts(group.target_group_arns())),
+        ("load_balancers", texts(group.load_balancer_names())),
+        ("max_instance_lifetime", number(group.max_instance_lifetime())),
+        ("protect_from_scale_in", group.new_instances_protected_from_scale_in().into()),
+        ("capacity_rebalance", group.capacity_rebalance().into()),
+        ("default_cooldown", number(group.default_cooldown())),
+        ("default_instance_warmup", number(group.default_instance_warmup())),
+        ("health_check_type", some(group.health_check_type())),
+        ("health_check_grace_period", number(group.health_check_grace_period())),
+        ("placement_group", some(group.placement_group())),
+        ("service_linked_role_arn", some(group.service_linked_role_arn())),
+        ("termination_policies", policies(group.termination_policies())),
+        ("suspended_processes", Value::list(suspended)),
+        ("metrics_granularity", granularity.into()),
+        ("enabled_metrics", Value::list(metrics)),
+        (
+            "instance_maintenance_policy",
+            group.instance_maintenance_policy().map(|of| block(changes::maintenance_block(of))).into(),
+        ),
+        ("tag", tag_blocks(group.tags())),
+        ("instances", Value::list(group.instances().iter().map(instance))),
+    ])
+}
+
+/// Nothing where they are what AWS takes by itself.
+fn policies(policies: &[String]) -> Value {
+    match policies {
+        [only] if only == "Default" => Value::Null,
+        policies => Value::list(policies.iter().map(String::as_str)),
+    }
+}
+
+fn tag_blocks(tags: &[sdk::TagDescription]) -> Value {
+    let shown = tags.iter().filter(|tag| !tag.key().is_none_or(is_hidden));
+    Value::list(shown.map(|tag| {
+        Value::map([
+            ("key", Value::from(tag.key())),
+            ("value", tag.value().unwrap_or_default().into()),
+            ("propagate_at_launch", tag.propagate_at_launch().unwrap_or_default().into()),
+        ])
+    }))
+}
+
+fn instance(instance: &sdk::Instance) -> Value {
+    let template = instance.launch_template();
+    Value::map([
+        ("id", some(instance.instance_id())),
+        ("zone", some(instance.availability_zone())),
+        ("type", some(instance.instance_type())),
+        ("state", instance.lifecycle_state().map(sdk::LifecycleState::as_str).into()),
+        ("health", some(instance.health_status())),
+        ("protected", instance.protected_from_scale_in().into()),
+        ("launch_template", template.and_then(|template| template.launch_template_id()).into()),
+        ("version", template.and_then(|template| template.version()).into()),
+    ])
+}
+
+/// Whether a group has blocks of a name.
+pub(super) fn has(attributes: &Value, name: &str) -> bool {
+    !blocks(attributes, name).is_empty()
+}
