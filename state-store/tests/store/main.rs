@@ -8,6 +8,7 @@ mod fencing;
 mod history;
 mod journal;
 mod lease;
+mod linearizable;
 mod processes;
 mod records;
 mod remote;
