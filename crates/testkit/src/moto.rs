@@ -47,6 +47,14 @@ pub struct Moto {
 }
 
 impl Moto {
+    /// Installs it if need be, and gives the Python that has it.
+    ///
+    /// # Errors
+    /// When there is no Python, or moto cannot be installed.
+    pub fn install() -> Result<PathBuf> {
+        python()
+    }
+
     /// Starts one on a free port.
     ///
     /// # Errors
@@ -104,6 +112,18 @@ impl Moto {
         let answer = http::request("PUT", self.port(), &format!("/{name}"), &[SIGNED], b"")?;
         if answer.status != 200 {
             bail!("the bucket {name} cannot be made: {}", String::from_utf8_lossy(&answer.body));
+        }
+        Ok(())
+    }
+
+    /// Writes an object, whatever is there.
+    ///
+    /// # Errors
+    /// When moto refuses.
+    pub fn put_object(&self, bucket: &str, key: &str, body: &[u8]) -> Result<()> {
+        let answer = http::request("PUT", self.port(), &format!("/{bucket}/{key}"), &[SIGNED], body)?;
+        if answer.status != 200 {
+            bail!("{key} cannot be written: {}", String::from_utf8_lossy(&answer.body));
         }
         Ok(())
     }

@@ -15,19 +15,22 @@ use crate::support::{acquire, cluster, numbers, record, view};
 
 /// A bucket behind a proxy.
 struct Place {
-    _moto: Moto,
+    moto: Moto,
     proxy: Proxy,
     settings: Settings,
 }
 
 impl Place {
     fn new(judge: impl Fn(&mut Request) -> Verdict + Send + Sync + 'static) -> Self {
-        let moto = Moto::start().unwrap();
+        Self::over(Moto::start().unwrap(), judge)
+    }
+
+    fn over(moto: Moto, judge: impl Fn(&mut Request) -> Verdict + Send + Sync + 'static) -> Self {
         moto.create_bucket("state").unwrap();
         let proxy = Proxy::start(moto.port(), judge).unwrap();
         let mut settings = Settings::new(moto.environment());
         settings.s3.endpoint = Some(proxy.endpoint());
-        Self { _moto: moto, proxy, settings }
+        Self { moto, proxy, settings }
     }
 
     fn open(&self) -> Arc<dyn Backend> {
@@ -205,6 +208,20 @@ async fn clusters_cost_a_listing_and_not_what_they_contain() {
     let seen = place.requests();
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen[0].contains("delimiter=%2F"), "{seen:?}");
+}
+
+/// Stores give a thousand names at a time; this one gives ten.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listing_has_as_many_pages_as_it_needs() {
+    let few = "import os\nos.environ['MOTO_S3_DEFAULT_MAX_KEYS'] = '10'";
+    let place = Place::over(Moto::start_mended(few).unwrap(), pass);
+    let names: Vec<String> = (0..25).map(|number| format!("a/journal/000000000001/{number:012}")).collect();
+    for name in &names {
+        place.moto.put_object("state", &format!("here/{name}"), b"").unwrap();
+    }
+    let listed = place.open().list(&Prefix::new("a/journal/000000000001").unwrap()).await.unwrap();
+    assert_eq!(listed.iter().map(Key::as_str).collect::<Vec<_>>(), names);
+    assert_eq!(place.requests().len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
