@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn what_may_be_stored_has_no_text() {
         let key = FingerprintKey::new(&[1; 32]).unwrap();
-        let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))].into()))]);
+        let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))]))]);
         assert!(has_secret(&value));
         let changed = fill(&mut value, &Fixed("text"), Some(&key)).and_then(|()| {
             strip(&mut value);

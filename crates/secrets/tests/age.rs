@@ -1,5 +1,7 @@
 //! What is written here opens with age itself, and the reverse.
 
+#![allow(clippy::unwrap_used, reason = "what fails in a test ends it")]
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,7 @@
 //! Files that SOPS 3.9.4 and age 1.2.1 have written, in `fixtures/sops`.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
+
 use std::path::{Path, PathBuf};
 
 use slipway_secrets::age::{self, Identity};

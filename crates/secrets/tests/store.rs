@@ -1,5 +1,7 @@
 //! Secrets in a state store: under a hold, never overwritten, sealed anew.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -54,7 +54,7 @@ impl SimSession {
             return Err(not_found(format!("there is no key {name}")).with_hint("a key is named key/<name>"));
         }
         let bytes = self.key_bytes(name).map_err(|error| permanent(format!("the key service: {error}")))?;
-        RandomizedNonceKey::new(&AES_256_GCM, &*bytes).map_err(|_| permanent("the key service is broken"))
+        RandomizedNonceKey::new(&AES_256_GCM, &bytes).map_err(|_| permanent("the key service is broken"))
     }
 
     fn key_bytes(&self, name: &str) -> io::Result<Zeroizing<Vec<u8>>> {
