@@ -41,6 +41,14 @@ pub(crate) const GP3_IOPS: u32 = 3000;
 /// `volumeThroughput` and `rootVolumeThroughput` of gp3, in MiB per second.
 pub(crate) const GP3_THROUGHPUT: u32 = 125;
 
+/// `InstanceGroup spec.machineType` on AWS.
+pub(crate) const fn machine_type(role: Role) -> &'static str {
+    match role {
+        Role::Bastion => "t3.micro",
+        Role::ControlPlane | Role::ApiServer | Role::Worker => "t3.medium",
+    }
+}
+
 /// `InstanceGroup spec.rootVolumeSize`, in GiB.
 pub(crate) const fn root_volume_gib(role: Role) -> u32 {
     match role {

@@ -1,4 +1,4 @@
-//! Documents of other kinds in a file of kOps documents, and ranges that only the cloud can tell.
+//! Documents of other kinds in a file of kOps documents, ranges that only the cloud can tell, and what is left open.
 
 use slipway_kops::KopsReader;
 use slipway_spec::{
@@ -83,4 +83,23 @@ fn a_part_of_the_networks_range_is_a_range() {
     assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
     let config = &loaded.clusters[0].provider.config;
     assert_eq!(config["kops"]["subnets"][0]["ipv6CIDR"], "/64#1");
+}
+
+#[test]
+fn what_is_left_open_is_as_kops_has_it_and_said() {
+    let open = CLUSTER
+        .replace("  kubernetesApiAccess: [0.0.0.0/0]\n", "")
+        .replace("role: Node, machineType: m5.large,", "role: Node,");
+    let loaded = load(&[&open]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let nodes = loaded.clusters[0].pool("nodes").unwrap();
+    assert_eq!(nodes.machine_type.as_deref(), Some("t3.medium"));
+    assert!(loaded.clusters[0].control_plane.access.is_empty());
+    let notes = said(&loaded, Severity::Note);
+    for note in [
+        "KOPS0004 the instance group nodes names no machineType; t3.medium is assumed",
+        "KOPS0004 spec.kubernetesApiAccess names nobody: the API is reached from inside of the cluster only",
+    ] {
+        assert!(notes.contains(&note.to_owned()), "{notes:?}");
+    }
 }

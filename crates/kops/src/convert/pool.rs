@@ -62,7 +62,7 @@ pub(super) fn read(
     cloud_labels.extend(spec.at("cloudLabels").text_map());
     let mut packages = context.spec.at("packages").texts();
     packages.extend(spec.at("packages").texts());
-    let machine_type = spec.at("machineType").filled();
+    let machine_type = machine_type(context, &spec, &name, role, outcome);
     let image = spec.at("image").filled();
     let mixed_instances = machine::mixed(&spec, outcome);
     let spot = machine::spot(&spec);
@@ -107,6 +107,27 @@ pub(super) fn read(
         provider_config: provider_config(context, &root, labels.set_from_outside, role),
         name,
     })
+}
+
+/// The kind of machine; on AWS kOps has one for a group that names none.
+fn machine_type(
+    context: &Context<'_>,
+    spec: &Field<'_>,
+    name: &str,
+    role: Role,
+    outcome: &mut Outcome,
+) -> Option<String> {
+    let field = spec.at("machineType");
+    if field.filled().is_some() || !context.is_aws() {
+        return field.filled();
+    }
+    let assumed = defaults::machine_type(role);
+    outcome.say(Context::assumed(
+        &field,
+        format!("the instance group {name} names no machineType; {assumed} is assumed"),
+        "write the one that its machines have",
+    ));
+    Some(assumed.to_owned())
 }
 
 fn record(path: &str, spec: &Field<'_>, outcome: &mut Outcome) {
