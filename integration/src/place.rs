@@ -108,6 +108,17 @@ impl Place {
         for name in ["SLIPWAY_ACTOR", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL"] {
             command.env_remove(name);
         }
+        for name in [
+            "SLIPWAY_PASSPHRASE",
+            "SLIPWAY_PASSPHRASE_FILE",
+            "SLIPWAY_FALLBACK_PASSPHRASE",
+            "SLIPWAY_FALLBACK_PASSPHRASE_FILE",
+            "SLIPWAY_AGE_IDENTITY_FILE",
+            "SLIPWAY_AGE_RECIPIENTS",
+            "SOPS_AGE_KEY_FILE",
+        ] {
+            command.env_remove(name);
+        }
         if let Some(bucket) = &self.bucket {
             command.envs(bucket.environment()).env("SLIPWAY_STATE", bucket.url());
         }
