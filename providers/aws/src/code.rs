@@ -169,6 +169,8 @@ const EXACT: &[(Fault, &[&str])] = &[
             "InternalFailure",
             "InternalServerError",
             "InternalServiceError",
+            "KMSInternalException",
+            "KeyUnavailableException",
             "RequestTimeout",
             "RequestTimeoutException",
             "ServerInternal",
@@ -178,6 +180,7 @@ const EXACT: &[(Fault, &[&str])] = &[
             "Unavailable",
         ],
     ),
+    (Fault::Invalid, &["IncorrectKeyException"]),
     (Fault::Precondition, &["ConditionalRequestConflict", "PreconditionFailed"]),
 ];
 

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{ChecksumMode, MetadataDirective, ObjectCannedAcl, ServerSideEncryption};
+use aws_sdk_s3::types::{
+    ChecksumAlgorithm, ChecksumMode, MetadataDirective, ObjectCannedAcl, ServerSideEncryption,
+};
 use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, Token, Value};
 
 use super::attribute::{need, some, text};
@@ -118,6 +120,7 @@ async fn put(act: &Act<'_>, desired: &Value, is_new: bool) -> Result<(), Provide
             .key(key)
             .set_if_none_match(is_new.then(|| "*".to_owned()))
             .set_metadata(Some(metadata(act, desired)))
+            .checksum_algorithm(ChecksumAlgorithm::Sha256)
             .set_checksum_sha256(text(desired, "checksum_sha256").map(str::to_owned))
             .set_content_type(text(desired, "content_type").map(str::to_owned))
             .set_cache_control(text(desired, "cache_control").map(str::to_owned))

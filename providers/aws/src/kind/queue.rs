@@ -9,8 +9,8 @@ use slipway_aws_model::normalise::document::compact;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, some};
-use super::by_name::{if_any, is_ours, made};
-use super::{Found, Kind, taken};
+use super::by_name::{claim, if_any, made};
+use super::{Found, Kind};
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -71,6 +71,11 @@ impl Kind for Queue {
     }
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
+        // The creating call succeeds for a queue that is there already with the same attributes, whosever it is.
+        let name = need(desired, "name")?;
+        if let Some(url) = url_of(act.cloud, name).await? {
+            return claim(self, act, Identity::new(url), desired).await;
+        }
         let mut attributes: HashMap<QueueAttributeName, String> = ATTRIBUTES
             .iter()
             .filter_map(|(name, key, form)| Some((key.clone(), to_text(desired, name, *form)?)))
@@ -82,7 +87,7 @@ impl Kind for Queue {
             .cloud
             .sqs()
             .create_queue()
-            .queue_name(need(desired, "name")?)
+            .queue_name(name)
             .set_attributes(Some(attributes))
             .set_tags(Some(act.tags(desired).into_iter().collect()));
         let mut wait = Wait::for_at_most(NAME_IS_FREE);
@@ -101,14 +106,6 @@ impl Kind for Queue {
         }
     }
 
-    /// The create succeeds for a queue that has the same attributes already, whosever it is.
-    async fn complete(&self, act: &Act<'_>, id: &Identity, _desired: &Value) -> Result<(), ProviderError> {
-        match read(act.cloud, id.as_str()).await? {
-            Some(found) if !is_ours(act, &found) => Err(taken(&format!("queue {id}"))),
-            _ => Ok(()),
-        }
-    }
-
     async fn update(
         &self,
         act: &Act<'_>,
@@ -118,9 +115,15 @@ impl Kind for Queue {
     ) -> Result<(), ProviderError> {
         let (cloud, url) = (act.cloud, id.as_str());
         let changed = ATTRIBUTES.iter().filter(|(name, _, _)| differs(prior, desired, name));
-        // An empty text takes an attribute away.
+        // What is left to SQS stays as it is; of the rest an empty text takes an attribute away.
         let changed: HashMap<QueueAttributeName, String> = changed
-            .map(|(name, key, form)| (key.clone(), to_text(desired, name, *form).unwrap_or_default()))
+            .filter_map(|(name, key, form)| {
+                let text = match form {
+                    Form::Number | Form::Switch => to_text(desired, name, *form)?,
+                    Form::Text | Form::Document => to_text(desired, name, *form).unwrap_or_default(),
+                };
+                Some((key.clone(), text))
+            })
             .collect();
         if !changed.is_empty() {
             let request = cloud.sqs().set_queue_attributes().queue_url(url).set_attributes(Some(changed));
@@ -145,9 +148,7 @@ impl Kind for Queue {
     }
 
     async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
-        let request = act.cloud.sqs().get_queue_url().queue_name(need(desired, "name")?);
-        let answer = if_any(act.cloud.read(Class::Sqs, "GetQueueUrl", || request.clone().send()).await)?;
-        match answer.as_ref().and_then(|answer| answer.queue_url()) {
+        match url_of(act.cloud, need(desired, "name")?).await? {
             Some(url) => made(self, act, Identity::new(url)).await,
             None => Ok(None),
         }
@@ -156,6 +157,13 @@ impl Kind for Queue {
     fn is_idempotent(&self) -> bool {
         true
     }
+}
+
+/// The URL of the queue of a name.
+async fn url_of(cloud: &Cloud, name: &str) -> Result<Option<String>, ProviderError> {
+    let request = cloud.sqs().get_queue_url().queue_name(name);
+    let answer = if_any(cloud.read(Class::Sqs, "GetQueueUrl", || request.clone().send()).await)?;
+    Ok(answer.and_then(|answer| answer.queue_url))
 }
 
 async fn read(cloud: &Cloud, url: &str) -> Result<Option<Found>, ProviderError> {

@@ -14,6 +14,8 @@ from moto.ec2.models.tags import TagBackend
 from moto.ec2.responses import key_pairs as key_pair_responses
 from moto.ec2.responses import subnets as subnet_responses
 from moto.elbv2.exceptions import TargetGroupNotFoundError
+from moto.iam import responses as iam_responses
+from moto.sqs import models as sqs
 
 
 def wrap(owner, name):
@@ -184,6 +186,43 @@ def terminate(original, self):
         if interface.id in self.ec2_backend.enis:
             self.ec2_backend.enis.pop(interface.id)
     return state
+
+
+# Queues: a policy that is not named stays as it is.
+
+
+@wrap(sqs.Queue, "_set_attributes")
+def set_queue_attributes(original, self, attributes, now=None):
+    policy = self.policy if hasattr(self, "_policy_json") else None
+    original(self, attributes, now)
+    if "Policy" not in attributes:
+        self.policy = policy
+
+
+# OpenID Connect providers: their audiences change.
+
+
+def change_client_ids(change):
+    def method(self):
+        provider = self.backend.get_open_id_connect_provider(self._get_param("OpenIDConnectProviderArn"))
+        change(provider.client_id_list, self._get_param("ClientID"))
+        return EmptyResult()
+
+    return method
+
+
+def add_client_id(present, wanted):
+    if wanted not in present:
+        present.append(wanted)
+
+
+def remove_client_id(present, unwanted):
+    if unwanted in present:
+        present.remove(unwanted)
+
+
+iam_responses.IamResponse.add_client_id_to_open_id_connect_provider = change_client_ids(add_client_id)
+iam_responses.IamResponse.remove_client_id_from_open_id_connect_provider = change_client_ids(remove_client_id)
 
 
 # Auto-scaling groups: what is gone is no failure of theirs.

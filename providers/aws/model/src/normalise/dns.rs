@@ -1,7 +1,5 @@
 //! Route 53.
 
-use slipway_resource::Value;
-
 use super::{Attributes, form};
 
 pub(super) fn zone(attributes: &mut Attributes) {
@@ -27,9 +25,6 @@ pub(super) fn record(attributes: &mut Attributes) {
         }),
         Some("CNAME" | "NS" | "PTR") => form::domains(attributes, &["records"]),
         _ => {}
-    }
-    if let Some(name @ Value::String(_)) = attributes.get("name").cloned() {
-        attributes.insert("fqdn".to_owned(), name);
     }
 }
 

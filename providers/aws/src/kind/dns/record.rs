@@ -183,7 +183,8 @@ fn shape(id: &Identity, zone: &str, record: &ResourceRecordSet) -> Value {
         ("name", record.name().into()),
         ("type", record.r#type().as_str().into()),
         ("set_identifier", record.set_identifier().into()),
-        ("ttl", record.ttl().into()),
+        // An alias has the time of what it stands for.
+        ("ttl", record.ttl().filter(|_| alias.is_none()).into()),
         ("records", Value::list(record.resource_records().iter().map(ResourceRecord::value))),
         ("alias", alias.into()),
         ("fqdn", record.name().into()),

@@ -1,0 +1,49 @@
+//! KMS as the service that wraps data keys. The scope goes along as the encryption context: KMS unwraps with the same
+//! context alone, and names it in CloudTrail.
+
+use aws_sdk_kms::primitives::Blob;
+use slipway_resource::ProviderError;
+use slipway_resource::provider::{UnwrapKeyRequest, WrapKeyRequest};
+use zeroize::Zeroizing;
+
+use crate::cloud::Cloud;
+use crate::error::incomplete;
+use crate::rate::Class;
+
+/// The key of the encryption context.
+const SCOPE: &str = "slipway.dev/cluster";
+
+/// Wraps a data key. Nothing is kept in KMS, so that the call may be sent again.
+pub(super) async fn wrap(cloud: &Cloud, request: &WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+    let call = || {
+        cloud
+            .kms()
+            .encrypt()
+            .key_id(&request.key)
+            .plaintext(Blob::new(request.plain.as_slice()))
+            .encryption_context(SCOPE, &request.scope)
+            .send()
+    };
+    let answer = cloud.read(Class::Kms, "Encrypt", call).await?;
+    let wrapped = answer.ciphertext_blob.ok_or_else(|| incomplete("Encrypt", "ciphertext"))?;
+    Ok(wrapped.into_inner())
+}
+
+/// Unwraps a data key, with the key that is named and no other.
+pub(super) async fn unwrap(
+    cloud: &Cloud,
+    request: &UnwrapKeyRequest,
+) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+    let call = || {
+        cloud
+            .kms()
+            .decrypt()
+            .key_id(&request.key)
+            .ciphertext_blob(Blob::new(request.wrapped.as_slice()))
+            .encryption_context(SCOPE, &request.scope)
+            .send()
+    };
+    let answer = cloud.read(Class::Kms, "Decrypt", call).await?;
+    let plain = answer.plaintext.ok_or_else(|| incomplete("Decrypt", "plaintext"))?;
+    Ok(Zeroizing::new(plain.into_inner()))
+}
