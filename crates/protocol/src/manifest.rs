@@ -76,9 +76,9 @@ impl Installed {
     /// When it cannot be read or does not say what it has to.
     pub(crate) fn read_with_executables_in(file: &Path, folder: &Path) -> Result<Self, Error> {
         let mut installed = Self::read(file)?;
-        let moved = |path: &Path| folder.join(path.file_name().unwrap_or_default());
-        installed.executable = moved(&installed.executable);
-        installed.offline = installed.offline.as_deref().map(moved);
+        for path in installed.offline.iter_mut().chain([&mut installed.executable]) {
+            *path = folder.join(path.file_name().unwrap_or_default());
+        }
         Ok(installed)
     }
 

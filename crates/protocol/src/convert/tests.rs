@@ -127,15 +127,10 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
         Just(Mode::OptionalComputed),
         Just(Mode::Computed)
     ];
-    (kind, mode, any::<[bool; 3]>(), value(), ".{0,4}").prop_map(
-        |(kind, mode, [immutable, sensitive, write_only], default, description)| Attribute {
-            kind,
-            mode,
-            immutable,
-            sensitive,
-            write_only,
-            default,
-            description,
+    (kind, mode, any::<[bool; 4]>(), value(), ".{0,4}").prop_map(
+        |(kind, mode, flags, default, description)| {
+            let [immutable, sensitive, write_only, kept_on_adoption] = flags;
+            Attribute { kind, mode, immutable, sensitive, write_only, kept_on_adoption, default, description }
         },
     )
 }
@@ -152,7 +147,7 @@ fn schema() -> impl Strategy<Value = Schema> {
         .prop_map(|(description, duration_ms, read_only)| Operation { description, duration_ms, read_only });
     let operations = prop::collection::btree_map("[a-z]{1,3}", operation, 0..2);
     let resource_type = (
-        (any::<u32>(), ".{0,4}", ".{0,4}"),
+        (any::<u32>(), ".{0,4}", ".{0,4}", "[a-z{}]{0,4}"),
         attributes(),
         ownership,
         any::<[bool; 3]>(),
@@ -161,7 +156,7 @@ fn schema() -> impl Strategy<Value = Schema> {
         prop::collection::vec("[a-z]{1,3}", 0..2),
     )
         .prop_map(|(texts, attributes, ownership, flags, operations, durations, exclusive)| {
-            let (version, description, rate_class) = texts;
+            let (version, description, rate_class, import_id) = texts;
             let [idempotent_create, stateful, create_before_delete] = flags;
             let [create_ms, update_ms, delete_ms] = durations;
             ResourceType {
@@ -174,6 +169,7 @@ fn schema() -> impl Strategy<Value = Schema> {
                 stateful,
                 create_before_delete,
                 exclusive,
+                import_id,
                 operations,
                 durations: Durations { create_ms, update_ms, delete_ms },
             }
