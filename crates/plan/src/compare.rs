@@ -132,6 +132,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         left_out: 0,
         notes: Vec::new(),
         findings: Vec::new(),
+        prices: None,
         rate_classes: Default::default(),
         estimate_ms: 0,
         critical_path_ms: 0,

@@ -8,6 +8,7 @@ use slipway_resource::{ClusterUid, Digest};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
+use crate::prices::Prices;
 use crate::step::Step;
 
 /// Version of the plan file's form; a reader refuses any other.
@@ -52,6 +53,9 @@ pub struct Plan {
     /// What the provider found that would stop it.
     #[serde(default)]
     pub findings: Vec<PreflightFinding>,
+    /// What a month costs, where the providers know prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
     /// Pace limits by rate class, as the estimate used them.
     #[serde(default)]
     pub rate_classes: BTreeMap<String, RateClass>,

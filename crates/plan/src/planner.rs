@@ -19,7 +19,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, renames, target};
+use crate::{estimate, forgotten, prices, renames, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -147,6 +147,7 @@ async fn finish(
         left_out,
         notes: inputs.notes.clone(),
         findings,
+        prices: prices::ask(inputs).await?,
         rate_classes,
         estimate_ms,
         critical_path_ms,

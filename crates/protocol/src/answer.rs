@@ -43,6 +43,7 @@ answers!(
     LocateResponse,
     PlanResponse,
     PreflightResponse,
+    PriceResponse,
     ApplyEvents,
     ResumeResponse,
     UpgradeStateResponse,

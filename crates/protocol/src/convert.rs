@@ -9,6 +9,7 @@ mod desire;
 mod error;
 mod lifecycle;
 mod planning;
+mod pricing;
 mod schema;
 
 use slipway_resource::{Address, Digest, Identity, Path, Value};

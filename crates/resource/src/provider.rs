@@ -10,6 +10,7 @@ mod desire;
 mod keys;
 mod lifecycle;
 mod planning;
+mod pricing;
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use planning::{
     Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
     operation,
 };
+pub use pricing::{MonthlyPrice, PriceReport, ResourcePrice};
 
 /// A provider: a source of sessions.
 #[async_trait]
@@ -120,6 +122,21 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// When nothing can be checked.
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError>;
+
+    /// Whether [`Session::price`] answers. Optional.
+    fn prices(&self) -> bool {
+        false
+    }
+
+    /// Pure: what the resources cost a month, as they are and as they shall be, by a list of prices that the provider
+    /// has; references stay, so that one resource can be priced by what another says. Optional.
+    ///
+    /// # Errors
+    /// `invalid` when the list cannot be read.
+    async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
+        let _ = items;
+        Ok(PriceReport::default())
+    }
 
     /// Does one action. Events go to `events` as they happen, the identity before the first wait. Repeating a
     /// request with the same token has no second effect.

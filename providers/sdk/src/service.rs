@@ -69,10 +69,12 @@ impl Service {
         let request = request.try_into().map_err(invalid)?;
         let session = self.provider.open_session(request).await?;
         let scope = session.scope().clone();
+        let prices = session.prices();
         Ok(proto::OpenSessionResponse {
             session: self.sessions.insert(session),
             account: scope.account,
             region: scope.region,
+            prices,
             error: None,
         })
     }
@@ -172,6 +174,14 @@ impl Service {
         let open = self.sessions.get(&request.session)?;
         let findings = open.session.preflight(self.items(request.items.into_iter())?).await?;
         Ok(proto::PreflightResponse { findings: findings.into_iter().map(Into::into).collect(), error: None })
+    }
+
+    async fn pricing(&self, request: proto::PriceRequest) -> Result<proto::PriceResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        // All resources come at once: the size of a batch is no limit.
+        let items =
+            request.items.iter().map(|item| item.try_into().map_err(invalid)).collect::<Result<_, _>>()?;
+        Ok(open.session.price(items).await?.into())
     }
 
     async fn upgrade(
@@ -313,6 +323,10 @@ impl provider_server::Provider for Service {
 
     async fn preflight(&self, request: Request<proto::PreflightRequest>) -> Unary<proto::PreflightResponse> {
         unary(self.preflighting(request.into_inner()).await)
+    }
+
+    async fn price(&self, request: Request<proto::PriceRequest>) -> Unary<proto::PriceResponse> {
+        unary(self.pricing(request.into_inner()).await)
     }
 
     async fn apply(&self, request: Request<Streaming<proto::ApplyRequests>>) -> Paged<proto::ApplyEvents> {

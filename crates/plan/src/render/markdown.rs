@@ -97,7 +97,12 @@ fn head(view: &View<'_>, dangerous: usize) -> String {
         "**No dangerous changes.** ".to_owned()
     };
     let time = estimate(plan).map(|time| format!(" {time}")).unwrap_or_default();
-    format!("{title}{verdict}{severity}Plan: {}.{time}\n", view.counts)
+    let price = plan
+        .prices
+        .as_ref()
+        .map(|prices| format!("\n{}\n", code(&clean(&prices.sentence()))))
+        .unwrap_or_default();
+    format!("{title}{verdict}{severity}Plan: {}.{time}\n{price}", view.counts)
 }
 
 fn foot(plan: &Plan) -> String {

@@ -79,6 +79,9 @@ fn closing(view: &View<'_>) -> String {
         out.push_str(&time);
     }
     out.push('\n');
+    if let Some(prices) = &view.plan.prices {
+        out.push_str(&format!("{}\n", clean(&prices.sentence())));
+    }
     if let Ok(digest) = view.plan.digest() {
         out.push_str(&format!("Digest: {digest}\n"));
     }

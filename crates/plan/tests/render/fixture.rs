@@ -105,6 +105,7 @@ pub fn empty() -> Plan {
         left_out: 0,
         notes: Vec::new(),
         findings: Vec::new(),
+        prices: None,
         rate_classes: BTreeMap::new(),
         estimate_ms: 0,
         critical_path_ms: 0,

@@ -223,3 +223,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_form_says_what_a_month_costs() {
+    let prices = slipway_plan::Prices {
+        lists: vec!["a list".to_owned()],
+        before_millis: 1_000,
+        after_millis: 3_500,
+        resources: Vec::new(),
+    };
+    let plan = Plan { prices: Some(prices.clone()), ..fixture::rich() };
+    let sentence = "Price: 3.50 USD a month, 2.50 USD more than now (a list).";
+    assert_eq!(prices.sentence(), sentence);
+    let options = TextOptions { color: false, width: 80, verbose: false };
+    assert!(render::text(&plan, &options).contains(sentence));
+    assert!(render::markdown(&plan, render::COMMENT_LIMIT).contains(sentence));
+    assert_eq!(render::json(&plan)["prices"]["after_millis"], 3_500);
+    assert_eq!(render::json(&fixture::rich()).get("prices"), None);
+}

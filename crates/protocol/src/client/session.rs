@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
-    Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -33,6 +33,7 @@ pub(super) struct RemoteSession {
     id: String,
     scope: Scope,
     batch: u32,
+    prices: bool,
     actions: Multiplexer,
 }
 
@@ -41,6 +42,7 @@ impl RemoteSession {
         Self {
             connection,
             id: answer.session.clone(),
+            prices: answer.prices,
             scope: answer.into(),
             batch,
             actions: Multiplexer::new(),
@@ -244,6 +246,20 @@ impl Session for RemoteSession {
         let batches = Batches::new(items, self.batch, &self.connection.life);
         let calls = batches.map(|batch| async move { self.preflight_batch(batch?.1).await });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
+    }
+
+    fn prices(&self) -> bool {
+        self.prices
+    }
+
+    async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
+        let items = items.iter().map(proto::PlanItem::from).collect();
+        let message = proto::PriceRequest { session: self.id.clone(), items };
+        fitting(&message, &self.connection.life)?;
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.price(message);
+        let answer = self.connection.unary(self.connection.deadlines.pure, call).await?;
+        answer.try_into().map_err(|error| self.malformed(&error))
     }
 
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {

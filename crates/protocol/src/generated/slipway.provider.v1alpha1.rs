@@ -295,6 +295,9 @@ pub struct OpenSessionResponse {
     pub account: ::prost::alloc::string::String,
     #[prost(string, optional, tag = "3")]
     pub region: ::core::option::Option<::prost::alloc::string::String>,
+    /// Whether Price answers.
+    #[prost(bool, tag = "4")]
+    pub prices: bool,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
@@ -693,6 +696,54 @@ pub struct PreflightResponse {
     pub findings: ::prost::alloc::vec::Vec<PreflightFinding>,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PriceRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// All resources of the cluster, references kept; never a part of them.
+    #[prost(message, repeated, tag = "2")]
+    pub items: ::prost::alloc::vec::Vec<PlanItem>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PriceResponse {
+    /// Which list, with its date.
+    #[prost(string, tag = "1")]
+    pub list: ::prost::alloc::string::String,
+    /// Sorted by address. What is not named here costs nothing.
+    #[prost(message, repeated, tag = "2")]
+    pub prices: ::prost::alloc::vec::Vec<ResourcePrice>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourcePrice {
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Absent when nothing exists.
+    #[prost(message, optional, tag = "2")]
+    pub before: ::core::option::Option<MonthlyPrice>,
+    /// Absent when the resource is to go.
+    #[prost(message, optional, tag = "3")]
+    pub after: ::core::option::Option<MonthlyPrice>,
+}
+/// The price of a month of 730 hours, without tax.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MonthlyPrice {
+    #[prost(oneof = "monthly_price::Price", tags = "1, 2")]
+    pub price: ::core::option::Option<monthly_price::Price>,
+}
+/// Nested message and enum types in `MonthlyPrice`.
+pub mod monthly_price {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Price {
+        /// Thousandths of a US dollar.
+        #[prost(uint64, tag = "1")]
+        KnownMillis(u64),
+        /// The list does not say it: why, in a phrase.
+        #[prost(string, tag = "2")]
+        Unknown(::prost::alloc::string::String),
+    }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PreflightFinding {
@@ -1606,6 +1657,28 @@ pub mod provider_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Optional, announced by OpenSession. Pure: what resources cost a month, by a list of prices that the provider has.
+        pub async fn price(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PriceRequest>,
+        ) -> std::result::Result<tonic::Response<super::PriceResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/Price",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Price"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Carries out actions: one stream for all actions of a session. Actions run side by side; each is told apart by its
         /// token. The end of the client's half means that no more actions come, not that running ones stop.
         pub async fn apply(
@@ -1894,6 +1967,11 @@ pub mod provider_server {
             tonic::Response<super::PreflightResponse>,
             tonic::Status,
         >;
+        /// Optional, announced by OpenSession. Pure: what resources cost a month, by a list of prices that the provider has.
+        async fn price(
+            &self,
+            request: tonic::Request<super::PriceRequest>,
+        ) -> std::result::Result<tonic::Response<super::PriceResponse>, tonic::Status>;
         /// Server streaming response type for the Apply method.
         type ApplyStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ApplyEvents, tonic::Status>,
@@ -2593,6 +2671,49 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = PreflightSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/Price" => {
+                    #[allow(non_camel_case_types)]
+                    struct PriceSvc<T: Provider>(pub Arc<T>);
+                    impl<T: Provider> tonic::server::UnaryService<super::PriceRequest>
+                    for PriceSvc<T> {
+                        type Response = super::PriceResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PriceRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::price(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = PriceSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

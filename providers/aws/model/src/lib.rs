@@ -12,6 +12,7 @@ pub mod normalise;
 pub mod offline;
 pub mod plan;
 mod policy;
+pub mod price;
 pub mod settings;
 pub mod tags;
 pub mod types;

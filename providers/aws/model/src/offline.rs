@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion, Info,
-    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
-    SessionRequest,
+    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest,
+    Scope, SessionRequest,
 };
 use slipway_resource::validate::misfits;
 use slipway_resource::{
     Address, Digest, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
 };
 
-use crate::{catalog, expand, plan, settings, types};
+use crate::{catalog, expand, plan, price, settings, types};
 
 /// How many objects one plan may name.
 const BATCH: u32 = 1_000;
@@ -31,13 +31,21 @@ pub fn schema() -> Arc<Schema> {
 #[derive(Debug, Clone)]
 pub struct Offline {
     scope: Scope,
+    prices: Value,
 }
 
 impl Offline {
     /// A session for a region; without one the zones of the cluster say which it is.
     #[must_use]
     pub fn new(region: Option<String>) -> Self {
-        Self { scope: Scope { account: String::new(), region } }
+        Self { scope: Scope { account: String::new(), region }, prices: Value::Null }
+    }
+
+    /// The same with the provider's settings, of which it reads the list of prices.
+    #[must_use]
+    pub fn with_settings(mut self, settings: &Value) -> Self {
+        self.prices = settings.get("prices").cloned().unwrap_or_default();
+        self
     }
 
     fn refuse<T>(what: &str) -> Result<T, ProviderError> {
@@ -74,6 +82,14 @@ impl Session for Offline {
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
         items.iter().map(plan::plan).collect()
+    }
+
+    fn prices(&self) -> bool {
+        true
+    }
+
+    async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
+        price::price(self.scope.region.as_deref().unwrap_or_default(), &self.prices, &items)
     }
 
     async fn preflight(&self, _: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -142,7 +158,7 @@ impl Provider for OfflineProvider {
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
         if request.offline {
-            return Ok(Arc::new(Offline::new(request.region)));
+            return Ok(Arc::new(Offline::new(request.region).with_settings(&request.config)));
         }
         let message = "this executable of provider aws plans without AWS and does not reach it";
         Err(ProviderError::new(ErrorClass::Invalid, message).with_hint(

@@ -27,6 +27,9 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
         "estimate",
         &json!({ "total_ms": plan.estimate_ms, "longest_chain_ms": plan.critical_path_ms }),
     )?;
+    if let Some(prices) = &plan.prices {
+        map.serialize_entry("prices", prices)?;
+    }
     map.serialize_entry("steps", &Sequence(|| plan.steps.iter().map(step)))?;
     map.serialize_entry(
         "reasons",

@@ -67,6 +67,7 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("serviceAccountIssuerDiscovery", Attribute::optional(discovery)),
         ("subnets", Attribute::optional(Type::list(own_subnet)).describe("Settings of single subnets.")),
         ("topology", Attribute::optional(Type::object([("bastion", Attribute::optional(bastion))]))),
+        ("prices", Attribute::optional(Type::Any).describe("A list of prices in place of the built-in one.")),
         ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
     ]
     .into_iter()

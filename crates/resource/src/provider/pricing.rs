@@ -1,0 +1,39 @@
+//! What resources cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Address;
+
+/// What a month costs, by a list of prices that the provider has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceReport {
+    /// Which list, with its date.
+    pub list: String,
+    /// The resources that cost something, or may, sorted by address. What is not named here costs nothing.
+    pub prices: Vec<ResourcePrice>,
+}
+
+/// What one resource costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourcePrice {
+    /// The resource.
+    pub address: Address,
+    /// As it is; `None` where there is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<MonthlyPrice>,
+    /// As it shall be; `None` where it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MonthlyPrice>,
+}
+
+/// The price of a month of 730 hours, without tax.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MonthlyPrice {
+    /// This many thousandths of a US dollar.
+    Known(u64),
+    /// The list does not say it: why, in a phrase.
+    Unknown(String),
+}
