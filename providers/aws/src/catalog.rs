@@ -1,46 +1,74 @@
 //! What only the account knows, and an expansion needs: zones, types of machines, images, hosted zones, networks that
-//! exist already.
+//! exist already. What the state has pinned is asked for no more.
 
-use aws_sdk_ec2::types::AvailabilityZoneState;
-use slipway_aws_model::catalog::Catalog as Data;
-use slipway_resource::provider::Catalog;
+mod image;
+mod machine;
+mod network;
+mod zone;
+
+use serde::Deserialize;
+use slipway_aws_model::catalog::{Catalog as Data, Needs};
+use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_resource::{Digest, ProviderError};
+use slipway_spec::model::Cluster;
 
 use crate::cloud::Cloud;
-use crate::error::permanent;
-use crate::look::filter;
-use crate::rate::Class;
+use crate::error::{invalid, permanent};
 
-/// A snapshot of the account.
+/// What is known of the account for any cluster.
 pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
-    let data = Data {
+    let needs = Needs { zones: true, ..Needs::default() };
+    pinned(&complete(cloud, empty(cloud), needs).await?)
+}
+
+/// What is known of the account for one cluster: what is pinned, and what that lacks.
+pub(crate) async fn for_cluster(cloud: &Cloud, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+    let cluster = Cluster::deserialize(&request.cluster)
+        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let data = match &request.pinned {
+        Some(pinned) => Data::deserialize(&pinned.data)
+            .map_err(|error| invalid(format!("the pinned catalog is not of this version: {error}")))?,
+        None => empty(cloud),
+    };
+    let needs = data.needs(&cluster);
+    match request.pinned {
+        Some(pinned) if needs.is_empty() => Ok(pinned),
+        _ => pinned(&complete(cloud, data, needs).await?),
+    }
+}
+
+fn empty(cloud: &Cloud) -> Data {
+    Data {
         region: cloud.region().to_owned(),
         account: Some(cloud.account().to_owned()),
         partition: Some(cloud.partition().to_owned()),
-        zones: zones(cloud).await?,
         ..Data::default()
-    };
-    pinned(&data)
+    }
+}
+
+async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, ProviderError> {
+    let (zones, images, machines, hosted, vpc) = tokio::try_join!(
+        network::zones(cloud, needs.zones),
+        image::images(cloud, &needs.images),
+        machine::types(cloud, &needs.instance_types),
+        zone::hosted(cloud, needs.hosted_zone.as_ref()),
+        network::existing(cloud, needs.vpc.as_deref()),
+    )?;
+    if needs.zones {
+        data.zones = zones;
+    }
+    data.images.extend(images);
+    data.instance_types.extend(machines);
+    data.hosted_zones.extend(hosted);
+    data.hosted_zones.sort_by(|left, right| left.id.cmp(&right.id));
+    data.hosted_zones.dedup();
+    data.vpcs.extend(vpc);
+    Ok(data)
 }
 
 /// A catalog with its digest.
-pub(crate) fn pinned(data: &Data) -> Result<Catalog, ProviderError> {
+fn pinned(data: &Data) -> Result<Catalog, ProviderError> {
     let data = serde_json::to_value(data).map_err(|error| permanent(error.to_string()))?;
     let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
     Ok(Catalog { digest, data })
-}
-
-/// The region's zones that are open to the account, sorted.
-async fn zones(cloud: &Cloud) -> Result<Vec<String>, ProviderError> {
-    let request = cloud.ec2().describe_availability_zones().filters(filter("state", ["available"]));
-    let answer = cloud.read(Class::Ec2Read, "DescribeAvailabilityZones", || request.clone().send()).await?;
-    let open = |state| state == Some(&AvailabilityZoneState::Available);
-    let mut zones: Vec<String> = answer
-        .availability_zones()
-        .iter()
-        .filter(|zone| open(zone.state()))
-        .filter_map(|zone| zone.zone_name().map(str::to_owned))
-        .collect();
-    zones.sort();
-    Ok(zones)
 }

@@ -241,7 +241,7 @@ pub(crate) trait Kind: Send + Sync {
     async fn made(&self, act: &Act<'_>, _desired: &Value) -> Result<Option<Identity>, ProviderError> {
         let Some(kind) = self.tagged_as() else { return Ok(None) };
         let token = act.request.token.as_str();
-        let found = tagged(act.cloud, (TOKEN, token), Some(kind)).await?;
+        let found = tagged(act.cloud, (TOKEN, token)).await?;
         Ok(found.get(kind).and_then(|ids| ids.first()).map(|id| Identity::new(id.as_str())))
     }
 

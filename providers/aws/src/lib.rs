@@ -16,7 +16,6 @@ mod config;
 mod error;
 mod kind;
 mod look;
-mod offline;
 mod owner;
 mod provider;
 mod rate;

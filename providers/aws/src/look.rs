@@ -90,20 +90,25 @@ pub(crate) struct Tagged(pub BTreeMap<String, Vec<String>>);
 #[async_trait]
 impl Listing for Tagged {
     async fn list(look: &Look) -> Result<Self, ProviderError> {
-        tagged(&look.cloud, look.mark(), None).await.map(Self)
+        tagged(&look.cloud, look.mark()).await.map(Self)
     }
 }
 
-/// The ids of objects that carry a tag, by type; of one type alone where it is named.
+/// The type of an object. Stand-ins for AWS have other names for some: there the id tells.
+fn type_of<'a>(id: &str, kind: &'a ResourceType) -> &'a str {
+    match id.split('-').next() {
+        Some("eipalloc") => "elastic-ip",
+        Some("nat") => "natgateway",
+        _ => kind.as_str(),
+    }
+}
+
+/// The ids of objects that carry a tag, by type.
 pub(crate) async fn tagged(
     cloud: &Cloud,
     (key, value): (&str, &str),
-    kind: Option<&str>,
 ) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
-    let mut filters = vec![filter("key", [key]), filter("value", [value])];
-    if let Some(kind) = kind {
-        filters.push(filter("resource-type", [kind]));
-    }
+    let filters = vec![filter("key", [key]), filter("value", [value])];
     let request = cloud.ec2().describe_tags().set_filters(Some(filters));
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut next = None;
@@ -113,7 +118,7 @@ pub(crate) async fn tagged(
             .await?;
         for tag in page.tags() {
             if let (Some(id), Some(kind)) = (tag.resource_id(), tag.resource_type()) {
-                found.entry(ResourceType::as_str(kind).to_owned()).or_default().push(id.to_owned());
+                found.entry(type_of(id, kind).to_owned()).or_default().push(id.to_owned());
             }
         }
         next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);

@@ -8,6 +8,6 @@ use slipway_provider_sdk::{ServeOptions, serve};
 // One thread: the work between calls is short, and waiting needs none.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    serve(Arc::new(Aws::default()), ServeOptions::from_environment()?).await?;
+    serve(Arc::new(Aws), ServeOptions::from_environment()?).await?;
     Ok(())
 }

@@ -1,15 +1,14 @@
 //! The provider: its name, its schema, its sessions.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_aws_model::{settings, types};
+use slipway_aws_model::offline::{self, Offline};
 use slipway_resource::provider::{Info, SessionRequest};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
 use crate::config::Config;
 use crate::error::invalid;
-use crate::offline::Offline;
 use crate::rate;
 use crate::session::AwsSession;
 
@@ -17,10 +16,8 @@ use crate::session::AwsSession;
 const BATCH: u32 = 1_000;
 
 /// AWS as a provider.
-#[derive(Debug, Default)]
-pub struct Aws {
-    schema: OnceLock<Arc<Schema>>,
-}
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Aws;
 
 #[async_trait]
 impl Provider for Aws {
@@ -34,10 +31,7 @@ impl Provider for Aws {
     }
 
     async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
-        let schema = self.schema.get_or_init(|| {
-            Arc::new(Schema { config: settings::cluster_schema(), types: types::all().clone() })
-        });
-        Ok(Arc::clone(schema))
+        Ok(offline::schema())
     }
 
     async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
@@ -47,8 +41,9 @@ impl Provider for Aws {
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|problems| invalid(problems.join("; ")))?;
         if request.offline {
-            return Ok(Arc::new(Offline::new(request.region)));
+            return Ok(Arc::new(Offline::new(request.region).with_settings(&request.config)));
         }
-        AwsSession::open(&config, request.region.as_deref()).await
+        let prices = request.config.get("prices").cloned().unwrap_or_default();
+        AwsSession::open(&config, request.region.as_deref(), prices).await
     }
 }

@@ -2,18 +2,22 @@
 
 mod act;
 mod find;
+mod keys;
 mod resume;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
+    Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution,
+    ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
 };
+
+use zeroize::Zeroizing;
 
 use crate::catalog;
 use crate::clients::Clients;
@@ -28,6 +32,8 @@ use crate::running::Running;
 pub(crate) struct AwsSession {
     cloud: Cloud,
     running: Running,
+    /// The list of prices of the settings, in place of the one that is built in.
+    prices: Value,
 }
 
 impl AwsSession {
@@ -35,7 +41,11 @@ impl AwsSession {
     ///
     /// # Errors
     /// `unauthenticated`, `permission`, or `invalid` when it is not the account that the configuration names.
-    pub async fn open(config: &Config, region: Option<&str>) -> Result<Arc<dyn Session>, ProviderError> {
+    pub async fn open(
+        config: &Config,
+        region: Option<&str>,
+        prices: Value,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         let clients = Clients::load(config, region).await;
         let region = clients.region().ok_or_else(|| {
             invalid("no region is named").with_hint("set `region` in the cluster's spec, or AWS_REGION")
@@ -53,7 +63,7 @@ impl AwsSession {
         }
         let partition = caller.arn().and_then(|arn| arn.split(':').nth(1)).unwrap_or("aws");
         cloud.learn(account, partition);
-        Ok(Arc::new(Self { cloud, running: Running::default() }))
+        Ok(Arc::new(Self { cloud, running: Running::default(), prices }))
     }
 }
 
@@ -65,6 +75,10 @@ impl Session for AwsSession {
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
         catalog::snapshot(&self.cloud).await
+    }
+
+    async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        catalog::for_cluster(&self.cloud, request).await
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
@@ -81,6 +95,15 @@ impl Session for AwsSession {
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
         items.iter().map(slipway_aws_model::plan::plan).collect()
+    }
+
+    fn prices(&self) -> bool {
+        true
+    }
+
+    async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
+        let region = self.cloud.scope().region.as_deref().unwrap_or_default();
+        slipway_aws_model::price::price(region, &self.prices, &items)
     }
 
     async fn preflight(&self, _items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -130,6 +153,14 @@ impl Session for AwsSession {
             }
             None => Err(permanent("nothing was read")),
         }
+    }
+
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        keys::wrap(&self.cloud, &request).await
+    }
+
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        keys::unwrap(&self.cloud, &request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -1,8 +1,12 @@
 //! What only the account knows, and what an expansion may read of it.
 
+mod needs;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use needs::{Needs, ZoneNeed, image_name};
 
 /// A snapshot of what only the account knows; pinned in the state.
 ///

@@ -6,7 +6,7 @@ use slipway_resource::{Address, Identity, ProviderError, Value};
 
 use super::attribute::{need, number, text, texts};
 use super::family::{DhcpOptions as Family, Vpcs};
-use super::{Blockers, Found, Kind, update_tags};
+use super::{Blockers, Found, Kind, create_tags, update_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -54,8 +54,13 @@ impl Kind for Options {
             .set_dhcp_configurations(Some(configurations(desired)))
             .tag_specifications(specification("dhcp-options", &act.tags(desired)));
         let answer = act.cloud.write(Class::Ec2Write, "CreateDhcpOptions", || request.clone().send()).await?;
-        let id = answer.dhcp_options().and_then(Sdk::dhcp_options_id);
-        Ok(identity(id.ok_or_else(|| incomplete("CreateDhcpOptions", "id"))?))
+        let made = answer.dhcp_options().ok_or_else(|| incomplete("CreateDhcpOptions", "options"))?;
+        let id = made.dhcp_options_id().ok_or_else(|| incomplete("CreateDhcpOptions", "id"))?;
+        // Stand-ins for AWS are known to leave the tags of this call out.
+        if made.tags().is_empty() {
+            create_tags(act.cloud, id, &act.tags(desired)).await?;
+        }
+        Ok(identity(id))
     }
 
     async fn update(

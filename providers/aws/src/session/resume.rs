@@ -25,10 +25,13 @@ pub(super) async fn resume(
     let kind = kind::of(&request.request.ownership.address)?;
     let act = Act::new(cloud, &request.request, events, ticket);
     match &request.request.action {
-        Action::Create { desired } => match made(&act, kind, request.identity.as_ref(), desired).await? {
-            Some(identity) => Ok(Resolution::Done(finish_create(&act, kind, &identity, desired).await?)),
-            None => Ok(Resolution::NotDone),
-        },
+        Action::Create { desired } => {
+            let desired = normalised(kind.name(), desired);
+            match made(&act, kind, request.identity.as_ref(), &desired).await? {
+                Some(identity) => Ok(Resolution::Done(finish_create(&act, kind, &identity, &desired).await?)),
+                None => Ok(Resolution::NotDone),
+            }
+        }
         Action::Update { identity, desired, .. } => {
             let desired = normalised(kind.name(), desired);
             match kind::read(kind, cloud, identity).await? {

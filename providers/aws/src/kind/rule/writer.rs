@@ -140,12 +140,16 @@ async fn write_all(
         Err(error) => return permissions.iter().map(|_| Err(error.clone())).collect(),
     };
     let rules: &[Sdk] = rules.as_ref().map_or(&[], |rules| rules);
+    let found = |permission: &Described| find(rules, batch.direction, &permission.0);
+    let is_due = |permission: &Described| found(permission).is_some() != batch.tags.is_some();
+    let due: Vec<Described> = permissions.iter().filter(|permission| is_due(permission)).cloned().collect();
+    let together = if due.len() < permissions.len() { send(cloud, batch, &due).await } else { Err(failure) };
     let mut results = Vec::with_capacity(permissions.len());
     for permission in permissions {
-        let found = find(rules, batch.direction, &permission.0);
-        results.push(match (&batch.tags, found) {
+        results.push(match (&batch.tags, found(permission)) {
             (Some(tags), Some(found)) => take_over(cloud, batch, tags, found).await,
             (None, None) => Ok(()),
+            _ if together.is_ok() => Ok(()),
             _ => send(cloud, batch, std::slice::from_ref(permission)).await,
         });
     }
@@ -168,6 +172,9 @@ async fn take_over(cloud: &Cloud, batch: &Batch, tags: &Tags, found: &Sdk) -> Re
 }
 
 async fn send(cloud: &Cloud, batch: &Batch, permissions: &[Described]) -> Result<(), ProviderError> {
+    if permissions.is_empty() {
+        return Ok(());
+    }
     let permissions: Vec<IpPermission> = permissions
         .iter()
         .map(|(permission, description)| permission.to_ec2(description.as_deref()))

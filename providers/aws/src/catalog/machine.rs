@@ -1,0 +1,128 @@
+//! Types of machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_ec2::types::{EphemeralNvmeSupport, InstanceTypeInfo, LocationType};
+use slipway_aws_model::catalog::InstanceType;
+use slipway_resource::ProviderError;
+
+use crate::cloud::Cloud;
+use crate::look::filter;
+use crate::rate::Class;
+
+/// How many values a filter takes.
+const FILTER: usize = 200;
+
+/// Types of machines by name; one that AWS does not have is left out, and found missing before anything is changed.
+pub(super) async fn types(
+    cloud: &Cloud,
+    names: &BTreeSet<String>,
+) -> Result<BTreeMap<String, InstanceType>, ProviderError> {
+    if names.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let (mut types, offers) = tokio::try_join!(described(cloud, names), offered(cloud, names))?;
+    for (name, zone) in offers {
+        if let Some(known) = types.get_mut(&name) {
+            known.zones.push(zone);
+        }
+    }
+    for known in types.values_mut() {
+        known.zones.sort();
+        known.zones.dedup();
+    }
+    Ok(types)
+}
+
+async fn described(
+    cloud: &Cloud,
+    names: &BTreeSet<String>,
+) -> Result<BTreeMap<String, InstanceType>, ProviderError> {
+    let mut found = BTreeMap::new();
+    let names: Vec<&String> = names.iter().collect();
+    for part in names.chunks(FILTER) {
+        let wanted = filter("instance-type", part.iter().map(|name| name.as_str()));
+        let request = cloud.ec2().describe_instance_types().filters(wanted);
+        let mut next: Option<String> = None;
+        loop {
+            let page = cloud
+                .read(Class::Ec2Read, "DescribeInstanceTypes", || {
+                    request.clone().set_next_token(next.clone()).send()
+                })
+                .await?;
+            for info in page.instance_types() {
+                if let Some(name) = info.instance_type() {
+                    found.insert(name.as_str().to_owned(), known(info));
+                }
+            }
+            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The zones that offer each type.
+async fn offered(cloud: &Cloud, names: &BTreeSet<String>) -> Result<Vec<(String, String)>, ProviderError> {
+    let mut found = Vec::new();
+    let names: Vec<&String> = names.iter().collect();
+    for part in names.chunks(FILTER) {
+        let wanted = filter("instance-type", part.iter().map(|name| name.as_str()));
+        let request = cloud
+            .ec2()
+            .describe_instance_type_offerings()
+            .location_type(LocationType::AvailabilityZone)
+            .filters(wanted);
+        let mut next: Option<String> = None;
+        loop {
+            let page = cloud
+                .read(Class::Ec2Read, "DescribeInstanceTypeOfferings", || {
+                    request.clone().set_next_token(next.clone()).send()
+                })
+                .await?;
+            for offer in page.instance_type_offerings() {
+                if let (Some(name), Some(zone)) = (offer.instance_type(), offer.location()) {
+                    found.push((name.as_str().to_owned(), zone.to_owned()));
+                }
+            }
+            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn known(info: &InstanceTypeInfo) -> InstanceType {
+    let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok()).unwrap_or_default();
+    let cpus = info.v_cpu_info().and_then(|cpus| cpus.default_v_cpus());
+    let architectures = info.processor_info().map(|info| info.supported_architectures()).unwrap_or_default();
+    let mut architectures: Vec<String> =
+        architectures.iter().map(|architecture| architecture.as_str().to_owned()).collect();
+    architectures.retain(|architecture| architecture == "x86_64" || architecture == "arm64");
+    architectures.sort();
+    InstanceType {
+        instance_store_disks: mapped_disks(info),
+        cpus: cpus.and_then(|cpus| u32::try_from(cpus).ok()).unwrap_or_default(),
+        memory_mebibytes: number(info.memory_info().and_then(|memory| memory.size_in_mib())),
+        architectures,
+        zones: Vec::new(),
+    }
+}
+
+/// Disks of its own that an image's mapping must name: those that are not on NVMe.
+fn mapped_disks(info: &InstanceTypeInfo) -> u32 {
+    let Some(storage) = info.instance_storage_info() else { return 0 };
+    let is_nvme = matches!(
+        storage.nvme_support(),
+        Some(EphemeralNvmeSupport::Required | EphemeralNvmeSupport::Supported)
+    );
+    if is_nvme {
+        return 0;
+    }
+    let count: i32 = storage.disks().iter().filter_map(|disk| disk.count()).sum();
+    u32::try_from(count).unwrap_or_default()
+}

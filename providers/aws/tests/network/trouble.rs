@@ -1,0 +1,153 @@
+//! Refusals, lost answers, and what is in the way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use slipway_resource::provider::{Action, Resolution};
+use slipway_resource::{Address, ErrorClass, Value};
+use slipway_testkit::proxy::Verdict;
+
+use crate::support::{Cloud, moto, proxy, refusal};
+
+fn vpc() -> Value {
+    Value::map([("cidr_block", Value::from("10.0.0.0/16")), ("enable_dns_hostnames", true.into())])
+}
+
+fn address() -> Address {
+    "aws_vpc.a-example-com".parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_pace_slows_down_and_goes_on() {
+    let moto = moto();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&refused);
+    let proxy = proxy(&moto, move |action| {
+        if action.starts_with("Describe") && counter.fetch_add(1, Ordering::SeqCst) < 6 {
+            return refusal(503, "RequestLimitExceeded");
+        }
+        Verdict::Pass
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    cloud.create("aws_vpc.a-example-com", vpc()).await;
+    assert!(refused.load(Ordering::SeqCst) > 6);
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_found_again() {
+    let moto = moto();
+    let lost = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&lost);
+    let proxy = proxy(&moto, move |action| {
+        if action == "CreateVpc" && counter.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Verdict::DropAfter;
+        }
+        Verdict::Pass
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let request = cloud.request(&address(), Action::Create { desired: vpc() });
+    let sink = slipway_resource::provider::EventSink::discard();
+    let error = cloud.session.apply(request.clone(), sink).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::OutcomeUnknown, "{error}");
+    let Resolution::Done(applied) = cloud.resume(&request).await else { panic!("it was made") };
+    assert_eq!(applied.attributes.get("enable_dns_hostnames"), Some(&true.into()), "it was completed");
+    assert_eq!(cloud.discover().await.len(), 1);
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_never_arrived_was_not_done() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let request = cloud.request(&address(), Action::Create { desired: vpc() });
+    assert!(matches!(cloud.resume(&request).await, Resolution::NotDone));
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_in_the_way_is_named() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let vpc_id = cloud.create("aws_vpc.a-example-com", vpc()).await.identity.unwrap();
+    let mut other = Cloud::open(&moto.endpoint()).await;
+    other.uid = slipway_resource::ClusterUid::new("another");
+    let subnet = Value::map([
+        ("vpc_id", vpc_id.as_str()),
+        ("cidr_block", "10.0.0.0/24"),
+        ("availability_zone", "us-east-1a"),
+    ]);
+    let theirs = other.create("aws_subnet.theirs", subnet).await.identity.unwrap();
+    let error = cloud.apply(&address(), Action::Delete { identity: vpc_id }).await.unwrap_err();
+    let ErrorClass::Dependency { blockers } = &error.class else { panic!("{error}") };
+    assert_eq!(blockers, &[theirs.to_string()]);
+    assert!(error.message.contains(theirs.as_str()), "{error}");
+    cloud.end().await;
+    other.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_permission_is_named() {
+    let moto = moto();
+    let proxy = proxy(&moto, |action| match action {
+        "CreateVpc" => refusal(403, "UnauthorizedOperation"),
+        _ => Verdict::Pass,
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let error = cloud.apply(&address(), Action::Create { desired: vpc() }).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Permission { action: "ec2:CreateVpc".to_owned() });
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_asked_for_together_go_in_one_call() {
+    let moto = moto();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&calls);
+    let proxy = proxy(&moto, move |action| {
+        if action == "AuthorizeSecurityGroupIngress" {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+        Verdict::Pass
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let vpc_id = cloud.create("aws_vpc.a-example-com", vpc()).await.identity.unwrap();
+    let group = Value::map([("name", "nodes.a"), ("vpc_id", vpc_id.as_str())]);
+    let group_id = cloud.create("aws_security_group.nodes-a-example-com", group).await.identity.unwrap();
+    let rule = |port: i64| {
+        let attributes = Value::map([
+            ("security_group_id", Value::from(group_id.as_str())),
+            ("type", "ingress".into()),
+            ("protocol", "tcp".into()),
+            ("from_port", port.into()),
+            ("to_port", port.into()),
+            ("cidr_blocks", Value::list(["10.0.0.0/8"])),
+        ]);
+        let address: Address = format!("aws_security_group_rule.port-{port}").parse().unwrap();
+        (address, attributes)
+    };
+    // One is there already, by this cluster's own hand: the others must not suffer for it.
+    let (first, attributes) = rule(80);
+    cloud.apply(&first, Action::Create { desired: attributes }).await.unwrap();
+    calls.store(0, Ordering::SeqCst);
+    let rules: Vec<(Address, Value)> = [80, 81, 82, 83, 84].into_iter().map(rule).collect();
+    let making = rules
+        .iter()
+        .map(|(address, attributes)| cloud.apply(address, Action::Create { desired: attributes.clone() }));
+    for made in futures_util::future::join_all(making).await {
+        made.unwrap();
+    }
+    // One for all, which the one that is there makes fail, and one for the rest; moto has done a part of the first.
+    assert!(calls.load(Ordering::SeqCst) <= 2, "{}", calls.load(Ordering::SeqCst));
+    assert_eq!(cloud.discover().await.len(), 7);
+    calls.store(0, Ordering::SeqCst);
+    let rules: Vec<(Address, Value)> = [90, 91, 92, 93].into_iter().map(rule).collect();
+    let making = rules
+        .iter()
+        .map(|(address, attributes)| cloud.apply(address, Action::Create { desired: attributes.clone() }));
+    for made in futures_util::future::join_all(making).await {
+        made.unwrap();
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    cloud.end().await;
+}
