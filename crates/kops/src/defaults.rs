@@ -41,6 +41,9 @@ pub(crate) const GP3_IOPS: u32 = 3000;
 /// `volumeThroughput` and `rootVolumeThroughput` of gp3, in MiB per second.
 pub(crate) const GP3_THROUGHPUT: u32 = 125;
 
+/// `Cluster spec.api.loadBalancer.sslPolicy` on AWS.
+pub(crate) const TLS_POLICY: &str = "ELBSecurityPolicy-2016-08";
+
 /// `InstanceGroup spec.machineType` on AWS.
 pub(crate) const fn machine_type(role: Role) -> &'static str {
     match role {

@@ -110,10 +110,12 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
     let log = field.at("accessLog");
     LoadBalancer {
         scheme: scheme(&field.at("type"), path, outcome),
-        // Without records nodes have one address of it at a time, behind which every API server must stand.
-        cross_zone: field.at("crossZoneLoadBalancing").boolean().unwrap_or(dns == DnsKind::None),
+        cross_zone: cross_zone(&field.at("crossZoneLoadBalancing"), dns, outcome),
         certificate: field.at("sslCertificate").filled(),
-        tls_policy: field.at("sslPolicy").filled(),
+        tls_policy: field.at("sslPolicy").filled().or_else(|| {
+            let certificate = field.at("sslCertificate").filled().filter(|_| context.is_aws());
+            certificate.map(|_| defaults::TLS_POLICY.to_owned())
+        }),
         subnets: subnets.iter().filter_map(|subnet| subnet.at("name").filled()).collect(),
         additional_security_groups: field.at("additionalSecurityGroups").texts(),
         idle_timeout: None,
@@ -122,6 +124,19 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
             .filled()
             .map(|bucket| AccessLog { bucket, prefix: log.at("bucketPrefix").filled() }),
     }
+}
+
+/// Without records nodes have one address of it at a time, behind which every API server must stand: kOps sees to that
+/// whatever the document says.
+fn cross_zone(field: &Field<'_>, dns: DnsKind, outcome: &mut Outcome) -> bool {
+    if dns == DnsKind::None && field.boolean() == Some(false) {
+        let overruled = field.note(
+            kops_code::HARMLESS,
+            format!("{} has no effect: without DNS requests go to all zones", field.path()),
+        );
+        outcome.say(overruled.hint("it is safe to go on, and to leave it out"));
+    }
+    dns == DnsKind::None || field.boolean() == Some(true)
 }
 
 fn scheme(field: &Field<'_>, path: &str, outcome: &mut Outcome) -> Scheme {

@@ -9,7 +9,7 @@ use slipway_resource::ProviderError;
 
 use super::build::Builder;
 
-pub(super) use place::{bastion_scheme, subnets_for};
+pub(super) use place::{bastion_scheme, subnets_for, subnets_of};
 
 /// Adds the load balancers that the cluster has.
 pub(super) fn balancers(builder: &mut Builder<'_>) -> Result<(), ProviderError> {

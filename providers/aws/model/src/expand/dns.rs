@@ -6,7 +6,7 @@ use slipway_spec::model::DnsKind;
 use super::build::Builder;
 use super::links::{self, vpc_id};
 use super::refuse;
-use super::topology::{has_bastion, load_balancer};
+use super::topology::{bastion_has_ipv6, has_bastion, load_balancer};
 
 const ZONE: &str = "controlPlane.dns.zone";
 
@@ -40,7 +40,11 @@ pub(super) fn dns(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
         && has_bastion(cluster)
     {
         let field = "provider.config.topology.bastion.bastionPublicName";
-        record(builder, &name, "A", &links::balancer(builder, "bastion"), field)?;
+        let balancer = links::balancer(builder, "bastion");
+        record(builder, &name, "A", &balancer, field)?;
+        if bastion_has_ipv6(builder) {
+            record(builder, &name, "AAAA", &balancer, field)?;
+        }
     }
     Ok(())
 }

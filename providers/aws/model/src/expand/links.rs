@@ -4,7 +4,7 @@ use slipway_resource::{Address, Value};
 use slipway_spec::model::{NodePool, Role, Subnet};
 
 use super::build::{Builder, address, id_of};
-use super::topology::{has_api_server, load_balancer, without_dns};
+use super::topology::{has_api_server, has_cilium_etcd, load_balancer, without_dns};
 use crate::names;
 
 /// The id of the cluster's network: the one it was given, or that of its own.
@@ -76,6 +76,9 @@ pub(crate) fn api_target_groups(builder: &Builder<'_>) -> Vec<&'static str> {
     }
     if without_dns(builder.cluster) {
         prefixes.push("kops-controller");
+        if has_cilium_etcd(builder.cluster) {
+            prefixes.push("etcd-cilium");
+        }
     }
     prefixes
 }
@@ -85,7 +88,7 @@ pub(crate) fn pool_target_groups(builder: &Builder<'_>, pool: &NodePool) -> Vec<
     let prefixes = match pool.role {
         Role::ControlPlane => api_target_groups(builder),
         Role::ApiServer => {
-            api_target_groups(builder).into_iter().filter(|prefix| *prefix != "kops-controller").collect()
+            api_target_groups(builder).into_iter().filter(|prefix| matches!(*prefix, "tcp" | "tls")).collect()
         }
         Role::Bastion => vec!["bastion"],
         Role::Worker => Vec::new(),

@@ -39,6 +39,11 @@ pub(crate) fn without_dns(cluster: &Cluster) -> bool {
     cluster.control_plane.dns.kind == DnsKind::None
 }
 
+/// Whether Cilium has an etcd cluster of its own, which nodes reach on masters.
+pub(crate) fn has_cilium_etcd(cluster: &Cluster) -> bool {
+    cluster.etcd.iter().any(|etcd| etcd.name == "cilium")
+}
+
 /// Whether operators come in through a bastion.
 pub(crate) fn has_bastion(cluster: &Cluster) -> bool {
     cluster.pools_with(Role::Bastion).next().is_some()
@@ -80,6 +85,13 @@ pub(crate) fn has_ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> bool {
     let own = builder.settings.subnet(&subnet.name).is_some_and(|own| own.ipv6_cidr.is_some());
     let open = has_ipv6(builder.cluster) && builder.cluster.provider.config.get("kops").is_none();
     subnet.ipv6_cidr.is_some() || own || open
+}
+
+/// Whether operators reach bastions over IPv6: some machine of the cluster has IPv6 addresses.
+pub(crate) fn bastion_has_ipv6(builder: &Builder<'_>) -> bool {
+    let pools = builder.cluster.pools.iter();
+    let mut subnets = pools.flat_map(|pool| &pool.subnets).filter_map(|name| builder.cluster.subnet(name));
+    subnets.any(|subnet| has_ipv6_range(builder, subnet))
 }
 
 /// Whether machines in a subnet can have public addresses.

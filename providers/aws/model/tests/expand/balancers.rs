@@ -27,6 +27,23 @@ fn a_cluster_without_records_has_the_port_where_nodes_ask() {
 }
 
 #[test]
+fn cilium_s_own_etcd_is_behind_it_too_where_there_are_no_records() {
+    let mut cluster = spec("ipv6", &[]);
+    let mut etcd = cluster.etcd[0].clone();
+    etcd.name = "cilium".to_owned();
+    cluster.etcd.push(etcd);
+    let found = offline(&cluster);
+    assert!(found.names("aws_lb_listener").contains(&"api-ipv6-example-com-4003"));
+    let rule = "from-api-elb-ipv6-example-com-ingress-tcp-4003to4003-masters-ipv6-example-com";
+    assert!(found.names("aws_security_group_rule").contains(&rule));
+    let group = found.0.iter().find(|found| {
+        found.address.to_string() == "aws_autoscaling_group.control-plane-masters-ipv6-example-com"
+    });
+    let joined = shown(group.unwrap().attributes.get("target_group_arns").unwrap());
+    assert!(joined.contains("aws_lb_target_group.etcd-cilium-"), "{joined}");
+}
+
+#[test]
 fn an_internal_load_balancer_lives_in_private_subnets() {
     let cluster = spec("internal", &[("scheme: internal, subnets: [b]", "scheme: internal")]);
     let balancer = offline(&cluster).get("aws_lb.api-internal-example-com").clone();

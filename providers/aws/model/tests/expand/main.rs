@@ -1,9 +1,12 @@
 //! What a cluster becomes on AWS.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends there")]
+
 mod balancers;
 mod harness;
 mod laws;
 mod networks;
+mod offline;
 mod refusals;
 mod rules;
 mod snapshots;

@@ -109,6 +109,25 @@ fn a_subnet_in_a_further_range_waits_for_it() {
 }
 
 #[test]
+fn public_subnets_of_ipv6_reach_ipv4_through_a_gateway() {
+    let public = [
+        (
+            "{ name: a, zone: eu-west-1a, kind: private, cidr: 10.60.32.0/19 }",
+            "{ name: a, zone: eu-west-1a, kind: public, cidr: 10.60.32.0/19 }",
+        ),
+        ("ipFamily: ipv6", "ipFamily: ipv6\n    topology: public"),
+    ];
+    let found = offline(&spec("ipv6", &public));
+    let association = found.get("aws_route_table_association.public-a-ipv6-example-com");
+    let table = shown(association.get("route_table_id").unwrap());
+    assert_eq!(table, "aws_route_table.public-eu-west-1a-ipv6-example-com.id");
+    let route = found.get("aws_route.route-public-eu-west-1a-64_ff9b__--96");
+    let gateway = shown(route.get("nat_gateway_id").unwrap());
+    assert_eq!(gateway, "aws_nat_gateway.eu-west-1a-ipv6-example-com.id");
+    assert_eq!(found.names("aws_egress_only_internet_gateway"), Vec::<&str>::new());
+}
+
+#[test]
 fn dual_stack_subnets_leave_by_both_families() {
     let dual = [
         ("ipFamily: ipv6", "ipFamily: dualStack"),

@@ -90,6 +90,25 @@ fn prefix_lists_may_be_of_either_family() {
 }
 
 #[test]
+fn bastions_let_every_subnet_of_their_load_balancer_in_and_ask_no_family_of_a_prefix_list() {
+    let changes = [
+        ("access: [198.51.100.0/24, \"2001:db8:2::/48\"]", "access: [pl-0a1b2c3d]"),
+        (
+            "      - { name: utility-b,",
+            "      - { name: p, zone: eu-west-1a, kind: public, cidr: 172.20.128.0/22 }\n      - { name: utility-b,",
+        ),
+    ];
+    let found = offline(&spec("private", &changes));
+    let rules = found.names("aws_security_group_rule");
+    let to = |from: &str, ports: &str| format!("from-{from}-ingress-{ports}-bastion-elb-private-example-com");
+    assert!(rules.contains(&to("pl-0a1b2c3d", "tcp-22to22").as_str()));
+    for range in ["172-20-0-0--22", "172-20-4-0--22", "172-20-128-0--22"] {
+        assert!(rules.contains(&to(range, "tcp-22to22").as_str()), "{range}");
+    }
+    assert!(!rules.iter().any(|name| name.starts_with("from-pl-0a1b2c3d-ingress-icmp")), "{rules:?}");
+}
+
+#[test]
 fn groups_that_stand_in_have_every_rule_of_the_role() {
     let found = offline(&spec("internal", &[]));
     let own = found.names("aws_security_group");

@@ -8,7 +8,7 @@ use super::subnets_for;
 use crate::expand::build::{Builder, id_of};
 use crate::expand::links::{balancer_security_group, subnet_id};
 use crate::expand::refuse;
-use crate::expand::topology::{has_ipv6, load_balancer, without_dns};
+use crate::expand::topology::{has_cilium_etcd, has_ipv6, load_balancer, without_dns};
 use crate::names;
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
@@ -21,6 +21,8 @@ const NODE_BOOTSTRAP: TargetGroup = TargetGroup {
     protocol: "TCP",
     health: ("HTTPS", Some("/healthz")),
 };
+const CILIUM_ETCD: TargetGroup =
+    TargetGroup { prefix: "etcd-cilium", port: 4003, protocol: "TCP", health: ("TCP", None) };
 
 /// Adds the load balancer with its listeners and target groups.
 pub(super) fn api(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
@@ -85,6 +87,10 @@ fn listeners(builder: &mut Builder<'_>, balancer: &LoadBalancer) {
         let field = "controlPlane.dns.kind";
         NODE_BOOTSTRAP.add(builder, field);
         listener(3988, "kops-controller", None, field).add(builder);
+        if has_cilium_etcd(builder.cluster) {
+            CILIUM_ETCD.add(builder, field);
+            listener(4003, "etcd-cilium", None, field).add(builder);
+        }
     }
 }
 

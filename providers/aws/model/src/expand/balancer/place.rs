@@ -13,6 +13,15 @@ pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
     }
 }
 
+/// All subnets in which a load balancer of this scheme can live, in the order of the spec.
+pub(crate) fn subnets_of<'a>(
+    builder: &Builder<'a>,
+    scheme: Scheme,
+) -> impl Iterator<Item = &'a Subnet> + use<'a> {
+    let subnets = &builder.cluster.network.subnets;
+    subnets.iter().filter(move |subnet| is_public(subnet) == (scheme == Scheme::Public))
+}
+
 /// One subnet for each zone, public ones for a public load balancer and private ones for an internal one.
 ///
 /// Of several in a zone, utility subnets come first, then those of both families, then those of the control plane.
@@ -28,10 +37,7 @@ pub(crate) fn subnets_for<'a>(builder: &Builder<'a>, scheme: Scheme) -> Vec<&'a 
             + 3 * i32::from(subnet.kind == SubnetKind::Utility)
     };
     let mut chosen: Vec<&Subnet> = Vec::new();
-    for subnet in &cluster.network.subnets {
-        if is_public(subnet) != (scheme == Scheme::Public) {
-            continue;
-        }
+    for subnet in subnets_of(builder, scheme) {
         match chosen.iter_mut().find(|other| other.zone == subnet.zone) {
             None => chosen.push(subnet),
             Some(other) => {

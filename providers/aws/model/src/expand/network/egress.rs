@@ -4,11 +4,11 @@ use slipway_resource::{Address, ProviderError, Value};
 use slipway_spec::model::{Egress, IpFamily, Subnet, SubnetKind};
 
 use super::route::{self, Route};
-use super::{egress_only_gateway_id, internet_gateway, is_unmanaged};
+use super::{egress_only_gateway_id, internet_gateway, internet_gateway_id, is_unmanaged};
 use crate::expand::build::{Builder, address, id_of};
 use crate::expand::links::{subnet_id, vpc_id};
 use crate::expand::refuse;
-use crate::expand::topology::{has_ipv6, is_public, subnet_field};
+use crate::expand::topology::{has_ipv6, has_ipv6_range, is_public, subnet_field};
 use crate::tags::{self, ROUTE_TABLE_ROLE};
 
 /// Well-known prefix under which IPv4 addresses are reached from IPv6 (RFC 6052).
@@ -32,6 +32,11 @@ pub(super) fn egress(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
                 .add(builder);
         }
     }
+    for subnet in builder.cluster.network.subnets.iter().filter(|subnet| subnet.id.is_none()) {
+        if has_zone_s_table(builder, subnet) && !is_unmanaged(subnet) {
+            public_zone(builder, subnet)?;
+        }
+    }
     let shared = |subnet: &&Subnet| is_public(subnet) && !subnet.additional_routes.is_empty();
     match builder.cluster.network.subnets.iter().find(shared) {
         None => Ok(()),
@@ -40,6 +45,40 @@ pub(super) fn egress(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
             "public subnets share one route table: give further routes to private subnets",
         )),
     }
+}
+
+/// Adds a table for a zone's public subnets with IPv6 addresses: straight to the internet in both families, and from IPv6
+/// to IPv4 addresses through a NAT gateway.
+fn public_zone(builder: &mut Builder<'_>, subnet: &Subnet) -> Result<(), ProviderError> {
+    let role = format!("public-{}", subnet.zone);
+    let (name, field) = (builder.named(&role), subnet_field(subnet, "ipv6Cidr"));
+    let table = address("aws_route_table", &name);
+    if builder.has(&table) {
+        return Ok(());
+    }
+    let draft = builder
+        .draft("aws_route_table", &name, &field)
+        .fix("vpc_id", vpc_id(builder))
+        .tags(tags::with(builder.tags(&name), [(ROUTE_TABLE_ROLE, role.as_str())]));
+    builder.add(draft);
+    let translated = id_of(&nat_gateway(builder, subnet, None)?);
+    let straight = internet_gateway_id(builder)?;
+    for (destination, target) in [
+        ("0.0.0.0/0", ("gateway_id", straight.clone())),
+        (NAT64, ("nat_gateway_id", translated)),
+        ("::/0", ("gateway_id", straight)),
+    ] {
+        let name = format!("{role}-{destination}");
+        Route { name: &name, table: &table, destination, target, origin: &field }.add(builder);
+    }
+    Ok(())
+}
+
+/// Whether a public subnet has a table of its zone's own.
+pub(super) fn has_zone_s_table(builder: &Builder<'_>, subnet: &Subnet) -> bool {
+    subnet.kind == SubnetKind::Public
+        && builder.cluster.network.ip_family == IpFamily::Ipv6
+        && has_ipv6_range(builder, subnet)
 }
 
 /// The private subnets whose routes are the cluster's own.

@@ -25,6 +25,9 @@ pub(super) fn subnets(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
         }
         let (name, table) = if subnet.kind == SubnetKind::Private {
             (format!("private-{}", subnet.name), egress::table_of(builder, subnet))
+        } else if egress::has_zone_s_table(builder, subnet) {
+            let table = builder.named(&format!("public-{}", subnet.zone));
+            (format!("public-{}", subnet.name), address("aws_route_table", &table))
         } else {
             (subnet.name.clone(), public_route_table(builder))
         };

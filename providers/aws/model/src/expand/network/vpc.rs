@@ -1,7 +1,7 @@
 //! The network itself, and its gateways.
 
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::Subnet;
+use slipway_spec::model::{Subnet, SubnetKind};
 
 use super::route::Route;
 use super::{internet_gateway, internet_gateway_id, is_unmanaged, public_route_table};
@@ -86,7 +86,8 @@ pub(super) fn gateways(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
             .tags(builder.tags(name));
         let made = builder.add(draft);
         debug_assert_eq!(made, internet_gateway(builder), "the address follows from the name");
-        if has_ipv6(cluster) {
+        let leaves = |subnet: &Subnet| subnet.kind == SubnetKind::Private && !is_unmanaged(subnet);
+        if has_ipv6(cluster) && subnets.iter().any(leaves) {
             let draft = builder
                 .draft("aws_egress_only_internet_gateway", name, "network.ipFamily")
                 .fix("vpc_id", vpc_id(builder))

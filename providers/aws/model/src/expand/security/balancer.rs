@@ -3,7 +3,7 @@
 use super::group::{Group, group_of_balancer};
 use super::rule::{Ports, Source, let_in};
 use crate::expand::build::Builder;
-use crate::expand::topology::{load_balancer, without_dns};
+use crate::expand::topology::{has_cilium_etcd, load_balancer, without_dns};
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
 
@@ -35,6 +35,9 @@ pub(super) fn api(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group])
     if without_dns(cluster) {
         // Nodes find the API servers, and their own configuration, through the load balancer alone.
         let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], "controlPlane.dns.kind");
+        if has_cilium_etcd(cluster) {
+            let_in(builder, masters, &source, &[Ports::CILIUM_ETCD], "controlPlane.dns.kind");
+        }
         for node in nodes {
             let_in(builder, balancers, &node.into(), &[Ports::ALL], "controlPlane.dns.kind");
         }

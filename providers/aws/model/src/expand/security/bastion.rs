@@ -4,7 +4,7 @@ use slipway_spec::model::Role;
 
 use super::group::{Group, group_of_balancer, groups_of};
 use super::rule::{Ports, Source, let_in};
-use crate::expand::balancer::{bastion_scheme, subnets_for};
+use crate::expand::balancer::{bastion_scheme, subnets_of};
 use crate::expand::build::Builder;
 use crate::expand::topology::{has_bastion, subnet_field};
 
@@ -28,7 +28,7 @@ pub(super) fn bastion(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
         sources.push((Source::of(access), format!("ssh.access[{index}]")));
     }
     // The load balancer's own addresses, from which it checks health and passes connections on.
-    for subnet in subnets_for(builder, bastion_scheme(builder)) {
+    for subnet in subnets_of(builder, bastion_scheme(builder)) {
         let known = subnet.id.as_ref().and_then(|id| builder.catalog.subnet(id)?.cidr_block.clone());
         if let Some(range) = subnet.cidr.map(|range| range.to_string()).or(known) {
             sources.push((Source::Range(range), subnet_field(subnet, "cidr")));
@@ -36,7 +36,10 @@ pub(super) fn bastion(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
     }
     for (source, field) in &sources {
         let_in(builder, balancers, source, &[Ports::SSH], field);
-        let_in(builder, balancers, source, &source.path_mtu(), field);
+        // Of a prefix list nobody but the cloud knows the family.
+        if !matches!(source, Source::PrefixList(_)) {
+            let_in(builder, balancers, source, &source.path_mtu(), field);
+        }
     }
     let through = [Ports::SSH, Ports::FRAGMENTATION_NEEDED];
     let_in(builder, &bastions, &Source::from(&balancer), &through, &origin);

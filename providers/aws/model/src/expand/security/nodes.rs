@@ -3,6 +3,7 @@
 use super::group::Group;
 use super::rule::{Ports, Source, let_in};
 use crate::expand::build::Builder;
+use crate::expand::topology::has_cilium_etcd;
 
 /// Ports of etcd that nodes never reach: peers of `main` and `events`, and their clients of old.
 const CLOSED: [i64; 4] = [2380, 2381, 4001, 4002];
@@ -24,7 +25,7 @@ pub(super) fn among_machines(builder: &mut Builder<'_>, masters: &[Group], nodes
 pub(super) fn from_nodes_to_masters(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
     let cluster = builder.cluster;
     let mut closed = CLOSED.to_vec();
-    if cluster.etcd.iter().any(|etcd| etcd.name == "cilium") {
+    if has_cilium_etcd(cluster) {
         closed.push(CLOSED_WITH_CILIUM_ETCD);
     }
     let mut ports = open_around(&mut closed);

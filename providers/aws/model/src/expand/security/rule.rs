@@ -31,6 +31,8 @@ impl Ports {
     pub(super) const API_BESIDE_CERTIFICATE: Self = Self::tcp(8443, 8443);
     /// Where nodes of a cluster without DNS ask for their configuration.
     pub(super) const NODE_BOOTSTRAP: Self = Self::tcp(3988, 3988);
+    /// Where nodes reach the etcd cluster that Cilium has for itself.
+    pub(super) const CILIUM_ETCD: Self = Self::tcp(4003, 4003);
 
     /// A range of TCP ports.
     pub(super) const fn tcp(first: i64, last: i64) -> Self {
