@@ -9,6 +9,7 @@ mod iam;
 mod key_pair;
 mod links;
 mod network;
+mod objects;
 mod security;
 mod service_accounts;
 mod termination;
@@ -56,6 +57,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     dns::dns(&mut builder)?;
     iam::identities(&mut builder)?;
     service_accounts::service_accounts(&mut builder)?;
+    objects::objects(&mut builder)?;
     key_pair::key_pair(&mut builder)?;
     volumes::etcd_volumes(&mut builder)?;
     compute::pools(&mut builder)?;

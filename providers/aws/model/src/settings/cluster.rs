@@ -123,6 +123,8 @@ pub struct IssuerDiscovery {
     pub enable_aws_oidc_provider: bool,
     /// Further audiences of tokens.
     pub additional_audiences: Vec<String>,
+    /// The issuer's public keys, a JSON Web Key Set as text, to publish beside the discovery document.
+    pub keys: Option<String>,
 }
 
 /// Settings of one subnet.

@@ -35,12 +35,18 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
     let discovery = Type::object([
         ("enableAWSOIDCProvider", flag().describe("Whether the account trusts the issuer of tokens.")),
         ("additionalAudiences", texts().describe("Further audiences of tokens.")),
+        ("keys", text().describe("The issuer's public keys, a JSON Web Key Set as text.")),
     ]);
     let own_subnet = Type::object([
         ("name", Attribute::required(Type::String)),
         ("ipv6CIDR", text().describe("Its IPv6 range; /64#3 is the fourth part of the network's.")),
         ("publicIP", text().describe("An existing public address of the zone's NAT gateway.")),
         ("type", text().describe("Public, Private, DualStack or Utility, for its tag.")),
+    ]);
+    let cluster_api = Type::object([
+        ("endpoint", Attribute::required(Type::String).describe("Its URL.")),
+        ("caFile", text().describe("The file with the certificates that it is trusted by, in PEM.")),
+        ("tokenFile", text().describe("The file with the token that opens it.")),
     ]);
     let bastion = Type::object([
         ("bastionPublicName", text().describe("The name under which bastions are reached.")),
@@ -54,6 +60,11 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("profile", text().describe("The profile of the shared configuration and credentials.")),
         ("assumeRole", text().describe("The role that is assumed, by ARN.")),
         ("endpoint", text().describe("The URL of every service, for emulators.")),
+        (
+            "clusterApi",
+            Attribute::optional(cluster_api)
+                .describe("The cluster's API, for readiness and drains of its nodes."),
+        ),
         ("disableSubnetTags", flag().describe("Whether subnets get no tags for load balancers.")),
         ("additionalPolicies", Attribute::optional(Type::map(Type::String))),
         ("externalPolicies", Attribute::optional(Type::map(Type::list(Type::String)))),

@@ -1,0 +1,104 @@
+//! What machines boot from.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use slipway_aws_model::catalog::Catalog;
+use slipway_aws_model::normalise::user_data;
+use slipway_resource::{Digest, Value};
+use slipway_spec::model::{Cluster, FileAsset};
+
+use crate::harness::{expanded, offline};
+use crate::kops;
+
+fn raw(cluster: &Cluster) -> Value {
+    let resources = offline(cluster);
+    resources.get("aws_launch_template.nodes-m-example-com").get("user_data").cloned().unwrap_or_default()
+}
+
+fn script(cluster: &Cluster) -> String {
+    String::from_utf8(STANDARD.decode(raw(cluster).as_str().unwrap()).unwrap()).unwrap()
+}
+
+fn document(script: &str) -> &str {
+    let (_, rest) = script.split_once("<<'DOCUMENT'").unwrap();
+    let (_, rest) = rest.split_once('\n').unwrap();
+    rest.split_once("\nDOCUMENT\n").unwrap().0
+}
+
+/// The cluster with a file on its workers.
+fn with_file(content: String) -> Cluster {
+    let mut cluster = kops("", "");
+    let pool = cluster.pools.iter_mut().find(|pool| pool.name == "nodes").unwrap();
+    pool.node_files.files.push(FileAsset {
+        name: "data".to_owned(),
+        path: "/srv/data".to_owned(),
+        content,
+        mode: "0644".to_owned(),
+    });
+    cluster
+}
+
+#[test]
+fn the_digest_is_that_of_the_document() {
+    let script = script(&kops("", "nodeLabels: { tier: gold }\n"));
+    let document = document(&script);
+    let digest = Digest::of_bytes(document.as_bytes());
+    assert!(script.ends_with(&format!("--digest {digest}\n")), "{script}");
+    let json: serde_json::Value = serde_json::from_str(document).unwrap();
+    assert_eq!(json["kind"], "NodeBootstrap");
+    assert_eq!(json["node"]["labels"]["tier"], "gold");
+    assert_eq!(json.get("controlPlane"), None);
+}
+
+#[test]
+fn a_large_document_is_compressed_and_a_larger_one_refused() {
+    let compressible = with_file("line\n".repeat(10_000));
+    let script = script(&compressible);
+    assert!(script.contains("base64 -d <<'DOCUMENT' | gunzip") && script.len() < 16_384);
+    assert_eq!(raw(&compressible), raw(&compressible));
+    let expansion = expanded(&compressible, &Catalog::offline("eu-west-1")).unwrap();
+    assert!(
+        expansion.notes.iter().any(|note| note.field == "pools[nodes].userData"),
+        "{:?}",
+        expansion.notes
+    );
+    let noise: String =
+        (0..6_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let error = expanded(&with_file(noise), &Catalog::offline("eu-west-1")).unwrap_err();
+    assert!(error.message.starts_with("pools[nodes].userData: the user data has "), "{}", error.message);
+    assert!(error.message.contains("EC2 takes 16384"), "{}", error.message);
+}
+
+#[test]
+fn compression_is_there_for_the_asking() {
+    assert!(script(&kops("", "compressUserData: true\n")).contains("gunzip"));
+    assert!(!script(&kops("", "")).contains("gunzip"));
+}
+
+#[test]
+fn further_parts_stand_behind_the_script() {
+    let workers =
+        "additionalUserData:\n- { name: hello.sh, type: text/x-shellscript, content: 'echo hello' }\n";
+    let script = script(&kops("", workers));
+    assert!(script.starts_with("Content-Type: multipart/mixed; boundary="), "{script}");
+    let (boot, hello) = (script.find("slipway node boot").unwrap(), script.find("echo hello").unwrap());
+    assert!(boot < hello && script.contains("filename=\"hello.sh\""), "{script}");
+}
+
+#[test]
+fn without_records_the_endpoint_is_the_load_balancers_own_name() {
+    let cluster = kops(
+        "topology: { dns: { type: None } }\napi: { loadBalancer: { type: Public, class: Network } }",
+        "",
+    );
+    let value = raw(&cluster);
+    assert!(matches!(value, Value::Template(_)), "{value:?}");
+    let resolved = value.resolve(&mut |reference| {
+        assert_eq!(reference.to_string(), "${aws_lb.api-m-example-com.dns_name}");
+        Value::from("api-1.elb.amazonaws.com")
+    });
+    let applied = user_data(resolved.as_str().unwrap());
+    let script = String::from_utf8(STANDARD.decode(&applied).unwrap()).unwrap();
+    assert!(script.contains("SLIPWAY_ENDPOINT=\"api-1.elb.amazonaws.com\""), "{script}");
+    assert_eq!(user_data(&applied), applied);
+}
