@@ -4,6 +4,7 @@ use slipway_kops::KopsReader;
 use slipway_spec::{
     diagnostic::Severity,
     load::{Loaded, load_files},
+    model::Endpoint,
     source::SourceFile,
 };
 
@@ -102,4 +103,22 @@ fn what_is_left_open_is_as_kops_has_it_and_said() {
     ] {
         assert!(notes.contains(&note.to_owned()), "{notes:?}");
     }
+}
+
+#[test]
+fn a_load_balancer_is_as_kops_makes_it() {
+    let balanced = "spec:\n  topology: { dns: { type: None } }\n  api:\n    loadBalancer:\n      class: Network\n      type: Public\n      crossZoneLoadBalancing: false\n      sslCertificate: arn:aws:acm:eu-west-1:111122223333:certificate/1\n  cloudProvider";
+    let loaded = load(&[&CLUSTER.replacen("spec:\n  cloudProvider", balanced, 1)]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let Endpoint::LoadBalancer(balancer) = &loaded.clusters[0].control_plane.endpoint else {
+        panic!("no load balancer");
+    };
+    assert!(balancer.cross_zone);
+    assert_eq!(balancer.tls_policy.as_deref(), Some("ELBSecurityPolicy-2016-08"));
+    let overruled = "KOPS0002 spec.api.loadBalancer.crossZoneLoadBalancing has no effect: without DNS requests go to all zones";
+    assert!(
+        said(&loaded, Severity::Note).contains(&overruled.to_owned()),
+        "{:?}",
+        said(&loaded, Severity::Note)
+    );
 }
