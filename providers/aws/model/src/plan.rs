@@ -2,13 +2,19 @@
 
 mod disruption;
 mod replacement;
+mod rollout;
 
-use slipway_resource::provider::{PlanItem, Planned};
+pub use rollout::Manner;
+
+use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::validate::misfits;
 use slipway_resource::{ErrorClass, Mode, Path, ProviderError, ResourceType, Value};
 
 use crate::normalise::{Attributes, normalised};
 use crate::types;
+
+/// The type that has instances.
+const GROUP: &str = "aws_autoscaling_group";
 
 /// What one change means.
 ///
@@ -25,7 +31,8 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let wanted = normalised(kind, desired);
     check(resource, &wanted).map_err(|error| error.with_address(&item.address))?;
     let Some(observed) = &item.observed else {
-        return Ok(Planned { normalised: wanted, ..Planned::default() });
+        let rollout = (kind == GROUP).then(|| rollout::rollout(&wanted, None));
+        return Ok(Planned { normalised: wanted, rollout, ..Planned::default() });
     };
     let wanted = with_addresses_as_found(kind, wanted, observed);
     replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
@@ -38,7 +45,20 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let disruption =
         if replaced { disruption::of_removal(item) } else { disruption::of_update(kind, &changed) };
     let unknown_after = if replaced { Vec::new() } else { unknown_after(kind, &changed, &wanted) };
-    Ok(Planned { normalised: wanted, replace_paths, unknown_after, disruption, ..Planned::default() })
+    let planned =
+        Planned { normalised: wanted, replace_paths, unknown_after, disruption, ..Planned::default() };
+    Ok(if kind == GROUP && !replaced { with_rollout(planned, observed) } else { planned })
+}
+
+/// What becomes of a group's instances, and what is noticed of it.
+fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
+    let rollout = rollout::rollout(&planned.normalised, Some(observed));
+    if rollout.has_leaving() {
+        planned.disruption = planned.disruption.max(Disruption::Rolling);
+        planned.reasons.extend(rollout::reasons(&rollout));
+    }
+    planned.rollout = Some(rollout);
+    planned
 }
 
 /// Refuses what does not fit the schema. What AWS sets does not count: a plan's own form of what is wanted has it.

@@ -53,6 +53,10 @@ fn group() -> Named {
         may("protected", BOOL, "Whether it is safe from scaling in."),
         may("launch_template", TEXT, "The launch template it was made from."),
         may("version", TEXT, "The version of that."),
+        may("detached", BOOL, "Whether a roll has taken it out of the group; it goes."),
+        may("node", TEXT, "The node that it is, where the cluster's API says so."),
+        may("ready", BOOL, "Whether that node is ready."),
+        may("blockers", Type::list(TEXT), "What would hold a drain of that node up now."),
     ]);
     Builder::new("aws_autoscaling_group", AUTOSCALING, "A pool of instances that AWS keeps at its size.")
         .id("Its name.")
@@ -105,7 +109,7 @@ fn group() -> Named {
         .attribute(
             "rollout",
             Attribute::optional(rollout()).write_only(),
-            "How instances are replaced; it is kept in the state, not with AWS.",
+            "How instances are replaced. AWS has no such setting: it is kept in the state, and in a tag for who replaces them.",
         )
         .attribute("tag", Attribute::optional(tag), "Tags, without those that say whose it is.")
         .computed("instances", Type::list(instance), "The instances that it has.")
@@ -122,6 +126,7 @@ fn group() -> Named {
 /// The same names as those of pools of the simulated cloud.
 fn rollout() -> Type {
     Type::object([
+        must("group", TEXT, "Which pools know of each other: control-plane, api-server, worker or bastion."),
         must("max_surge", TEXT, "How many instances may exist beyond the size: a count or a percentage."),
         must("max_unavailable", TEXT, "How many may be missing: a count or a percentage."),
         must("drain", BOOL, "Whether nodes are drained before their instances go."),

@@ -1,7 +1,7 @@
 //! A pool's auto-scaling group.
 
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{NodePool, Rollout, WarmPool};
+use slipway_spec::model::{NodePool, Role, Rollout, WarmPool};
 use slipway_spec::value::Duration;
 
 use super::tags::pool_tags;
@@ -54,7 +54,7 @@ pub(super) fn auto_scaling_group(
         .fix("metrics_granularity", "1Minute")
         .set("enabled_metrics", metrics(pool), field("warmPool"))
         .set("vpc_zone_identifier", Value::List(pool_subnet_ids(builder, pool)), field("subnets"))
-        .set("rollout", rollout(pool), field("rollout"))
+        .set("rollout", rollout(builder, pool), field("rollout"))
         .set("tag", tag_blocks(builder, pool), field("cloudLabels"))
         .set("warm_pool", pool.warm_pool.as_ref().map(warm_pool), field("warmPool"));
     if !settings.suspend_processes.is_empty() {
@@ -108,14 +108,28 @@ fn warm_pool(warm_pool: &WarmPool) -> Value {
     ])])
 }
 
-/// How machines are replaced. AWS does not keep it.
-fn rollout(pool: &NodePool) -> Value {
+/// How machines are replaced. AWS does not keep it. A machine with a volume of etcd goes before the next one comes,
+/// since a volume is at one machine only.
+fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
     let Rollout { max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
+    let mut members = builder.cluster.etcd.iter().flat_map(|etcd| &etcd.members);
+    let (max_surge, max_unavailable) = if members.any(|member| member.pool == pool.name) {
+        ("0".to_owned(), "1".to_owned())
+    } else {
+        (max_surge.to_string(), max_unavailable.to_string())
+    };
+    let group = match pool.role {
+        Role::ControlPlane => "control-plane",
+        Role::ApiServer => "api-server",
+        Role::Worker => "worker",
+        Role::Bastion => "bastion",
+    };
     let word = |word: &dyn std::fmt::Debug| Value::from(format!("{word:?}").to_lowercase());
     let millis = |span: Duration| Value::from(i64::try_from(span.get().as_millis()).unwrap_or(i64::MAX));
     Value::map([
-        ("max_surge", Value::from(max_surge.to_string())),
-        ("max_unavailable", Value::from(max_unavailable.to_string())),
+        ("group", Value::from(group)),
+        ("max_surge", Value::from(max_surge)),
+        ("max_unavailable", Value::from(max_unavailable)),
         ("drain", Value::from(drain.enabled)),
         ("drain_budgets", word(&drain.budgets)),
         ("drain_on_blocked", word(&drain.on_blocked)),

@@ -1,0 +1,271 @@
+//! A connection to a cluster's API.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::Value as Json;
+
+use crate::Error;
+
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(30);
+/// No answer is larger: 64 MiB, that of a list of some ten thousand pods.
+const LARGEST: usize = 64 << 20;
+/// How many objects one page of a list has.
+const PAGE: usize = 500;
+
+/// How a cluster's API is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Its URL, as `https://api.a.example.com`.
+    pub endpoint: String,
+    /// The certificates that it is trusted by, in PEM; those of the system without.
+    pub ca_file: Option<PathBuf>,
+    /// The file with the bearer token; it is read again for each connection, since tokens are renewed in their file.
+    pub token_file: Option<PathBuf>,
+}
+
+/// A connection to a cluster's API.
+#[derive(Debug)]
+pub struct Client {
+    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    endpoint: String,
+    token: Option<String>,
+}
+
+impl Client {
+    /// Prepares a connection; nothing is called yet.
+    ///
+    /// # Errors
+    /// When the endpoint is no URL, a token would travel in clear, or a file cannot be read.
+    pub fn connect(access: &Access) -> Result<Self, Error> {
+        let endpoint = access.endpoint.trim_end_matches('/').to_owned();
+        let uri: Option<Uri> = endpoint.parse().ok();
+        let (scheme, host) = uri
+            .as_ref()
+            .and_then(|uri| Some((uri.scheme_str()?, uri.host()?)))
+            .filter(|(scheme, _)| matches!(*scheme, "http" | "https"))
+            .ok_or_else(|| Error::Endpoint { endpoint: access.endpoint.clone() })?;
+        let is_here = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+        if scheme == "http" && access.token_file.is_some() && !is_here {
+            return Err(Error::TokenInClear { endpoint });
+        }
+        let token = access.token_file.as_deref().map(read_token).transpose()?;
+        let tls = tls(access.ca_file.as_deref())?;
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { http, endpoint, token })
+    }
+
+    /// Asks for an object.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(crate) async fn get(&self, path: &str) -> Result<Json, Error> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// All objects of a list, page by page. The path has a query already.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(crate) async fn list(&self, path: &str) -> Result<Vec<Json>, Error> {
+        let mut items = Vec::new();
+        let mut next = String::new();
+        loop {
+            let mut page = self.get(&format!("{path}&limit={PAGE}{next}")).await?;
+            if let Some(Json::Array(found)) = page.get_mut("items").map(Json::take) {
+                items.extend(found);
+            }
+            match page.pointer("/metadata/continue").and_then(Json::as_str).filter(|token| !token.is_empty())
+            {
+                Some(token) => next = format!("&continue={}", escaped(token)),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Sends a document.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(crate) async fn send_document(
+        &self,
+        method: Method,
+        path: &str,
+        (media_type, document): (&'static str, &Json),
+    ) -> Result<Json, Error> {
+        self.send(method, path, Some((media_type, document.to_string()))).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, String)>,
+    ) -> Result<Json, Error> {
+        let mut request = Request::builder()
+            .method(method.clone())
+            .uri(format!("{}{path}", self.endpoint))
+            .header("accept", "application/json")
+            .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if let Some((media_type, _)) = &body {
+            request = request.header("content-type", *media_type);
+        }
+        let body = Full::new(Bytes::from(body.map(|(_, text)| text).unwrap_or_default()));
+        let request = request
+            .body(body)
+            .map_err(|error| Error::Answer { path: path.to_owned(), text: error.to_string() })?;
+        let unreachable = |text: String| Error::Unreachable { endpoint: self.endpoint.clone(), text };
+        let exchange = async {
+            let answer = self.http.request(request).await.map_err(|error| unreachable(causes(&error)))?;
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+            let body = body.map_err(|error| unreachable(causes(error.as_ref())))?;
+            Ok::<_, Error>((status, body.to_bytes()))
+        };
+        let (status, body) = tokio::time::timeout(REQUEST, exchange)
+            .await
+            .map_err(|_| unreachable(format!("no answer within {} s", REQUEST.as_secs())))??;
+        let document: Result<Json, _> = serde_json::from_slice(&body);
+        if !status.is_success() {
+            let document = document.unwrap_or_default();
+            return Err(Error::Refused {
+                method: method.to_string(),
+                path: path.to_owned(),
+                status: status.as_u16(),
+                reason: document.get("reason").and_then(Json::as_str).unwrap_or_default().to_owned(),
+                message: told(&document),
+            });
+        }
+        document.map_err(|error| Error::Answer { path: path.to_owned(), text: error.to_string() })
+    }
+}
+
+/// What a `Status` says: its message, and the details of its causes, which name the budget that holds an eviction up.
+fn told(status: &Json) -> String {
+    let causes = status.pointer("/details/causes").and_then(Json::as_array).into_iter().flatten();
+    let causes: Vec<&str> =
+        causes.filter_map(|cause| cause.get("message")?.as_str()).filter(|text| !text.is_empty()).collect();
+    if causes.is_empty() {
+        status.get("message").and_then(Json::as_str).unwrap_or_default().to_owned()
+    } else {
+        causes.join("; ")
+    }
+}
+
+fn read_token(path: &Path) -> Result<String, Error> {
+    let token = std::fs::read_to_string(path)
+        .map_err(|source| Error::File { path: path.to_owned(), source: source.into() })?;
+    Ok(token.trim().to_owned())
+}
+
+fn tls(ca_file: Option<&Path>) -> Result<ClientConfig, Error> {
+    let unusable = |error: &dyn std::error::Error| Error::File {
+        path: ca_file.map(Path::to_owned).unwrap_or_default(),
+        source: error.to_string().into(),
+    };
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?;
+    let Some(path) = ca_file else {
+        let builder = builder.with_native_roots().map_err(|error| unusable(&error))?;
+        return Ok(builder.with_no_client_auth());
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))? {
+        roots.add(certificate.map_err(|error| unusable(&error))?).map_err(|error| unusable(&error))?;
+    }
+    if roots.is_empty() {
+        let source = "it holds no certificate".into();
+        return Err(Error::File { path: path.to_owned(), source });
+    }
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The messages of a failure and of what caused it.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if texts.last() != Some(&text) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}
+
+/// A text as part of a query: what is not unreserved in RFC 3986 is percent-encoded.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(endpoint: &str) -> Access {
+        Access { endpoint: endpoint.to_owned(), ca_file: None, token_file: None }
+    }
+
+    #[test]
+    fn endpoints_are_urls() {
+        for good in ["http://127.0.0.1:8080", "https://api.a.example.com/", "https://[2001:db8::1]:6443"] {
+            assert!(Client::connect(&access(good)).is_ok(), "{good}");
+        }
+        for bad in ["api.a.example.com", "ftp://a", ""] {
+            assert!(matches!(Client::connect(&access(bad)), Err(Error::Endpoint { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_token_never_travels_in_clear() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        std::fs::write(&token, "secret\n").unwrap();
+        let with = |endpoint: &str| Access { token_file: Some(token.clone()), ..access(endpoint) };
+        let refused = Client::connect(&with("http://api.a.example.com"));
+        assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
+        assert_eq!(
+            Client::connect(&with("https://api.a.example.com")).unwrap().token.as_deref(),
+            Some("secret")
+        );
+        let missing = Access { ca_file: Some(folder.path().join("ca")), ..access("https://a") };
+        assert!(matches!(Client::connect(&missing), Err(Error::File { .. })));
+    }
+
+    #[test]
+    fn a_refusal_names_its_cause() {
+        let status = serde_json::json!({"message": "Cannot evict pod as it would violate the pod's disruption budget.",
+            "details": {"causes": [{"reason": "DisruptionBudget",
+                "message": "The disruption budget web needs 2 healthy pods and has 2 currently"}]}});
+        assert_eq!(told(&status), "The disruption budget web needs 2 healthy pods and has 2 currently");
+        assert_eq!(escaped("a=b/ü"), "a%3Db%2F%C3%BC");
+    }
+}

@@ -1,0 +1,332 @@
+//! Which instances of a group go, in which order, and under which limits.
+//!
+//! * An instance that was not launched from the wanted version of the wanted template is replaced. So is every instance
+//!   when that version comes about in this very plan.
+//! * An instance that an interrupted roll has taken out of the group goes first: its replacement is there already.
+//! * Which instances go when the group shrinks is AWS' own choice, by the group's termination policies. Instances that
+//!   wait in a warm pool are no machines yet: they are renewed with the group.
+//! * A version that moves by itself, `$Latest` or `$Default`, is no reason to replace anything: nobody can tell what it
+//!   meant when an instance was launched.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::{Fate, Member, Rollout, operation};
+use slipway_resource::{Identity, Path, Value};
+
+/// How long it takes until an instance is a ready node, in milliseconds.
+const BOOT_MS: u64 = 60_000;
+/// How long a drain may take, where nobody says, in milliseconds.
+const DRAIN_MS: u64 = 900_000;
+/// How long an instance may take to become a ready node, where nobody says, in milliseconds.
+const READY_MS: u64 = 900_000;
+
+/// What becomes of the instances of a group. Without instances, it says which groups come first.
+pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
+    let size = size(wanted, observed);
+    let manner = Manner::of(wanted);
+    let (max_surge, max_unavailable) = manner.limits(size);
+    let members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
+    Rollout {
+        group: manner.group.clone(),
+        exclusive: manner.group == "control-plane",
+        after: match manner.group.as_str() {
+            "control-plane" | "bastion" => Vec::new(),
+            "api-server" => vec!["control-plane".to_owned()],
+            _ => vec!["control-plane".to_owned(), "api-server".to_owned()],
+        },
+        size,
+        members,
+        max_surge,
+        max_unavailable,
+        drain_timeout_ms: manner.drain_timeout_ms,
+        ready_timeout_ms: manner.ready_timeout_ms,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::from([(operation::VERIFY.to_owned(), BOOT_MS + manner.settle_ms)]),
+    }
+}
+
+/// Sentences on a rollout.
+pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for member in &rollout.members {
+        if let Fate::Replace { reason, .. } | Fate::Retire { reason } = &member.fate {
+            *counts.entry(reason).or_default() += 1;
+        }
+    }
+    counts
+        .into_iter()
+        .map(|(reason, count)| {
+            let noun = if count == 1 { "instance is" } else { "instances are" };
+            format!("{count} {noun} replaced: {reason}")
+        })
+        .collect()
+}
+
+/// How the instances of a group are replaced: its `rollout` block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// The name of the groups that know of each other: `control-plane`, `api-server`, `worker`, `bastion`.
+    pub group: String,
+    /// How many may exist beyond the size: a count or a percentage.
+    pub max_surge: String,
+    /// How many may be missing: a count or a percentage.
+    pub max_unavailable: String,
+    /// Whether nodes are drained.
+    pub drain: bool,
+    /// `respect` or `ignore`.
+    pub drain_budgets: String,
+    /// `fail`, `skip` or `force`.
+    pub drain_on_blocked: String,
+    /// How long a drain may take.
+    pub drain_timeout_ms: u64,
+    /// How long an instance may take to become a ready node.
+    pub ready_timeout_ms: u64,
+    /// For how long a node has to stay ready before the next one goes.
+    pub settle_ms: u64,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self {
+            group: "worker".to_owned(),
+            max_surge: "1".to_owned(),
+            max_unavailable: "0".to_owned(),
+            drain: true,
+            drain_budgets: "respect".to_owned(),
+            drain_on_blocked: "fail".to_owned(),
+            drain_timeout_ms: DRAIN_MS,
+            ready_timeout_ms: READY_MS,
+            settle_ms: 0,
+        }
+    }
+}
+
+impl Manner {
+    /// The manner that a group's attributes ask for; what they leave out is as it mostly is.
+    #[must_use]
+    pub fn of(attributes: &Value) -> Self {
+        let block = attributes.get("rollout").unwrap_or(&Value::Null);
+        let usual = Self::default();
+        let text = |name: &str, usual: String| {
+            block
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+                .map_or(usual, str::to_owned)
+        };
+        let millis = |name: &str, usual: u64| {
+            let number = block.get(name).and_then(Value::as_integer);
+            number.and_then(|number| u64::try_from(number).ok()).unwrap_or(usual)
+        };
+        Self {
+            group: text("group", usual.group),
+            max_surge: text("max_surge", usual.max_surge),
+            max_unavailable: text("max_unavailable", usual.max_unavailable),
+            drain: block.get("drain").and_then(Value::as_bool).unwrap_or(usual.drain),
+            drain_budgets: text("drain_budgets", usual.drain_budgets),
+            drain_on_blocked: text("drain_on_blocked", usual.drain_on_blocked),
+            drain_timeout_ms: millis("drain_timeout_ms", usual.drain_timeout_ms),
+            ready_timeout_ms: millis("ready_timeout_ms", usual.ready_timeout_ms),
+            settle_ms: millis("settle_ms", usual.settle_ms),
+        }
+    }
+
+    /// How many instances may exist beyond a size, and how many may be missing: one of them at least.
+    #[must_use]
+    pub fn limits(&self, size: u32) -> (u32, u32) {
+        let surge = amount(&self.max_surge, size, true);
+        let unavailable = amount(&self.max_unavailable, size, false);
+        match (self.group.as_str(), surge, unavailable) {
+            ("control-plane", 0, _) => (0, 1),
+            ("control-plane", _, _) => (1, 0),
+            (_, 0, unavailable) => (0, unavailable.max(1)),
+            limits => (limits.1, limits.2),
+        }
+    }
+
+    /// Whether the instances are nodes of the cluster.
+    #[must_use]
+    pub fn has_nodes(&self) -> bool {
+        self.group != "bastion"
+    }
+
+    /// One line of at most 256 characters, for a tag.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        format!(
+            "group={} surge={} unavailable={} drain={} budgets={} blocked={} drain-ms={} ready-ms={} settle-ms={}",
+            self.group,
+            self.max_surge,
+            self.max_unavailable,
+            self.drain,
+            self.drain_budgets,
+            self.drain_on_blocked,
+            self.drain_timeout_ms,
+            self.ready_timeout_ms,
+            self.settle_ms
+        )
+    }
+
+    /// Reads such a line; what it leaves out is as it mostly is.
+    #[must_use]
+    pub fn from_line(line: &str) -> Self {
+        let mut manner = Self::default();
+        for (name, value) in line.split(' ').filter_map(|field| field.split_once('=')) {
+            let millis = |usual: u64| value.parse().unwrap_or(usual);
+            match name {
+                "group" => value.clone_into(&mut manner.group),
+                "surge" => value.clone_into(&mut manner.max_surge),
+                "unavailable" => value.clone_into(&mut manner.max_unavailable),
+                "drain" => manner.drain = value != "false",
+                "budgets" => value.clone_into(&mut manner.drain_budgets),
+                "blocked" => value.clone_into(&mut manner.drain_on_blocked),
+                "drain-ms" => manner.drain_timeout_ms = millis(manner.drain_timeout_ms),
+                "ready-ms" => manner.ready_timeout_ms = millis(manner.ready_timeout_ms),
+                "settle-ms" => manner.settle_ms = millis(manner.settle_ms),
+                _ => {}
+            }
+        }
+        manner
+    }
+}
+
+/// A count, or a percentage of `total`, rounded up or down.
+fn amount(text: &str, total: u32, up: bool) -> u32 {
+    let text = text.trim();
+    match text.strip_suffix('%') {
+        Some(percent) => {
+            let part = u64::from(total) * percent.trim().parse::<u64>().unwrap_or_default();
+            let part = if up { part.div_ceil(100) } else { part / 100 };
+            u32::try_from(part).unwrap_or(u32::MAX)
+        }
+        None => text.parse().unwrap_or_default(),
+    }
+}
+
+/// How many instances a group shall have; what an autoscaler has chosen stays within the bounds.
+fn size(wanted: &Value, observed: Option<&Value>) -> u32 {
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_integer);
+    let min = number(wanted, "min_size").unwrap_or_default();
+    let max = number(wanted, "max_size").unwrap_or(min).max(min);
+    let chosen = number(wanted, "desired_capacity")
+        .or_else(|| observed.and_then(|observed| number(observed, "desired_capacity")));
+    u32::try_from(chosen.unwrap_or(min).clamp(min, max)).unwrap_or_default()
+}
+
+fn members(wanted: &Value, observed: &Value) -> Vec<Member> {
+    let wanted = Launch::of(wanted);
+    let mut instances: Vec<&Value> = observed
+        .get("instances")
+        .and_then(Value::as_list)
+        .unwrap_or_default()
+        .iter()
+        .filter(|instance| !matches!(state(instance), Some(state) if state.starts_with("Warmed") || is_going(state)))
+        .collect();
+    instances.sort_by_key(|instance| (!is_detached(instance), text(instance, "id").unwrap_or_default()));
+    instances.into_iter().map(|instance| member(instance, &wanted)).collect()
+}
+
+fn member(instance: &Value, wanted: &Launch<'_>) -> Member {
+    let id = text(instance, "id").unwrap_or_default();
+    let fate = if is_detached(instance) {
+        Fate::Replace {
+            reason: "it has left the group, where its replacement is".to_owned(),
+            path: Some(Path::key("instances")),
+        }
+    } else {
+        match wanted.differs(instance) {
+            Some(reason) => Fate::Replace { reason, path: Some(wanted.path()) },
+            None => Fate::Keep,
+        }
+    };
+    let in_service = matches!(state(instance), None | Some("InService"));
+    let healthy = text(instance, "health") != Some("Unhealthy");
+    let node_is_ready = instance.get("ready").and_then(Value::as_bool).unwrap_or(true);
+    let blockers = instance.get("blockers").and_then(Value::as_list).unwrap_or_default();
+    Member {
+        name: text(instance, "node").unwrap_or(id).to_owned(),
+        identity: Identity::new(id),
+        fate,
+        ready: (is_detached(instance) || in_service && healthy) && node_is_ready,
+        blockers: blockers.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+    }
+}
+
+fn text<'a>(instance: &'a Value, name: &str) -> Option<&'a str> {
+    instance.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+fn state(instance: &Value) -> Option<&str> {
+    text(instance, "state")
+}
+
+fn is_going(state: &str) -> bool {
+    state.starts_with("Terminat") || state == "Detached"
+}
+
+fn is_detached(instance: &Value) -> bool {
+    instance.get("detached").and_then(Value::as_bool) == Some(true)
+}
+
+/// What new instances of a group are launched from.
+struct Launch<'a> {
+    mixed: bool,
+    template: Option<&'a Value>,
+    version: Option<&'a Value>,
+}
+
+impl<'a> Launch<'a> {
+    fn of(group: &'a Value) -> Self {
+        let block = |value: &'a Value, name: &str| value.get(name)?.as_list()?.first();
+        let specification = block(group, "mixed_instances_policy")
+            .and_then(|policy| block(policy, "launch_template"))
+            .and_then(|template| block(template, "launch_template_specification"));
+        match specification {
+            Some(template) => Self {
+                mixed: true,
+                template: template.get("launch_template_id"),
+                version: template.get("version"),
+            },
+            None => {
+                let template = block(group, "launch_template");
+                Self {
+                    mixed: false,
+                    template: template.and_then(|template| template.get("id")),
+                    version: template.and_then(|template| template.get("version")),
+                }
+            }
+        }
+    }
+
+    fn path(&self) -> Path {
+        Path::key(if self.mixed { "mixed_instances_policy" } else { "launch_template" })
+    }
+
+    /// Why an instance is not as new ones are; `None` when it is.
+    fn differs(&self, instance: &Value) -> Option<String> {
+        let version = text(instance, "version").unwrap_or("of no known number");
+        match self.template {
+            None | Some(Value::Null) => return None,
+            Some(Value::String(wanted)) => match text(instance, "launch_template") {
+                None => return Some(format!("it was not made from launch template {wanted}")),
+                Some(found) if found != wanted => {
+                    return Some(format!("launch template {found} → {wanted}"));
+                }
+                Some(_) => {}
+            },
+            Some(_) => return Some("the launch template is made anew".to_owned()),
+        }
+        match self.version {
+            None | Some(Value::Null) => None,
+            Some(Value::String(wanted)) if wanted.starts_with('$') => None,
+            Some(Value::String(wanted)) if wanted == version => None,
+            Some(Value::String(wanted)) => {
+                Some(format!("version {version} → {wanted} of the launch template"))
+            }
+            Some(_) => Some(format!("the launch template changes; it was made from version {version}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+use serde_json::{Value as Json, json};
+use slipway_resource::Address;
+
+use super::*;
+
+fn instance(id: &str, version: &str) -> Json {
+    json!({"id": id, "state": "InService", "health": "Healthy", "launch_template": "lt-1", "version": version})
+}
+
+fn group(instances: &[Json]) -> Value {
+    Value::from_json(&json!({"name": "nodes", "min_size": 1, "max_size": 5, "desired_capacity": 3,
+        "launch_template": [{"id": "lt-1", "version": "1"}], "instances": instances}))
+}
+
+fn wanted(version: impl Into<Value>, more: &Json) -> Value {
+    let mut group = Value::from_json(&json!({"name": "nodes", "min_size": 1, "max_size": 5}));
+    let template = Value::map([("id", Value::from("lt-1")), ("version", version.into())]);
+    if let (Value::Map(entries), Value::Map(more)) = (&mut group, Value::from_json(more)) {
+        entries.insert("launch_template".to_owned(), Value::List(vec![template]));
+        entries.extend(more);
+    }
+    group
+}
+
+fn fates(rollout: &Rollout) -> Vec<(&str, &str)> {
+    let fate = |member: &Member| match &member.fate {
+        Fate::Keep => "keep",
+        Fate::Replace { .. } => "replace",
+        Fate::Retire { .. } => "retire",
+    };
+    rollout.members.iter().map(|member| (member.identity.as_str(), fate(member))).collect()
+}
+
+#[test]
+fn instances_of_another_version_are_replaced_in_the_order_of_their_ids() {
+    let observed = group(&[instance("i-2", "1"), instance("i-1", "2"), instance("i-3", "1")]);
+    let found = rollout(&wanted("2", &json!({})), Some(&observed));
+    assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "replace"), ("i-3", "replace")]);
+    assert_eq!(found.size, 3, "the autoscaler's size is kept");
+    let Fate::Replace { reason, path } = &found.members[1].fate else { panic!("{found:?}") };
+    assert_eq!(reason, "version 1 → 2 of the launch template");
+    assert_eq!(path.as_ref().unwrap(), &Path::key("launch_template"));
+    assert_eq!(reasons(&found), ["2 instances are replaced: version 1 → 2 of the launch template"]);
+}
+
+#[test]
+fn all_are_replaced_when_the_template_changes_in_the_same_plan() {
+    let observed = group(&[instance("i-1", "1"), instance("i-2", "1")]);
+    let version = Value::reference(Address::new("aws_launch_template", "nodes"), "latest_version");
+    let found = rollout(&wanted(version, &json!({})), Some(&observed));
+    assert_eq!(fates(&found), [("i-1", "replace"), ("i-2", "replace")]);
+    assert_eq!(fates(&rollout(&wanted(Value::Unknown, &json!({})), Some(&observed))), fates(&found));
+    for same in ["1", "$Latest"] {
+        assert!(!rollout(&wanted(same, &json!({})), Some(&observed)).has_leaving(), "{same}");
+    }
+}
+
+#[test]
+fn what_left_the_group_goes_first_and_what_goes_already_is_no_member() {
+    let mut detached = instance("i-9", "2");
+    detached["detached"] = true.into();
+    let mut going = instance("i-0", "1");
+    going["state"] = "Terminating:Wait".into();
+    let mut warm = instance("i-5", "1");
+    warm["state"] = "Warmed:Stopped".into();
+    let observed = group(&[instance("i-1", "2"), going, warm, detached]);
+    let found = rollout(&wanted("2", &json!({})), Some(&observed));
+    assert_eq!(fates(&found), [("i-9", "replace"), ("i-1", "keep")]);
+}
+
+#[test]
+fn a_mixed_group_goes_by_the_template_of_its_policy() {
+    let observed = group(&[instance("i-1", "1")]);
+    let wanted = Value::from_json(&json!({"name": "nodes", "min_size": 1, "max_size": 1,
+        "mixed_instances_policy": [{"launch_template": [{"launch_template_specification":
+            [{"launch_template_id": "lt-1", "version": "4"}]}]}]}));
+    let found = rollout(&wanted, Some(&observed));
+    let Fate::Replace { path, .. } = &found.members[0].fate else { panic!("{found:?}") };
+    assert_eq!(path.as_ref().unwrap(), &Path::key("mixed_instances_policy"));
+}
+
+#[test]
+fn limits_are_counts_and_percentages_and_those_of_the_role() {
+    let limits = |group: &str, surge: &str, unavailable: &str, size| {
+        let manner = Manner {
+            group: group.to_owned(),
+            max_surge: surge.to_owned(),
+            max_unavailable: unavailable.to_owned(),
+            ..Manner::default()
+        };
+        manner.limits(size)
+    };
+    assert_eq!(limits("worker", "25%", "25%", 10), (3, 2));
+    assert_eq!(limits("worker", "0", "0", 10), (0, 1));
+    assert_eq!(limits("control-plane", "3", "2", 3), (1, 0));
+    assert_eq!(limits("control-plane", "0", "2", 3), (0, 1), "a volume is at one machine only");
+}
+
+#[test]
+fn the_order_of_the_groups_follows_from_the_role() {
+    let after = |group: &str| {
+        let found = rollout(&wanted("1", &json!({"rollout": {"group": group}})), None);
+        (found.after.join(" "), found.exclusive)
+    };
+    assert_eq!(after("control-plane"), (String::new(), true));
+    assert_eq!(after("api-server"), ("control-plane".to_owned(), false));
+    assert_eq!(after("worker"), ("control-plane api-server".to_owned(), false));
+    assert_eq!(after("bastion"), (String::new(), false));
+}
+
+#[test]
+fn what_is_not_ready_says_so() {
+    let mut pending = instance("i-1", "1");
+    pending["state"] = "Pending:Wait".into();
+    let mut sick = instance("i-2", "1");
+    sick["health"] = "Unhealthy".into();
+    let mut not_joined = instance("i-3", "1");
+    not_joined["ready"] = false.into();
+    let mut known = instance("i-4", "1");
+    known["node"] = "ip-10-0-0-9".into();
+    known["blockers"] = json!(["budget default/web allows 0 disruptions"]);
+    let observed = group(&[pending, sick, not_joined, known]);
+    let found = rollout(&wanted("1", &json!({})), Some(&observed));
+    let ready: Vec<bool> = found.members.iter().map(|member| member.ready).collect();
+    assert_eq!(ready, [false, false, false, true]);
+    assert_eq!(found.members[3].name, "ip-10-0-0-9");
+    assert_eq!(found.members[3].blockers.len(), 1);
+}
+
+#[test]
+fn a_manner_survives_its_line() {
+    let manner = Manner {
+        group: "control-plane".to_owned(),
+        max_surge: "100%".to_owned(),
+        max_unavailable: "33%".to_owned(),
+        drain: false,
+        drain_budgets: "ignore".to_owned(),
+        drain_on_blocked: "force".to_owned(),
+        drain_timeout_ms: 86_400_000,
+        ready_timeout_ms: 86_400_000,
+        settle_ms: 86_400_000,
+    };
+    assert_eq!(Manner::from_line(&manner.to_line()), manner);
+    assert!(manner.to_line().len() <= 256, "a tag holds no more");
+    assert_eq!(Manner::from_line(""), Manner::default());
+}
