@@ -2,7 +2,7 @@
 
 use slipway_aws_model::offline::OfflineProvider;
 use slipway_resource::provider::{DiscoverRequest, SessionRequest};
-use slipway_resource::{Provider, Session, Value};
+use slipway_resource::{Provider, Value};
 
 fn request(offline: bool) -> SessionRequest {
     SessionRequest { config: Value::Null, region: Some("eu-west-1".to_owned()), offline }
