@@ -34,6 +34,7 @@ fn variants() -> Vec<(&'static str, Json)> {
             } })),
         ),
         ("file", encryption(json!({ "key": { "env": null, "file": "key.txt" } }))),
+        ("sops", encryption(json!({ "key": { "env": null, "sops": "secrets.yaml#etcd.encryption_key" } }))),
         ("kms", encryption(json!({ "provider": "kms", "key": null, "kmsEndpoint": "unix:///run/kms.sock" }))),
         ("named-key", json!({ "spec": { "ssh": { "keys": null, "keyName": "operators" } } })),
         (
@@ -51,6 +52,7 @@ fn variants() -> Vec<(&'static str, Json)> {
 fn variant_of(path: &str) -> &'static str {
     match path {
         "spec.encryption.atRest.key.file" => "file",
+        "spec.encryption.atRest.key.sops" => "sops",
         "spec.encryption.atRest.kmsEndpoint" => "kms",
         "spec.ssh.keyName" => "named-key",
         "spec.network.ipv6Cidr" | "spec.network.subnets[].ipv6Cidr" => "dual-stack",
@@ -181,6 +183,10 @@ impl World {
         merge(cluster, patch);
         let place = Place::new(PROGRAM)?;
         place.write("key.txt", "leaves-key-in-a-file\n")?;
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/sops");
+        for name in ["secrets.yaml", "identity.txt"] {
+            std::fs::copy(format!("{fixtures}/{name}"), place.path().join(name))?;
+        }
         let world = Self { place, documents, serial: AtomicUsize::new(0) };
         let (file, _) = world.write(&world.documents, None)?;
         let applied = world.run(&["apply", "--yes", "-f", &file])?;
@@ -192,7 +198,8 @@ impl World {
 
     fn run(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = self.place.command(arguments);
-        Ended::of(command.env("LEAVES_ENCRYPTION_KEY", "leaves-key").output()?)
+        command.env("LEAVES_ENCRYPTION_KEY", "leaves-key").env("SOPS_AGE_KEY_FILE", "identity.txt");
+        Ended::of(command.output()?)
     }
 
     /// The best that any other value of the leaf, at any place of the spec, comes to.
