@@ -1,6 +1,13 @@
 //! Every field of kOps that is honoured makes a difference on AWS: it changes the resources of a cluster, or the
 //! document that its machines boot from.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on ends there"
+)]
+
 #[path = "../../../../crates/kops/tests/leaves/case.rs"]
 #[allow(dead_code, reason = "shared with the reader's own tests")]
 mod case;
