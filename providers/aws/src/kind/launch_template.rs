@@ -7,16 +7,19 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{LaunchTemplate as Sdk, LaunchTemplateVersion};
-use slipway_resource::{Identity, ProviderError, Value};
+use futures_util::future::try_join_all;
+use slipway_aws_model::tags;
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, text};
+use super::by_name::if_any;
 use super::{Found, Kind, update_tags};
 use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::look::filter;
-use crate::owner::{identity, of_ec2, specification, visible};
+use crate::owner::{CLUSTER, identity, of_ec2, specification, visible};
 use crate::rate::Class;
 
 /// `aws_launch_template`.
@@ -25,60 +28,111 @@ pub(super) struct LaunchTemplate;
 /// Launch templates by id, without what their versions say.
 struct LaunchTemplates;
 
-/// The newest versions by the id of their template.
+/// The newest versions, by the id of their template and the cluster's name with a blank between them.
 struct NewestVersions;
+
+/// What the API calls the newest version.
+const NEWEST: &str = "$Latest";
+/// So many templates of one cluster are asked for in one call.
+const SEVERAL: usize = 3;
 
 #[async_trait]
 impl Family for LaunchTemplates {
     type Item = Sdk;
     const LIMIT: usize = 200;
 
-    /// By filter, not by id: one id that does not exist would fail the call for all.
+    /// One id that does not exist fails the call for all; then each is asked for alone.
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Sdk>, ProviderError> {
-        let request = cloud.ec2().describe_launch_templates().filters(filter("launch-template-id", keys));
-        let mut found = BTreeMap::new();
-        let mut next: Option<String> = None;
-        loop {
-            let page = cloud
-                .read(Class::Ec2Read, "DescribeLaunchTemplates", || {
-                    request.clone().set_next_token(next.clone()).send()
-                })
-                .await?;
-            for template in page.launch_templates() {
-                if let Some(id) = template.launch_template_id().filter(|id| keys.iter().any(|key| key == id))
-                {
-                    found.insert(id.to_owned(), template.clone());
+        match describe(cloud, keys).await {
+            Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
+                let alone = keys.iter().map(|key| describe(cloud, std::slice::from_ref(key)));
+                let mut found = BTreeMap::new();
+                for one in futures_util::future::join_all(alone).await {
+                    found.extend(if_any(one)?.unwrap_or_default());
                 }
+                Ok(found)
             }
-            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                return Ok(found);
-            }
+            result => Ok(if_any(result)?.unwrap_or_default()),
         }
     }
+}
+
+async fn describe(cloud: &Cloud, ids: &[String]) -> Result<BTreeMap<String, Sdk>, ProviderError> {
+    let request = cloud.ec2().describe_launch_templates().set_launch_template_ids(Some(ids.to_vec()));
+    let answer = cloud.read(Class::Ec2Read, "DescribeLaunchTemplates", || request.clone().send()).await?;
+    let templates = answer.launch_templates().iter();
+    Ok(templates
+        .filter_map(|template| Some((template.launch_template_id()?.to_owned(), template.clone())))
+        .collect())
 }
 
 #[async_trait]
 impl Family for NewestVersions {
     type Item = LaunchTemplateVersion;
-    /// AWS lists the versions of one template, or the newest of every template of the account.
-    const LIMIT: usize = 1;
+    const LIMIT: usize = 200;
 
     async fn fetch(
         cloud: &Cloud,
         keys: &[String],
     ) -> Result<BTreeMap<String, LaunchTemplateVersion>, ProviderError> {
-        let mut found = BTreeMap::new();
+        let mut by_cluster: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for key in keys {
-            let request =
-                cloud.ec2().describe_launch_template_versions().launch_template_id(key).versions("$Latest");
-            let answer =
-                cloud.read(Class::Ec2Read, "DescribeLaunchTemplateVersions", || request.clone().send()).await;
-            let answer = super::by_name::if_any(answer)?;
-            let version = answer.and_then(|answer| answer.launch_template_versions().first().cloned());
-            found.extend(version.map(|version| (key.clone(), version)));
+            let (id, cluster) = key.split_once(' ').unwrap_or((key, ""));
+            by_cluster.entry(cluster).or_default().push(id);
+        }
+        let mut found = BTreeMap::new();
+        for (cluster, ids) in by_cluster {
+            let mut versions = BTreeMap::new();
+            if ids.len() >= SEVERAL && !cluster.is_empty() {
+                versions = newest_of_cluster(cloud, cluster).await?;
+            }
+            let missing = ids.iter().filter(|id| !versions.contains_key(**id)).map(|id| newest(cloud, id));
+            let missing: Vec<_> = try_join_all(missing).await?.into_iter().flatten().collect();
+            versions.extend(missing.into_iter().map(by_template));
+            found
+                .extend(ids.iter().filter_map(|id| Some((format!("{id} {cluster}"), versions.remove(*id)?))));
         }
         Ok(found)
+    }
+}
+
+fn by_template(version: LaunchTemplateVersion) -> (String, LaunchTemplateVersion) {
+    (version.launch_template_id().unwrap_or_default().to_owned(), version)
+}
+
+async fn newest(cloud: &Cloud, id: &str) -> Result<Option<LaunchTemplateVersion>, ProviderError> {
+    let request = cloud.ec2().describe_launch_template_versions().launch_template_id(id).versions(NEWEST);
+    let answer =
+        cloud.read(Class::Ec2Read, "DescribeLaunchTemplateVersions", || request.clone().send()).await;
+    Ok(if_any(answer)?.and_then(|answer| answer.launch_template_versions().first().cloned()))
+}
+
+/// The newest versions whose machines have a profile of the cluster's. The call has no filter for tags or for several
+/// templates; what this one misses, as a template with somebody else's profile, is asked for alone.
+async fn newest_of_cluster(
+    cloud: &Cloud,
+    cluster: &str,
+) -> Result<BTreeMap<String, LaunchTemplateVersion>, ProviderError> {
+    let profiles = format!("arn:{}:iam::{}:instance-profile/*.{cluster}", cloud.partition(), cloud.account());
+    let request = cloud
+        .ec2()
+        .describe_launch_template_versions()
+        .versions(NEWEST)
+        .filters(filter("iam-instance-profile", [profiles]))
+        .max_results(200);
+    let mut found = BTreeMap::new();
+    let mut next: Option<String> = None;
+    loop {
+        let page = cloud
+            .read(Class::Ec2Read, "DescribeLaunchTemplateVersions", || {
+                request.clone().set_next_token(next.clone()).send()
+            })
+            .await?;
+        found.extend(page.launch_template_versions().iter().cloned().map(by_template));
+        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        if next.is_none() {
+            return Ok(found);
+        }
     }
 }
 
@@ -93,12 +147,11 @@ impl Kind for LaunchTemplate {
     }
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
-        let (template, version) = tokio::join!(
-            cloud.get::<LaunchTemplates>(id.as_str()),
-            cloud.get::<NewestVersions>(id.as_str()),
-        );
-        let (Some(template), Some(version)) = (template?, version?) else { return Ok(None) };
+        let Some(template) = cloud.get::<LaunchTemplates>(id.as_str()).await? else { return Ok(None) };
         let tags = of_ec2(template.tags());
+        let cluster = tags.get(CLUSTER).or_else(|| tags.get(tags::CLUSTER)).map_or("", String::as_str);
+        let version = cloud.get::<NewestVersions>(&format!("{id} {cluster}")).await?;
+        let Some(version) = version else { return Ok(None) };
         Ok(Some(Found::ready(id.as_str(), attributes(cloud, &template, &version), &tags)))
     }
 

@@ -4,6 +4,7 @@
 mod support;
 
 mod balance;
+mod calls;
 mod dns;
 mod iam;
 mod interruption;
