@@ -56,7 +56,6 @@ fn object(builder: &mut Builder<'_>, name: &str, at: &Place, content: String, or
         .fix("bucket", at.bucket.as_str())
         .fix("key", at.folder.as_str())
         .set("content", content, origin)
-        .fix("content_type", "application/json")
-        .tags(builder.tags(&name));
+        .fix("content_type", "application/json");
     builder.add(draft);
 }

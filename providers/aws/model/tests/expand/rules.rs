@@ -67,6 +67,14 @@ fn ssh_goes_through_bastions_where_there_are_some() {
 }
 
 #[test]
+fn the_api_is_open_on_the_endpoint_s_port() {
+    let found = offline(&spec("public", &[("port: 443", "port: 6443")]));
+    let rules = found.names("aws_security_group_rule");
+    assert!(rules.contains(&"from-203-0-113-0--24-ingress-tcp-6443to6443-masters-public-example-com"));
+    assert!(!rules.iter().any(|name| name.contains("tcp-443to443")), "{rules:?}");
+}
+
+#[test]
 fn prefix_lists_may_be_of_either_family() {
     let balanced = [(
         "endpoint: { given: { host: api.public.example.com, port: 443 } }",

@@ -1,5 +1,6 @@
 //! What machines let in from outside of the cluster.
 
+use slipway_spec::model::Endpoint;
 use slipway_spec::value::AccessSource;
 
 use super::group::Group;
@@ -18,9 +19,14 @@ pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
         }
     }
     if load_balancer(cluster).is_none() {
+        let port = match &cluster.control_plane.endpoint {
+            Endpoint::Given(given) => Ports::tcp(given.port.into(), given.port.into()),
+            Endpoint::VirtualIp(address) => Ports::tcp(address.port.into(), address.port.into()),
+            Endpoint::LoadBalancer(_) | Endpoint::Elected {} => Ports::API,
+        };
         for (index, access) in cluster.control_plane.access.iter().enumerate() {
             let field = format!("controlPlane.access[{index}]");
-            let_in(builder, masters, &Source::of(access), &[Ports::API], &field);
+            let_in(builder, masters, &Source::of(access), &[port], &field);
         }
     }
     let range = cluster.network.node_port_range;
