@@ -3,6 +3,7 @@
 mod grpc;
 mod measure;
 mod place;
+mod state;
 mod terraform;
 
 use std::path::PathBuf;
@@ -29,6 +30,12 @@ pub(crate) struct Bench {
     /// How many resources terraform gets: its local state costs the square of it.
     #[arg(long, default_value_t = 1_000)]
     peer_resources: usize,
+    /// Only what the state costs: writes and bytes.
+    #[arg(long)]
+    only_state: bool,
+    /// Measure this program, and build none.
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
     /// Runs of each command; the median counts.
     #[arg(long, default_value_t = 3)]
     runs: usize,
@@ -41,7 +48,11 @@ impl Bench {
         if terraform.is_none() && !self.without_peer {
             bail!("terraform is not on the PATH; `--without-peer` measures without it");
         }
-        let program = build()?;
+        let program = self.program.clone().map_or_else(build, Ok)?;
+        let peer = terraform.as_deref().map(|terraform| (terraform, self.peer_resources));
+        if self.only_state {
+            return state::measure(&program, self.resources, peer);
+        }
         say("What                                            CPU      memory    wall");
         let large = self.slipway(&program, self.resources)?;
         let small = self.slipway(&program, self.resources / 10)?;
@@ -53,6 +64,7 @@ impl Bench {
         let start = measure::median(self.runs, || measure::run(&program, &cold_start()?, workspace::root()))?;
         row("plan of specs/minimal, from cold", &start);
         makespan()?;
+        state::measure(&program, self.resources, peer)?;
         if let Some(terraform) = terraform {
             let peer = terraform::measure(&terraform, self.peer_resources, self.runs)?;
             let own = self.slipway(&program, self.peer_resources)?;

@@ -31,7 +31,7 @@ pub(super) fn measure(terraform: &Path, count: usize, runs: usize) -> Result<Lif
 }
 
 /// As many resources, each with a payload of a hundred bytes and a reference to one that comes first.
-fn configuration(count: usize) -> String {
+pub(super) fn configuration(count: usize) -> String {
     let payload = "0123456789".repeat(10);
     format!(
         "resource \"terraform_data\" \"base\" {{\n  input = \"base\"\n}}\n\nresource \"terraform_data\" \"object\" {{\n  \
