@@ -331,7 +331,7 @@ def answering(message):
     return decorate
 
 
-PAGED = {"GetSchema", "Catalog", "Expand", "Discover", "Read", "Plan", "Resume"}
+PAGED = {"Locate", "GetSchema", "Catalog", "Expand", "Discover", "Read", "Plan", "Resume"}
 
 
 class Provider(rpc.ProviderServicer):
@@ -452,6 +452,13 @@ class Provider(rpc.ProviderServicer):
         if request.type not in TYPES or request.version != TYPES[request.type].version:
             raise invalid(f"{request.type} has no version {request.version}")
         return pb.UpgradeStateResponse(attributes=request.attributes)
+
+    @answering(pb.LocateResponse)
+    def Locate(self, request):
+        self.session(request)
+        # Whatever is in this cloud was made by this contract: there is nothing to take over.
+        nothing = [pb.Located(address=item.address) for item in request.items]
+        return pb.LocateResponse(located=nothing)
 
     @answering(pb.ImportResponse)
     def Import(self, request):

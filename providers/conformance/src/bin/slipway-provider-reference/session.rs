@@ -1,18 +1,19 @@
 //! A session of the reference provider.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use slipway_provider_sdk::{Candidate, locate};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
-    Unlisted, UnwrapKeyRequest, WrapKeyRequest,
+    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
+    ResumeRequest, Scope, Unlisted, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
-    Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, ProviderError, Schema, Session,
-    Token, Value,
+    Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, Path, ProviderError, Schema,
+    Session, Token, Value,
 };
 use tokio::sync::watch;
 use zeroize::Zeroizing;
@@ -233,6 +234,23 @@ impl Session for ReferenceSession {
             None => Err(ProviderError::new(ErrorClass::NotFound, format!("{identity} does not exist"))
                 .with_address(address)),
         }
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        let existing: Vec<&Identity> =
+            request.items.iter().filter_map(|item| item.existing.as_ref()).collect();
+        let candidates = self.cloud.look(|objects| {
+            let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+            for (identity, object) in &objects.by_identity {
+                let identity = Identity::new(identity.as_str());
+                if object.tags.is_none() || existing.contains(&&identity) {
+                    let candidate = Candidate { identity, attributes: object.attributes.clone() };
+                    candidates.entry(object.kind.clone()).or_default().push(candidate);
+                }
+            }
+            candidates
+        })?;
+        Ok(locate(&request.items, &candidates, |_| vec![vec![Path::key("name")]]))
     }
 
     async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
