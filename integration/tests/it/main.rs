@@ -13,6 +13,7 @@ mod paused;
 mod plans;
 mod policy;
 mod rollout;
+mod secret_scan;
 mod secrets;
 mod specs_cases;
 mod state;
