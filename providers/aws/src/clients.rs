@@ -7,6 +7,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use slipway_node_gates::Access;
 
 use crate::config::Config;
 
@@ -18,6 +19,7 @@ const CALL: Duration = Duration::from_secs(30);
 /// The clients of one account in one region.
 pub(crate) struct Clients {
     config: SdkConfig,
+    cluster_api: Option<Access>,
     ec2: OnceLock<aws_sdk_ec2::Client>,
     autoscaling: OnceLock<aws_sdk_autoscaling::Client>,
     balancing: OnceLock<aws_sdk_elasticloadbalancingv2::Client>,
@@ -53,12 +55,13 @@ impl Clients {
         if let Some(role) = &config.assume_role {
             sdk = assume(sdk, role).await;
         }
-        Self::new(sdk)
+        Self::new(sdk, config.cluster_api.clone())
     }
 
-    fn new(config: SdkConfig) -> Self {
+    fn new(config: SdkConfig, cluster_api: Option<Access>) -> Self {
         Self {
             config,
+            cluster_api,
             ec2: OnceLock::new(),
             autoscaling: OnceLock::new(),
             balancing: OnceLock::new(),
@@ -77,6 +80,11 @@ impl Clients {
     /// The region, as the spec or else the environment names it.
     pub fn region(&self) -> Option<String> {
         self.config.region().map(|region| region.as_ref().to_owned())
+    }
+
+    /// How the cluster's own API is reached, where the spec says so.
+    pub fn cluster_api(&self) -> Option<&Access> {
+        self.cluster_api.as_ref()
     }
 
     /// EC2.

@@ -1,6 +1,9 @@
 //! The provider's configuration, from the cluster's spec.
 
+use std::path::PathBuf;
+
 use slipway_aws_model::settings::cluster_schema;
+use slipway_node_gates::Access;
 use slipway_resource::Value;
 use slipway_resource::validate::misfits;
 
@@ -15,6 +18,8 @@ pub(crate) struct Config {
     pub assume_role: Option<String>,
     /// Where all services answer instead of AWS.
     pub endpoint: Option<String>,
+    /// The cluster's API, which knows whether an instance is a ready node.
+    pub cluster_api: Option<Access>,
 }
 
 impl Config {
@@ -41,6 +46,7 @@ impl Config {
             profile: text(value, "profile"),
             assume_role: text(value, "assumeRole"),
             endpoint: text(value, "endpoint"),
+            cluster_api: value.get("clusterApi").and_then(cluster_api),
         };
         let problems = config.problems();
         if problems.is_empty() { Ok(config) } else { Err(problems) }
@@ -58,6 +64,11 @@ impl Config {
         {
             problems.push(format!("endpoint: {endpoint} is not an http or https URL"));
         }
+        if let Some(access) = &self.cluster_api
+            && !(access.endpoint.starts_with("http://") || access.endpoint.starts_with("https://"))
+        {
+            problems.push(format!("clusterApi.endpoint: {} is not an http or https URL", access.endpoint));
+        }
         if let Some(role) = &self.assume_role
             && !(role.starts_with("arn:") && role.contains(":role/"))
         {
@@ -65,6 +76,14 @@ impl Config {
         }
         problems
     }
+}
+
+fn cluster_api(value: &Value) -> Option<Access> {
+    Some(Access {
+        endpoint: text(value, "endpoint")?,
+        ca_file: text(value, "caFile").map(PathBuf::from),
+        token_file: text(value, "tokenFile").map(PathBuf::from),
+    })
 }
 
 fn text(value: &Value, name: &str) -> Option<String> {
@@ -83,6 +102,17 @@ mod tests {
         let value = Value::map([("acount", "123456789012")]);
         let problems = Config::from_value(&value).unwrap_err();
         assert!(problems[0].contains("did you mean account"), "{problems:?}");
+    }
+
+    #[test]
+    fn the_cluster_s_api_is_read() {
+        let with = |endpoint: &str| {
+            let api = Value::map([("endpoint", endpoint), ("tokenFile", "/run/token")]);
+            Config::from_value(&Value::map([("clusterApi", api)]))
+        };
+        let access = with("https://api.a.example.com").unwrap().cluster_api.unwrap();
+        assert_eq!((access.ca_file, access.token_file), (None, Some(PathBuf::from("/run/token"))));
+        assert_eq!(with("api.a.example.com").unwrap_err().len(), 1);
     }
 
     #[test]

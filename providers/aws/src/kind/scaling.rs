@@ -1,6 +1,7 @@
 //! Auto-scaling groups, and the hooks at the doors of their instances.
 
 mod changes;
+mod gates;
 mod group;
 mod hook;
 mod mixed;

@@ -1,8 +1,10 @@
 //! Changes of a group: its own settings, what is attached to it, and what has calls of its own.
 
 use aws_sdk_autoscaling::types as sdk;
+use slipway_aws_model::plan::Manner;
 use slipway_resource::{ProviderError, Value};
 
+use super::gates::ROLLOUT;
 use super::group::{has, subnets};
 use super::mixed;
 use crate::cloud::Cloud;
@@ -246,6 +248,12 @@ pub(super) fn tags(group: &str, wanted: &[GroupTag], marks: &Tags) -> Vec<sdk::T
     wanted.chain(marks.iter().map(|(key, value)| tag(key, value, false))).collect()
 }
 
+/// How instances are replaced, as a tag for the gates; none where nobody says.
+pub(super) fn manner(desired: &Value) -> Tags {
+    let line = desired.get("rollout").filter(|block| !block.is_null()).map(|_| Manner::of(desired).to_line());
+    line.into_iter().map(|line| (ROLLOUT.to_owned(), line)).collect()
+}
+
 /// Sets tags of groups.
 pub(super) async fn set_tags(cloud: &Cloud, tags: Vec<sdk::Tag>) -> Result<(), ProviderError> {
     if tags.is_empty() {
@@ -264,7 +272,7 @@ pub(super) async fn update_tags(
 ) -> Result<(), ProviderError> {
     let (before, after) = (wanted_tags(prior), wanted_tags(desired));
     let set: Vec<GroupTag> = after.iter().filter(|tag| !before.contains(tag)).cloned().collect();
-    set_tags(cloud, tags(group, &set, &Tags::new())).await?;
+    set_tags(cloud, tags(group, &set, &manner(desired))).await?;
     let gone: Vec<GroupTag> =
         before.into_iter().filter(|(key, ..)| after.iter().all(|(other, ..)| other != key)).collect();
     if gone.is_empty() {

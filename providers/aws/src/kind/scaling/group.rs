@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use aws_sdk_autoscaling::types as sdk;
+use slipway_resource::provider::Applied;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{changes, mixed};
+use super::{changes, gates, mixed};
 use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
-use crate::kind::attribute::{block, blocks, flag, need, number32, some, text, texts};
+use crate::kind::attribute::{block, blocks, differs, flag, need, number32, some, text, texts};
 use crate::kind::by_name::{claim, made};
 use crate::kind::{Blockers, Condition, Found, Kind};
 use crate::look::{Listing, Look};
@@ -53,8 +54,18 @@ impl Listing for Owned {
         let (key, value) = look.mark();
         let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
         let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
-        let groups = describe(&look.cloud, |next| request.clone().set_next_token(next).send()).await?;
-        Ok(Self(groups.iter().map(found).collect()))
+        let groups = describe(&look.cloud, |next| request.clone().set_next_token(next).send());
+        let (groups, instances) = tokio::join!(groups, look.tagged("instance"));
+        let detached = match instances? {
+            none if none.is_empty() => Vec::new(),
+            ids => gates::detached(&look.cloud, &ids).await?,
+        };
+        let mut found: Vec<Found> = groups?.iter().map(found).collect();
+        for group in &mut found {
+            let of_it = detached.iter().filter(|(name, _)| name == group.identity.as_str());
+            add_instances(&mut group.attributes, of_it.map(|(_, instance)| detached_instance(instance)));
+        }
+        Ok(Self(found))
     }
 }
 
@@ -148,7 +159,11 @@ impl Kind for Group {
             .set_instance_maintenance_policy(
                 block(desired, "instance_maintenance_policy").map(changes::maintenance),
             )
-            .set_tags(Some(changes::tags(name, &changes::wanted_tags(desired), &act.marks())));
+            .set_tags(Some(changes::tags(
+                name,
+                &changes::wanted_tags(desired),
+                &marks_with_manner(act, desired),
+            )));
         let created =
             act.cloud.write(Class::AutoScaling, "CreateAutoScalingGroup", || request.clone().send()).await;
         match created {
@@ -173,13 +188,34 @@ impl Kind for Group {
         desired: &Value,
     ) -> Result<(), ProviderError> {
         changes::own(act.cloud, id.as_str(), prior, desired).await?;
+        let changed = |name: &&str| differs(prior, desired, name);
+        if has(desired, "warm_pool") && ["launch_template", "mixed_instances_policy"].iter().any(changed) {
+            gates::renew_warm_pool(act.cloud, id.as_str()).await?;
+        }
         changes::attachments(act.cloud, id.as_str(), prior, desired).await?;
         changes::beside(act.cloud, id.as_str(), prior, desired).await?;
         changes::update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
-    /// Its instances go with it.
+    async fn operate(
+        &self,
+        act: &Act<'_>,
+        id: &Identity,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<Applied, ProviderError> {
+        gates::operate(act, id, name, arguments).await
+    }
+
+    /// Its instances go with it, and those that an interrupted roll has taken out of it.
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let detached = gates::alive_detached(act.cloud, id.as_str()).await?;
+        let detached: Vec<String> =
+            detached.iter().filter_map(|instance| instance.instance_id()).map(str::to_owned).collect();
+        if !detached.is_empty() {
+            let request = act.cloud.ec2().terminate_instances().set_instance_ids(Some(detached));
+            act.cloud.write(Class::Ec2Write, "TerminateInstances", || request.clone().send()).await?;
+        }
         let request =
             act.cloud.autoscaling().delete_auto_scaling_group().auto_scaling_group_name(id.as_str());
         let request = request.force_delete(true);
@@ -311,6 +347,32 @@ fn instance(instance: &sdk::Instance) -> Value {
         ("launch_template", template.and_then(|template| template.launch_template_id()).into()),
         ("version", template.and_then(|template| template.version()).into()),
     ])
+}
+
+/// An instance that has left the group for its replacement.
+fn detached_instance(instance: &aws_sdk_ec2::types::Instance) -> Value {
+    let zone = instance.placement().and_then(|placement| placement.availability_zone());
+    Value::map([
+        ("id", some(instance.instance_id())),
+        ("zone", some(zone)),
+        ("type", instance.instance_type().map(|kind| kind.as_str()).into()),
+        ("detached", true.into()),
+    ])
+}
+
+fn add_instances(attributes: &mut Value, more: impl Iterator<Item = Value>) {
+    if let Value::Map(entries) = attributes
+        && let Some(Value::List(instances)) = entries.get_mut("instances")
+    {
+        instances.extend(more);
+    }
+}
+
+/// The tags that say whose a group is, and how its instances are replaced.
+fn marks_with_manner(act: &Act<'_>, desired: &Value) -> Tags {
+    let mut marks = act.marks();
+    marks.extend(changes::manner(desired));
+    marks
 }
 
 /// Whether a group has blocks of a name.

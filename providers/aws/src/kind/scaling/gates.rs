@@ -1,0 +1,125 @@
+//! The gates of a roll: surge, verify, cordon, drain, remove.
+//!
+//! What a gate has done is written down in tags of the instances it did it to, so that the same gate, run again with
+//! the same token after a crash, finds it and does nothing twice.
+//!
+//! | tag | on | says |
+//! | --- | --- | --- |
+//! | `slipway.dev/rollout` | the group | how its instances are replaced |
+//! | `slipway.dev/detached` | an instance that left its group | which group, so that it is found, drained and terminated |
+//! | `slipway.dev/surge` | the same, and the instance that came for it | the token of the gate |
+//! | `slipway.dev/slot` | the instance that came | the slot of the plan that it fills |
+
+mod node;
+mod remove;
+mod surge;
+mod turns;
+mod view;
+mod warm;
+
+use slipway_resource::provider::{Applied, operation};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+pub(super) use view::{ROLLOUT, alive_detached, detached};
+pub(super) use warm::renew as renew_warm_pool;
+
+use self::view::View;
+use crate::act::{Act, Wait};
+use crate::error::{error, invalid};
+
+/// Runs a gate of a group.
+///
+/// # Errors
+/// By class.
+pub(super) async fn operate(
+    act: &Act<'_>,
+    group: &Identity,
+    name: &str,
+    arguments: &Value,
+) -> Result<Applied, ProviderError> {
+    let gate = Gate { act, group: group.as_str() };
+    let done = match name {
+        operation::SURGE => {
+            let slot = need(name, "slot", slot_of(arguments))?;
+            let anew = arguments.get("anew").and_then(Value::as_bool).unwrap_or_default();
+            gate.surge(&slot, anew).await
+        }
+        operation::VERIFY => match (slot_of(arguments), member_of(arguments)) {
+            (Some(slot), _) => gate.verify(Subject::Slot(slot)).await,
+            (None, Some(member)) => gate.verify(Subject::Member(member)).await,
+            (None, None) => Err(invalid("verify needs the argument slot or member")),
+        },
+        operation::CORDON => gate.cordon(&need(name, "member", member_of(arguments))?).await,
+        operation::DRAIN => {
+            let timeout = arguments.get("timeout_ms").and_then(Value::as_integer);
+            let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
+            gate.drain(&need(name, "member", member_of(arguments))?, timeout).await
+        }
+        operation::REMOVE => gate.remove(&need(name, "member", member_of(arguments))?).await,
+        other => Err(invalid(format!("aws_autoscaling_group has no operation {other}"))),
+    };
+    let machine = done.map_err(|mut error| {
+        error.identity = Some(group.clone());
+        error
+    })?;
+    let attributes = match machine {
+        Some(machine) => Value::map([
+            ("instance", Value::from(machine.id.as_str())),
+            ("zone", machine.zone.as_str().into()),
+            ("node", machine.node.into()),
+        ]),
+        None => Value::Map(std::collections::BTreeMap::new()),
+    };
+    Ok(Applied { identity: Some(group.clone()), attributes })
+}
+
+/// One gate of one group.
+#[derive(Clone, Copy)]
+struct Gate<'a> {
+    act: &'a Act<'a>,
+    group: &'a str,
+}
+
+/// Whom a gate is about.
+enum Subject {
+    /// The instance that fills a slot.
+    Slot(String),
+    /// An instance that was seen when planning.
+    Member(String),
+}
+
+impl Gate<'_> {
+    /// The token that says that a gate run again is the same.
+    fn token(&self) -> &str {
+        self.act.request.token.as_str()
+    }
+
+    /// What there is now.
+    async fn look(&self) -> Result<View, ProviderError> {
+        View::look(self.act.cloud, self.group).await?.ok_or_else(|| {
+            error(ErrorClass::NotFound, format!("auto-scaling group {} does not exist", self.group))
+        })
+    }
+
+    /// Waits a while, and tells people once why.
+    async fn wait(&self, wait: &mut Wait, told: &mut String, why: &str) -> Result<(), ProviderError> {
+        if told != why {
+            self.act.progress(why);
+            why.clone_into(told);
+        }
+        self.act.pause(wait, &format!("{}: {why}", self.group)).await
+    }
+}
+
+fn need<T>(gate: &str, name: &str, argument: Option<T>) -> Result<T, ProviderError> {
+    argument.ok_or_else(|| invalid(format!("{gate} needs the argument {name}")))
+}
+
+/// The slot, which may be a number or a text.
+fn slot_of(arguments: &Value) -> Option<String> {
+    arguments.get("slot").filter(|slot| !slot.is_null()).map(Value::to_plain_text)
+}
+
+fn member_of(arguments: &Value) -> Option<String> {
+    arguments.get("member").and_then(Value::as_str).map(str::to_owned)
+}

@@ -1,0 +1,201 @@
+//! One instance beyond the size.
+//!
+//! An instance that is to go leaves the group and goes on running, and the group launches another in its place. Where
+//! none may exist beyond the size, one has been removed before, and the group is launching already. Either way the
+//! newest instance that fills no slot yet fills this one.
+
+use slipway_resource::{ErrorClass, ProviderError};
+
+use super::turns::{Group, Turns};
+use super::view::{DETACHED, Machine, SLOT, SURGE, View};
+use super::{Gate, warm};
+use crate::act::Wait;
+use crate::kind::create_tags;
+use crate::owner::{Tags, marks};
+use crate::rate::Class;
+
+/// For how long a group may take to launch an instance.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(3600);
+
+/// How far it is.
+enum Next {
+    /// This instance fills the slot.
+    Filled(Option<Machine>),
+    /// It has to be waited for.
+    Wait(String),
+}
+
+impl Gate<'_> {
+    /// Fills a slot.
+    pub(super) async fn surge(&self, slot: &str, anew: bool) -> Result<Option<Machine>, ProviderError> {
+        let turns = self.act.cloud.shared::<Turns>().of(self.group);
+        let mut wait = Wait::for_at_most(LIMIT);
+        let mut told = String::new();
+        loop {
+            let next = {
+                let _turn = turns.turn().await;
+                self.act.check()?;
+                self.next(&turns, slot, anew).await?
+            };
+            match next {
+                Next::Filled(machine) => return Ok(machine),
+                Next::Wait(why) => self.wait(&mut wait, &mut told, &why).await?,
+            }
+        }
+    }
+
+    async fn next(&self, turns: &Group, slot: &str, anew: bool) -> Result<Next, ProviderError> {
+        let view = self.look().await?;
+        let token = self.token();
+        let filled =
+            |machine: &&Machine| machine.tag(SURGE) == Some(token) && machine.tag(DETACHED).is_none();
+        if let Some(machine) = view.attached.iter().find(filled) {
+            return Ok(Next::Filled(Some(machine.clone())));
+        }
+        if let Some(leaver) = mine(&view, turns, token) {
+            if view.attached.iter().any(|machine| machine.id == leaver) {
+                self.detach(turns, &leaver).await?;
+                return Ok(Next::Wait(format!("{leaver} leaves the group")));
+            }
+        } else if view.units() >= view.desired
+            && self.may_surge(&view, turns)
+            && let Some(leaver) = first_leaving(&view, turns, anew)
+        {
+            warm::renew(self.act.cloud, self.group).await?;
+            self.detach(turns, &leaver).await?;
+            return Ok(Next::Wait(format!("{leaver} leaves the group, which launches another in its place")));
+        }
+        if view.units() < view.desired {
+            return Ok(Next::Wait(self.launching(&view).await));
+        }
+        if let Some(machine) = newest(&view, turns, anew) {
+            self.claim(&view, turns, &machine, slot).await?;
+            return Ok(Next::Filled(Some(machine)));
+        }
+        if first_leaving(&view, turns, anew).is_none() {
+            // Whatever was to go has gone by itself, and every instance is as it shall be.
+            return Ok(Next::Filled(None));
+        }
+        Ok(Next::Wait("no place is free for one more instance".to_owned()))
+    }
+
+    /// Whether one more instance may exist.
+    fn may_surge(&self, view: &View, turns: &Group) -> bool {
+        let size = u32::try_from(view.attached.len()).unwrap_or(u32::MAX);
+        let (beyond, _) = view.manner.limits(size);
+        let left = turns.done().left.keys().filter(|id| view.machine(id).is_none()).count();
+        view.detached.len() + left < beyond as usize
+    }
+
+    /// Takes an instance out of the group, which launches another in its place. The tag comes first: it is how an
+    /// instance without a group is found again.
+    async fn detach(&self, turns: &Group, id: &str) -> Result<(), ProviderError> {
+        let cloud = self.act.cloud;
+        let mut tags = Tags::from([
+            (DETACHED.to_owned(), self.group.to_owned()),
+            (SURGE.to_owned(), self.token().to_owned()),
+        ]);
+        // Found with everything else of the cluster; it is its group's, and has no address of its own.
+        let of_cluster = marks(&self.act.request.ownership, None).into_iter();
+        tags.extend(of_cluster.filter(|(key, _)| key != crate::owner::ADDRESS));
+        create_tags(cloud, id, &tags).await?;
+        let request = cloud
+            .autoscaling()
+            .detach_instances()
+            .auto_scaling_group_name(self.group)
+            .instance_ids(id)
+            .should_decrement_desired_capacity(false);
+        let sent = cloud.write(Class::AutoScaling, "DetachInstances", || request.clone().send()).await;
+        turns.done().left.insert(id.to_owned(), self.token().to_owned());
+        match sent {
+            // It has left already, and reads do not show it yet.
+            Err(error) if error.class == ErrorClass::Invalid => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Writes down that an instance fills the slot. Slots of earlier plans count no more.
+    async fn claim(
+        &self,
+        view: &View,
+        turns: &Group,
+        machine: &Machine,
+        slot: &str,
+    ) -> Result<(), ProviderError> {
+        let cloud = self.act.cloud;
+        let others = view.attached.iter().chain(&view.detached).filter(|other| other.id != machine.id);
+        let before: Vec<String> =
+            others.filter(|other| other.tag(SLOT) == Some(slot)).map(|other| other.id.clone()).collect();
+        if !before.is_empty() {
+            let tag = aws_sdk_ec2::types::Tag::builder().key(SLOT).build();
+            let request = cloud.ec2().delete_tags().set_resources(Some(before)).tags(tag);
+            cloud.write(Class::Ec2Write, "DeleteTags", || request.clone().send()).await?;
+        }
+        let tags =
+            Tags::from([(SURGE.to_owned(), self.token().to_owned()), (SLOT.to_owned(), slot.to_owned())]);
+        create_tags(cloud, &machine.id, &tags).await?;
+        turns.done().claimed.insert(machine.id.clone());
+        Ok(())
+    }
+
+    /// What the group waits for, with AWS' own words where it says why.
+    async fn launching(&self, view: &View) -> String {
+        let state = format!("the group launches: it has {} of {}", view.units(), view.desired);
+        let cloud = self.act.cloud;
+        let request = cloud
+            .autoscaling()
+            .describe_scaling_activities()
+            .auto_scaling_group_name(self.group)
+            .max_records(1);
+        let answer =
+            cloud.read(Class::AutoScaling, "DescribeScalingActivities", || request.clone().send()).await;
+        let activity = answer.ok().and_then(|answer| answer.activities().first().cloned());
+        let failed = activity.filter(|activity| {
+            matches!(activity.status_code().map(|code| code.as_str()), Some("Failed" | "Cancelled"))
+        });
+        match failed.as_ref().and_then(|activity| activity.status_message()) {
+            Some(message) => format!("{state}; AWS says: {message}"),
+            None => state,
+        }
+    }
+}
+
+/// The instance that left for this very gate, in an earlier attempt.
+fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
+    let tagged = view
+        .attached
+        .iter()
+        .chain(&view.detached)
+        .find(|machine| machine.tag(SURGE) == Some(token) && machine.tag(DETACHED).is_some());
+    let remembered =
+        || turns.done().left.iter().find(|(_, of)| of.as_str() == token).map(|(id, _)| id.clone());
+    tagged.map(|machine| machine.id.clone()).or_else(remembered)
+}
+
+/// The next instance that goes: what is not in service first, as in the plan, then by id; with `anew` the oldest.
+fn first_leaving(view: &View, turns: &Group, anew: bool) -> Option<String> {
+    let done = turns.done();
+    let leaves = |machine: &&Machine| {
+        (anew || !view.is_current(machine))
+            && !done.claimed.contains(&machine.id)
+            && !done.left.contains_key(&machine.id)
+    };
+    let leaving = view.attached.iter().filter(leaves);
+    let first = leaving.min_by_key(|machine| {
+        let age = if anew { machine.launched } else { 0 };
+        (machine.is_in_service(), age, machine.id.clone())
+    });
+    first.map(|machine| machine.id.clone())
+}
+
+/// The newest instance that fills no slot.
+fn newest(view: &View, turns: &Group, anew: bool) -> Option<Machine> {
+    let done = turns.done();
+    let free = |machine: &&Machine| {
+        (anew || view.is_current(machine))
+            && machine.tag(SURGE).is_none()
+            && !done.claimed.contains(&machine.id)
+            && !done.left.contains_key(&machine.id)
+    };
+    view.attached.iter().filter(free).max_by_key(|machine| (machine.launched, machine.id.clone())).cloned()
+}

@@ -1,0 +1,50 @@
+//! Gates of one group take turns, and know what the others have just done: reads lag behind.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The turns of every group of a session.
+#[derive(Default)]
+pub(super) struct Turns {
+    groups: Mutex<HashMap<String, Arc<Group>>>,
+}
+
+/// What this process has done to one group.
+pub(super) struct Group {
+    one_at_a_time: Arc<Semaphore>,
+    done: Mutex<Done>,
+}
+
+/// What was done.
+#[derive(Default)]
+pub(super) struct Done {
+    /// Instances that left for their replacements, each with the token of its gate.
+    pub left: BTreeMap<String, String>,
+    /// Instances that fill a slot.
+    pub claimed: BTreeSet<String>,
+}
+
+impl Turns {
+    /// The turns of a group.
+    pub fn of(&self, group: &str) -> Arc<Group> {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = groups.entry(group.to_owned()).or_insert_with(|| {
+            Arc::new(Group { one_at_a_time: Arc::new(Semaphore::new(1)), done: Mutex::default() })
+        });
+        Arc::clone(entry)
+    }
+}
+
+impl Group {
+    /// Waits for the turn; it lasts until the permit is dropped. `None` never comes, since nobody closes it.
+    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.one_at_a_time).acquire_owned().await.ok()
+    }
+
+    /// What was done.
+    pub fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
