@@ -32,8 +32,9 @@ struct Scenario {
 }
 
 // Elsewhere than on this host, a killed holder is replaced when its term is over.
-const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
-const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--wait", "1m"];
+pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
+pub(crate) const DELETE: &[&str] =
+    &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--wait", "1m"];
 
 /// Makes a place for a run.
 type MakePlace = fn() -> Result<Place>;
@@ -42,15 +43,18 @@ fn on_files() -> Result<Place> {
     Place::new(PROGRAM)
 }
 
-fn on_s3() -> Result<Place> {
-    Place::on_s3(PROGRAM)
+/// Proved ahead: that takes longer than a short lease.
+pub(crate) fn on_s3() -> Result<Place> {
+    let place = Place::on_s3(PROGRAM)?;
+    place.expect(0, &["state", "init"])?;
+    Ok(place)
 }
 
-/// A call of the program, with leases of a second where they have to run out.
-fn command(place: &Place, arguments: &[&str]) -> Command {
+/// A call of the program, with leases of two seconds where they have to run out.
+pub(crate) fn command(place: &Place, arguments: &[&str]) -> Command {
     let mut command = place.command(arguments);
     if place.bucket().is_some() {
-        command.env("SLIPWAY_TEST_TERM", "1");
+        command.env("SLIPWAY_TEST_TERM", "2");
     }
     command
 }
@@ -141,7 +145,7 @@ fn recovering<'a>(_place: &Place, scenario: &Scenario) -> Result<Vec<&'a str>> {
 }
 
 /// What the cloud holds, without the names that it gives itself.
-fn shape(place: &Place) -> Result<Vec<String>> {
+pub(crate) fn shape(place: &Place) -> Result<Vec<String>> {
     let inventory = place.inventory()?;
     ensure!(inventory.doubled().is_empty(), "doubled: {:?}", inventory.doubled());
     let mut lines: Vec<String> = inventory
@@ -168,7 +172,7 @@ fn shape(place: &Place) -> Result<Vec<String>> {
 }
 
 /// A small cluster whose life has every kind of step.
-const SMALL: &str = "\
+pub(crate) const SMALL: &str = "\
 apiVersion: slipway.dev/v1alpha1
 kind: Cluster
 metadata:
@@ -210,7 +214,7 @@ fn small_cluster() -> Result<()> {
 fn small_cluster_with_its_state_on_s3() -> Result<()> {
     let changed = SMALL.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]");
     let rolled = SMALL.replace("image-1", "image-2");
-    survive("small on S3", &life(SMALL, &changed, &rolled), on_s3, SAMPLE / 4)
+    survive("small on S3", &life(SMALL, &changed, &rolled), on_s3, SAMPLE / 6)
 }
 
 /// One of the examples, with a change that updates and one that rolls every machine.

@@ -12,6 +12,7 @@ mod offline;
 mod paused;
 mod plans;
 mod policy;
+mod requests;
 mod rollout;
 mod secret_scan;
 mod secrets;
