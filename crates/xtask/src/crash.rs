@@ -1,14 +1,14 @@
-//! `cargo xtask crash`: the program killed at every write to its state.
+//! `cargo xtask crash`: the program killed at every write to its state, and every request to a bucket failing.
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::workspace;
 
-/// Kill the program at writes to its state, and hold what comes of it against an undisturbed run.
+/// Kill the program at writes to its state, fail its requests, and hold what comes of it against an undisturbed run.
 #[derive(Args)]
 pub(crate) struct Crash {
-    /// At every write, right before and right after; without, at a sample, as the tests do.
+    /// At every write, right before and right after, and at every request; without, at a sample, as the tests do.
     #[arg(long)]
     all: bool,
 }
@@ -22,9 +22,10 @@ impl Crash {
             "slipway-integration",
             "--test",
             "it",
-            "crash::",
             "--",
             "--nocapture",
+            "crash::",
+            "requests::",
         ]);
         if self.all {
             tests.env("SLIPWAY_CRASH", "all");
