@@ -1,10 +1,11 @@
 //! A provider process in front of a mended moto, and one resource's life in it.
 
+#![allow(clippy::unwrap_used, clippy::panic, dead_code, missing_docs, reason = "a test")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
 
 use slipway_protocol::{Launch, Running};
 use slipway_resource::provider::{
@@ -46,9 +47,18 @@ impl Cloud {
 
     /// The same as somebody else, somewhere else.
     pub async fn open_as(endpoint: &str, key: &str, region: &str) -> Self {
+        Self::open_config(&Value::map([("endpoint", endpoint)]), key, region).await
+    }
+
+    /// The same with more in the provider's configuration than an endpoint.
+    pub async fn open_with(config: &Value) -> Self {
+        Self::open_config(config, "testing", REGION).await
+    }
+
+    async fn open_config(config: &Value, key: &str, region: &str) -> Self {
         let running = launch(key).await;
-        let config = Value::map([("endpoint", endpoint)]);
-        let request = SessionRequest { config, region: Some(region.to_owned()), offline: false };
+        let request =
+            SessionRequest { config: config.clone(), region: Some(region.to_owned()), offline: false };
         let session = running.provider().open_session(request).await.unwrap();
         let uid = ClusterUid::new("0b5cf4de-1f5e-4a1c-9c5e-6b1f8f0f3d11");
         Self { running, session, tokens: AtomicU64::new(0), uid }

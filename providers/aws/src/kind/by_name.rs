@@ -19,14 +19,6 @@ pub(super) fn if_any<T>(result: Result<T, ProviderError>) -> Result<Option<T>, P
     }
 }
 
-/// Nothing in place of `conflict`: what shall be there is there.
-pub(super) fn or_there(result: Result<(), ProviderError>) -> Result<(), ProviderError> {
-    match result {
-        Err(error) if error.class == ErrorClass::Conflict => Ok(()),
-        other => other,
-    }
-}
-
 /// Whether an object is the one that an action is about.
 pub(super) fn is_ours(act: &Act<'_>, found: &Found) -> bool {
     let ownership = &act.request.ownership;

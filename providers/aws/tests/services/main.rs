@@ -1,5 +1,7 @@
 //! Services beside EC2 over HTTP: each kind made, read, changed attribute by attribute and deleted against moto.
 
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "a test")]
+
 #[path = "../support.rs"]
 mod support;
 

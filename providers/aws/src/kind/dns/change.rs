@@ -24,11 +24,12 @@ const LIMIT: usize = 100;
 const IN_SYNC: Duration = Duration::from_secs(300);
 
 type Answer = Result<String, ProviderError>;
+type Waiting = Vec<(Change, oneshot::Sender<Answer>)>;
 
 /// The changes of a session that wait for their call.
 #[derive(Default)]
 struct Changes {
-    waiting: Mutex<HashMap<String, Vec<(Change, oneshot::Sender<Answer>)>>>,
+    waiting: Mutex<HashMap<String, Waiting>>,
 }
 
 /// Makes a change together with all that arrive for the same zone, and returns its id.

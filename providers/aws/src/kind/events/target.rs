@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_sdk_eventbridge::types::{PutTargetsResultEntry, SqsParameters, Target};
+use aws_sdk_eventbridge::types::{SqsParameters, Target};
 use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Value};
 
 use super::{DEFAULT_BUS, Owned, bus_and_name, rule_id};
@@ -136,7 +136,7 @@ async fn put(cloud: &Cloud, desired: &Value) -> Result<(), ProviderError> {
         .map_err(|error| invalid(format!("the target is not complete: {error}")))?;
     let request = cloud.events().put_targets().event_bus_name(bus).rule(name).targets(target);
     let answer = cloud.write(Class::Events, "PutTargets", || request.clone().send()).await?;
-    match answer.failed_entries().first().map(PutTargetsResultEntry::clone) {
+    match answer.failed_entries().first() {
         None => Ok(()),
         Some(failed) => Err(refused("PutTargets", failed.error_code(), failed.error_message())),
     }
