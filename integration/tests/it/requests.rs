@@ -107,7 +107,6 @@ fn survive(name: &str, before: Option<&str>, spec: &str, arguments: &[&str], fir
             ensure!(plan.code == Some(0), "{what}: a plan is left: {plan:?}");
         }
     }
-    println!("{name}: {requests} requests, every {stride}. failed");
     Ok(())
 }
 
