@@ -21,13 +21,16 @@ use crate::{
 
 /// The `apiVersion` of most documents.
 pub const V1ALPHA2: &str = "kops.k8s.io/v1alpha2";
+/// The `apiVersion` that documents of the first releases have; kOps still reads them as [`V1ALPHA2`].
+const FIRST: &str = "kops/v1alpha2";
 /// The `apiVersion` of documents in kOps' newer form.
 pub const V1ALPHA3: &str = "kops.k8s.io/v1alpha3";
 
 /// Reads `kops.k8s.io/v1alpha2` and `v1alpha3` documents of the kinds `Cluster`, `InstanceGroup` and `SSHCredential`.
 ///
 /// Instance groups and keys belong to the cluster that their label `kops.k8s.io/cluster` names. Every field is either
-/// honoured, passed on to the provider or an add-on, refused with an error, or named in a note or warning.
+/// honoured, passed on to the provider or an add-on, refused with an error, or named in a note or warning; so is one
+/// that kOps does not know, but for slips of the keys, which are errors.
 #[derive(Debug, Clone)]
 pub struct KopsReader {
     table: Table,
@@ -64,7 +67,7 @@ impl KopsReader {
 impl Reader for KopsReader {
     fn kinds(&self) -> Vec<(String, String)> {
         let of = |version: &str| Kind::ALL.map(|kind| (version.to_owned(), kind.as_str().to_owned()));
-        [of(V1ALPHA2), of(V1ALPHA3)].concat()
+        [of(V1ALPHA2), of(FIRST), of(V1ALPHA3)].concat()
     }
 
     fn beside(&self, document: &Document) -> Option<Diagnostic> {

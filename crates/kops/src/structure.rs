@@ -1,15 +1,21 @@
 //! Checks documents against the table: fields that do not exist, and values of the wrong type.
+//!
+//! A slip of the keys is an error: what was meant would be lost. Any other field that kOps does not know - it had it
+//! once, or will have it - is left out with a warning, as kOps itself leaves it out.
 
 use std::collections::BTreeMap;
 
 use slipway_spec::{
-    diagnostic::{Diagnostic, closest, code},
+    diagnostic::{Diagnostic, closest, code, misspelt},
     reader::Document,
     source::Span,
     yaml::{Node, Style, Value},
 };
 
-use crate::fields::{Kind, Shape, Table, Type};
+use crate::{
+    code as kops_code,
+    fields::{Kind, Shape, Table, Type},
+};
 
 /// Every way in which a document does not fit the table.
 #[must_use]
@@ -21,8 +27,8 @@ pub fn check(table: &Table, kind: Kind, document: &Document) -> Vec<Diagnostic> 
     check.diagnostics
 }
 
-/// The document with misspelt fields under the names that were probably meant, so that nothing is said to be missing
-/// because of a typo. Nothing is planned from it: the typo itself is an error.
+/// The document without the fields that kOps does not know, and with misspelt fields under the names that were probably
+/// meant, so that nothing is said to be missing because of a typo: the typo itself is an error.
 #[must_use]
 pub fn repaired(table: &Table, kind: Kind, document: &Document) -> Document {
     let mut document = document.clone();
@@ -37,19 +43,20 @@ fn repair(shape: &Shape, node: &mut Node) {
         (Shape::Fields(fields), Value::Mapping(entries)) => {
             for index in 0..entries.len() {
                 let name = &entries[index].key.text;
-                let meant = match fields.get(name) {
-                    Some(_) => name.clone(),
-                    None => match closest(name, fields.keys().map(String::as_str)) {
-                        Some(meant) if !entries.iter().any(|entry| entry.key.text == meant) => {
-                            meant.to_owned()
-                        }
-                        _ => continue,
-                    },
-                };
-                if let Some(shape) = fields.get(&meant) {
-                    repair(shape, &mut entries[index].value);
+                if fields.contains_key(name) {
+                    continue;
                 }
-                entries[index].key.text = meant;
+                if let Some(meant) = misspelt(name, fields.keys().map(String::as_str))
+                    && !entries.iter().any(|entry| entry.key.text == meant)
+                {
+                    entries[index].key.text = meant.to_owned();
+                }
+            }
+            entries.retain(|entry| fields.contains_key(&entry.key.text));
+            for entry in entries {
+                if let Some(shape) = fields.get(&entry.key.text) {
+                    repair(shape, &mut entry.value);
+                }
             }
         }
         (Shape::Map(value), Value::Mapping(entries)) => {
@@ -109,19 +116,20 @@ impl Check<'_> {
     }
 
     fn unknown(&mut self, path: &str, name: &str, fields: &BTreeMap<String, Shape>, span: Span) {
-        let hint = closest(name, fields.keys().map(String::as_str))
-            .map(|meant| format!("did you mean {meant}?"))
-            .or_else(|| {
-                let place = self.table.place_of(self.kind, name)?;
-                Some(format!("kOps has {place}; is {name} indented as it should be?"))
-            });
-        let message = format!("{path} is not a field of a kOps {}", self.kind.as_str());
-        self.say(
-            Diagnostic::error(code::UNKNOWN_FIELD, message)
-                .maybe_hint(hint)
-                .hint_unless("kOps has no such field; leave it out"),
-            span,
-        );
+        let names = || fields.keys().map(String::as_str);
+        let kind = self.kind.as_str();
+        if let Some(meant) = misspelt(name, names()) {
+            let message = format!("{path} is not a field of a kOps {kind}");
+            let unknown = Diagnostic::error(code::UNKNOWN_FIELD, message);
+            return self.say(unknown.hint(format!("did you mean {meant}?")), span);
+        }
+        let hint = match (closest(name, names()), self.table.place_of(self.kind, name)) {
+            (Some(meant), _) => format!("did you mean {meant}?"),
+            (None, Some(place)) => format!("kOps has {place}; is {name} indented as it should be?"),
+            (None, None) => "go on only when the cluster can do without it, as it does in kOps".to_owned(),
+        };
+        let message = format!("{path} has no effect: it is not a field of a kOps {kind}");
+        self.say(Diagnostic::warning(kops_code::LOST, message).hint(hint), span);
     }
 
     fn leaf(&mut self, path: &str, kind: Type, node: &Node) {
@@ -175,16 +183,5 @@ impl Check<'_> {
 
     fn say(&mut self, diagnostic: Diagnostic, span: Span) {
         self.diagnostics.push(diagnostic.at(&self.document.file, span));
-    }
-}
-
-/// A way out where there is none yet.
-trait HintUnless {
-    fn hint_unless(self, hint: &str) -> Self;
-}
-
-impl HintUnless for Diagnostic {
-    fn hint_unless(self, hint: &str) -> Self {
-        if self.hint.is_some() { self } else { self.hint(hint.to_owned()) }
     }
 }

@@ -122,3 +122,71 @@ fn a_load_balancer_is_as_kops_makes_it() {
         said(&loaded, Severity::Note)
     );
 }
+
+#[test]
+fn documents_of_the_first_releases_are_read() {
+    let loaded = load(&[&CLUSTER.replace("kops.k8s.io/v1alpha2", "kops/v1alpha2")]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    assert_eq!(loaded.clusters[0].pools.len(), 2);
+}
+
+#[test]
+fn machines_that_are_only_described_are_no_mistake() {
+    let described =
+        "manager: Karpenter, mixedInstancesPolicy: { instanceRequirements: { cpu: { min: '2' } } }";
+    let loaded =
+        load(&[&CLUSTER.replace("role: Node, machineType: m5.large,", &format!("role: Node, {described},"))]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let nodes = loaded.clusters[0].pool("nodes").unwrap();
+    assert_eq!(nodes.mixed_instances.as_ref().unwrap().machine_types, ["t3.medium"]);
+    let kept = &nodes.provider_config["kops"]["mixedInstancesPolicy"]["instanceRequirements"];
+    assert_eq!(kept["cpu"]["min"], "2");
+}
+
+#[test]
+fn every_part_that_cloud_init_knows_is_read() {
+    let parts =
+        |kind: &str| format!("role: Node, additionalUserData: [{{ name: a, type: {kind}, content: x }}],");
+    for kind in [
+        "text/x-shellscript",
+        "text/cloud-config",
+        "text/cloud-boothook",
+        "text/cloud-config-archive",
+        "text/x-include-url",
+        "text/x-include-once-url",
+        "text/jinja2",
+        "text/part-handler",
+    ] {
+        let loaded = load(&[&CLUSTER.replace("role: Node,", &parts(kind))]);
+        assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new(), "{kind}");
+        assert_eq!(loaded.clusters[0].pool("nodes").unwrap().user_data.len(), 1);
+    }
+    let other = said(&load(&[&CLUSTER.replace("role: Node,", &parts("text/html"))]), Severity::Error);
+    assert_eq!(other, ["SPEC0006 spec.additionalUserData[a].type is \"text/html\""]);
+}
+
+#[test]
+fn a_disk_that_no_volume_stands_for_is_said_not_to_be_mounted() {
+    let mount = "role: Node, volumeMounts: [{ device: /dev/nvme1n1, path: /data, filesystem: ext4 }],";
+    let loaded = load(&[&CLUSTER.replace("role: Node,", mount)]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let lost = "KOPS0003 nothing is mounted from \"/dev/nvme1n1\": no volume has this device";
+    assert!(said(&loaded, Severity::Warning).contains(&lost.to_owned()));
+}
+
+#[test]
+fn what_a_group_s_warm_pool_leaves_open_is_as_the_cluster_s() {
+    let text = CLUSTER
+        .replacen(
+            "spec:\n",
+            "spec:\n  warmPool: { minSize: 2, maxSize: 5, enableLifecycleHook: true, lifecycleHookTimeout: 900 }\n",
+            1,
+        )
+        .replace("role: Node,", "role: Node, warmPool: { minSize: 1 },");
+    let loaded = load(&[&text]);
+    assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());
+    let nodes = loaded.clusters[0].pool("nodes").unwrap();
+    let pool = nodes.warm_pool.as_ref().unwrap();
+    assert_eq!((pool.min_size, pool.max_size, pool.lifecycle_hook), (1, Some(5), true));
+    assert_eq!(nodes.provider_config["kops"]["warmPool"]["lifecycleHookTimeout"], 900);
+}

@@ -82,11 +82,50 @@ fn fields_that_do_not_exist() {
         error("  maxSize: 1\n", "  maxSize: 1\n  rootVolumeSizes: 20\n"),
         "34:3 spec.rootVolumeSizes is not a field of a kOps InstanceGroup | did you mean rootVolumeSize?"
     );
-    assert_eq!(
-        error("  cloudProvider: aws\n", "  cloudProvider: aws\n  crossZoneLoadBalancing: true\n"),
-        "7:3 spec.crossZoneLoadBalancing is not a field of a kOps Cluster | kOps has \
-         spec.api.loadBalancer.crossZoneLoadBalancing; is crossZoneLoadBalancing indented as it should be?"
-    );
+}
+
+#[test]
+fn a_field_that_kops_does_not_know_is_left_out_as_kops_does() {
+    for (from, to, message, hint) in [
+        (
+            "  cloudProvider: aws\n",
+            "  cloudProvider: aws\n  crossZoneLoadBalancing: true\n",
+            "7:3 spec.crossZoneLoadBalancing has no effect: it is not a field of a kOps Cluster",
+            "kOps has spec.api.loadBalancer.crossZoneLoadBalancing; is crossZoneLoadBalancing indented as it should be?",
+        ),
+        (
+            "    cilium: {}\n",
+            "    cilium: { enableNodePortRange: true, gateways: [{ name: a }] }\n",
+            "10:15 spec.networking.cilium.enableNodePortRange has no effect: it is not a field of a kOps Cluster",
+            "did you mean enableNodePort?",
+        ),
+        (
+            "  maxSize: 1\n",
+            "  maxSize: 1\n  nextYear: { name: 1, list: [x] }\n",
+            "34:3 spec.nextYear has no effect: it is not a field of a kOps InstanceGroup",
+            "go on only when the cluster can do without it, as it does in kOps",
+        ),
+    ] {
+        let load =
+            |text: String| load_files(vec![SourceFile::new("demo.yaml", text)], &[&KopsReader::default()]);
+        let loaded = load(GOOD.replacen(from, to, 1));
+        let said: Vec<(Severity, String, &str)> = loaded
+            .diagnostics
+            .iter()
+            .filter_map(|said| {
+                let at = said.location.as_ref()?;
+                let message = format!("{}:{} {}", at.line, at.column, said.message);
+                Some((said.severity, message, said.hint.as_deref()?))
+            })
+            .collect();
+        assert!(said.contains(&(Severity::Warning, message.to_owned(), hint)), "{said:#?}");
+        assert!(!said.iter().any(|(severity, ..)| *severity == Severity::Error), "{said:#?}");
+        let clusters = |text: String| serde_json::to_value(&load(text).clusters).unwrap();
+        let without = clusters(GOOD.to_owned());
+        if !to.contains("cilium") {
+            assert_eq!(clusters(GOOD.replacen(from, to, 1)), without, "nothing of it is read");
+        }
+    }
 }
 
 #[test]

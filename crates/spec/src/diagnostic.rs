@@ -13,7 +13,7 @@ pub mod code;
 
 pub use code::Code;
 pub use render::{Count, count, render, render_all};
-pub use similar::closest;
+pub use similar::{closest, misspelt};
 
 /// How much a problem weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

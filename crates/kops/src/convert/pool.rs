@@ -64,7 +64,7 @@ pub(super) fn read(
     packages.extend(spec.at("packages").texts());
     let machine_type = machine_type(context, &spec, &name, role, outcome);
     let image = spec.at("image").filled();
-    let mixed_instances = machine::mixed(&spec, outcome);
+    let mixed_instances = machine::mixed(&spec, machine_type.as_deref(), outcome);
     let spot = machine::spot(&spec);
     let kind = |name: &String| shared.subnets.iter().find(|subnet| subnet.name == *name);
     let mut zones = spec.at("zones").texts();
@@ -193,7 +193,7 @@ fn provider_config(
             config = serde_json::json!({ "kops": {} });
         }
         if let Some(kops) = config.get_mut("kops").and_then(serde_json::Value::as_object_mut) {
-            kops.entry(name).or_insert(value);
+            kops.insert(name.to_owned(), value);
         }
     };
     if !labels.is_empty() {
@@ -202,14 +202,14 @@ fn provider_config(
             labels.into_iter().map(|(name, value)| (name, serde_json::Value::from(value))).collect(),
         );
     }
-    // The cluster's warm pool stands for the pools that have none of their own.
-    let own = root.at("spec.warmPool").is_given();
-    if role == Role::Worker && !own {
-        let shared = context.spec.at("warmPool");
+    // What a group's warm pool leaves open is as the cluster's is.
+    let (own, shared) = (root.at("spec.warmPool"), context.spec.at("warmPool"));
+    if role == Role::Worker && own.at("maxSize").number() != Some(0_u32) {
         let mut kept = serde_json::Map::new();
         for leaf in ["additionalImages", "lifecycleHookTimeout"] {
-            if shared.at(leaf).is_given() {
-                kept.insert(leaf.to_owned(), shared.at(leaf).json());
+            let field = if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
+            if field.is_given() {
+                kept.insert(leaf.to_owned(), field.json());
             }
         }
         if !kept.is_empty() {
@@ -324,7 +324,8 @@ fn public_ip(spec: &Field<'_>, private: bool, outcome: &mut Outcome) -> bool {
     field.boolean().unwrap_or(true)
 }
 
-/// The group's own warm pool, or the cluster's for workers; none for machines that the cloud may take back.
+/// The cluster's warm pool for workers, with what the group's own says in its place; none for machines that the cloud
+/// may take back.
 fn warm_pool(
     context: &Context<'_>,
     spec: &Field<'_>,
@@ -332,10 +333,10 @@ fn warm_pool(
     mixed: bool,
     outcome: &mut Outcome,
 ) -> Option<WarmPool> {
-    let own = spec.at("warmPool");
-    let field = if own.is_given() { &own } else { &context.spec.at("warmPool") };
-    let max_size: Option<u32> = field.at("maxSize").number();
-    if !field.is_given() || max_size == Some(0) {
+    let (own, shared) = (spec.at("warmPool"), context.spec.at("warmPool"));
+    let field = |leaf: &str| if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
+    let max_size: Option<u32> = field("maxSize").number();
+    if !(own.is_given() || shared.is_given()) || max_size == Some(0) {
         return None;
     }
     if role != Role::Worker || mixed {
@@ -351,8 +352,8 @@ fn warm_pool(
         return None;
     }
     Some(WarmPool {
-        min_size: field.at("minSize").number().unwrap_or(0),
+        min_size: field("minSize").number().unwrap_or(0),
         max_size,
-        lifecycle_hook: field.at("enableLifecycleHook").boolean().unwrap_or(false),
+        lifecycle_hook: field("enableLifecycleHook").boolean().unwrap_or(false),
     })
 }

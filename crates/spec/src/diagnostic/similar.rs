@@ -4,15 +4,31 @@
 /// Among equally close candidates the first in their order wins.
 #[must_use]
 pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let budget = (fold(text).chars().count().max(3)) / 3;
+    nearest(text, candidates, budget, true)
+}
+
+/// The candidate of which `text` is a slip of the keys: case, hyphens and underscores, and one or two letters.
+#[must_use]
+pub fn misspelt<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let budget = if fold(text).chars().count() < 6 { 1 } else { 2 };
+    nearest(text, candidates, budget, false)
+}
+
+fn nearest<'a>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    budget: usize,
+    parts: bool,
+) -> Option<&'a str> {
     let folded = fold(text);
-    let budget = (folded.chars().count().max(3)) / 3;
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let target = fold(candidate);
         let mut distance = strsim::damerau_levenshtein(&folded, &target);
         // A name that begins with the other, as `count` for `replicaCount`'s tail, is closer than its length says.
         let shorter = folded.len().min(target.len());
-        if shorter >= 4 && (target.starts_with(&folded) || folded.starts_with(&target)) {
+        if parts && shorter >= 4 && (target.starts_with(&folded) || folded.starts_with(&target)) {
             distance = distance.min(budget);
         }
         // What shares no letter is no likeness, however short it is.

@@ -20,15 +20,20 @@ pub(super) fn architecture(
     if named || (context.is_aws() && arm) { Architecture::Arm64 } else { Architecture::Amd64 }
 }
 
-/// Several kinds of machine. A policy that only says what machines must have is the provider's to read.
-pub(super) fn mixed(spec: &Field<'_>, outcome: &mut Outcome) -> Option<MixedInstances> {
+/// Several kinds of machine. A policy that only says what machines must have is the provider's to read; the one of the
+/// group stands for them then.
+pub(super) fn mixed(
+    spec: &Field<'_>,
+    machine_type: Option<&str>,
+    outcome: &mut Outcome,
+) -> Option<MixedInstances> {
     let field = spec.at("mixedInstancesPolicy");
     let mut machine_types = field.at("instances").texts();
     if !field.is_given() {
         return None;
     }
     if machine_types.is_empty() {
-        machine_types.extend(spec.at("machineType").filled());
+        machine_types.extend(machine_type.map(str::to_owned));
     }
     let above = field.at("onDemandAboveBase");
     let percentage: Option<u8> = above.number();
@@ -60,19 +65,14 @@ pub(super) fn user_data(spec: &Field<'_>, outcome: &mut Outcome) -> Vec<UserData
         .enumerate()
         .filter_map(|(index, item)| {
             let field = item.at("type");
-            let kind = match field.filled().as_deref() {
-                Some("text/x-shellscript") => UserDataType::ShellScript,
-                Some("text/cloud-config") => UserDataType::CloudConfig,
-                Some("text/cloud-boothook") => UserDataType::CloudBoothook,
-                other => {
-                    let message = match other {
-                        Some(other) => format!("{} is {other:?}", field.path()),
-                        None => format!("{} is missing", field.path()),
-                    };
-                    let hint = "write text/x-shellscript, text/cloud-config or text/cloud-boothook";
-                    outcome.say(field.error(code::UNKNOWN_VALUE, message).hint(hint));
-                    return None;
-                }
+            let Some(kind) = field.filled().as_deref().and_then(user_data_type) else {
+                let message = match field.filled() {
+                    Some(other) => format!("{} is {other:?}", field.path()),
+                    None => format!("{} is missing", field.path()),
+                };
+                let hint = "write a type of cloud-init, as text/x-shellscript or text/cloud-config";
+                outcome.say(field.error(code::UNKNOWN_VALUE, message).hint(hint));
+                return None;
             };
             Some(UserData {
                 name: item.at("name").filled().unwrap_or_else(|| format!("part-{index}")),
@@ -81,4 +81,19 @@ pub(super) fn user_data(spec: &Field<'_>, outcome: &mut Outcome) -> Vec<UserData
             })
         })
         .collect()
+}
+
+/// A type by the name that cloud-init has for it.
+fn user_data_type(name: &str) -> Option<UserDataType> {
+    Some(match name {
+        "text/x-shellscript" => UserDataType::ShellScript,
+        "text/cloud-config" => UserDataType::CloudConfig,
+        "text/cloud-boothook" => UserDataType::CloudBoothook,
+        "text/cloud-config-archive" => UserDataType::CloudConfigArchive,
+        "text/x-include-url" => UserDataType::IncludeUrl,
+        "text/x-include-once-url" => UserDataType::IncludeOnceUrl,
+        "text/jinja2" => UserDataType::Jinja,
+        "text/part-handler" => UserDataType::PartHandler,
+        _ => return None,
+    })
 }

@@ -3,7 +3,7 @@ use slipway_spec::{
     model::{Role, Volume},
 };
 
-use crate::{convert::Context, defaults, field::Field, outcome::Outcome};
+use crate::{code as kops_code, convert::Context, defaults, field::Field, outcome::Outcome};
 
 /// The disk that the group's machines boot from.
 pub(super) fn root(context: &Context<'_>, spec: &Field<'_>, role: Role) -> Volume {
@@ -66,9 +66,9 @@ pub(super) fn more(
             None => {
                 let device = device.unwrap_or_default();
                 let unknown = mount
-                    .error(
-                        code::UNKNOWN_REFERENCE,
-                        format!("a volume is mounted from {device:?}, and no volume has this device"),
+                    .warning(
+                        kops_code::LOST,
+                        format!("nothing is mounted from {device:?}: no volume has this device"),
                     )
                     .hint("add it to volumes; a disk that the machine brings is mounted by a hook");
                 outcome.say(unknown);

@@ -71,4 +71,14 @@ pub enum UserDataType {
     CloudConfig,
     /// A script that runs early in every boot.
     CloudBoothook,
+    /// Several cloud-config documents in one list.
+    CloudConfigArchive,
+    /// Addresses, one a line, of parts that the machine fetches at every boot.
+    IncludeUrl,
+    /// Addresses, one a line, of parts that the machine fetches once.
+    IncludeOnceUrl,
+    /// A template in Jinja of any other part, which begins with `## template: jinja`.
+    Jinja,
+    /// Python code that handles parts of a type of its own.
+    PartHandler,
 }

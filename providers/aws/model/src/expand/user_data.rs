@@ -62,6 +62,11 @@ fn assemble(boot: &[TemplatePart], more: &[UserData]) -> Vec<TemplatePart> {
             UserDataType::ShellScript => "text/x-shellscript",
             UserDataType::CloudConfig => "text/cloud-config",
             UserDataType::CloudBoothook => "text/cloud-boothook",
+            UserDataType::CloudConfigArchive => "text/cloud-config-archive",
+            UserDataType::IncludeUrl => "text/x-include-url",
+            UserDataType::IncludeOnceUrl => "text/x-include-once-url",
+            UserDataType::Jinja => "text/jinja2",
+            UserDataType::PartHandler => "text/part-handler",
         };
         text.push_str(&header(&part.name, kind));
         text.push_str(&part.content);

@@ -53,6 +53,17 @@ fn an_internal_load_balancer_lives_in_private_subnets() {
 }
 
 #[test]
+fn an_internal_load_balancer_lives_in_public_subnets_where_there_are_no_others() {
+    let balanced = [(
+        "endpoint: { given: { host: api.public.example.com, port: 443 } }",
+        "endpoint: { loadBalancer: { scheme: internal } }",
+    )];
+    let balancer = offline(&spec("public", &balanced)).get("aws_lb.api-public-example-com").clone();
+    assert_eq!(balancer.get("internal"), Some(&true.into()));
+    assert!(shown(balancer.get("subnet_mapping").unwrap()).contains("aws_subnet."), "{balancer:?}");
+}
+
+#[test]
 fn records_lead_to_the_load_balancer_in_both_families() {
     let found = offline(&spec("internal", &[]));
     assert_eq!(

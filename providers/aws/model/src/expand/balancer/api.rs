@@ -103,7 +103,8 @@ fn security_groups(builder: &Builder<'_>, balancer: &LoadBalancer) -> Value {
     Value::list(std::iter::once(own).chain(more))
 }
 
-/// The subnets that the spec names, with their addresses, or one for each zone.
+/// The subnets that the spec names, with their addresses, or one for each zone. Without private subnets an internal load
+/// balancer lives where the control plane does: it has private addresses there too.
 fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Value, ProviderError> {
     let field = format!("{FIELD}.subnets");
     let own = &builder.settings.api.load_balancer.subnets;
@@ -112,7 +113,12 @@ fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Valu
         names => names.iter().map(String::as_str).collect(),
     };
     let subnets = if named.is_empty() {
-        subnets_for(builder, balancer.scheme)
+        match subnets_for(builder, balancer.scheme) {
+            none if none.is_empty() && balancer.scheme == Scheme::Internal => {
+                subnets_for(builder, Scheme::Public)
+            }
+            found => found,
+        }
     } else {
         let find = |name: &&str| {
             builder.cluster.subnet(name).ok_or_else(|| refuse(&field, &format!("there is no subnet {name}")))
@@ -120,8 +126,9 @@ fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Valu
         named.iter().map(find).collect::<Result<_, _>>()?
     };
     if subnets.is_empty() {
-        let kind = if balancer.scheme == Scheme::Public { "utility or public" } else { "private" };
-        return Err(refuse(&field, &format!("the load balancer lives in {kind} subnets, and there is none")));
+        let message =
+            "a load balancer with public addresses lives in utility or public subnets, and there is none";
+        return Err(refuse(&field, message));
     }
     let mapping = |subnet: &&slipway_spec::model::Subnet| {
         let addresses = own.iter().find(|own| own.name == subnet.name);
