@@ -258,7 +258,9 @@ iam_responses.IamResponse.remove_client_id_from_open_id_connect_provider = chang
 
 
 # A new version of a launch template knows its user data as the first one does; the template's own tags are none of its
-# machines'.
+# machines', and can change.
+
+launch_templates.LaunchTemplate.tags = property(lambda self: self.get_tags(), lambda self, tags: None)
 
 
 @wrap(launch_template_responses.LaunchTemplates, "create_launch_template_version")

@@ -20,6 +20,12 @@ pub(super) fn launch_template(attributes: &mut Attributes) {
     form::blocks_by(attributes, "block_device_mappings", "device_name");
     form::blocks_by(attributes, "network_interfaces", "device_index");
     form::blocks_by(attributes, "tag_specifications", "resource_type");
+    // The first position is the usual one.
+    form::each_block(attributes, "network_interfaces", |interface| {
+        if interface.get("device_index").and_then(Value::as_integer) == Some(0) {
+            interface.remove("device_index");
+        }
+    });
     form::each_block(attributes, "block_device_mappings", |mapping| {
         form::each_block(mapping, "ebs", |volume| form::small(volume, &["volume_type"]));
     });

@@ -179,9 +179,14 @@ async fn warm_pool(cloud: &Cloud, group: &str, prior: &Value, desired: &Value) -
         let request = client.delete_warm_pool().auto_scaling_group_name(group).force_delete(true);
         return cloud.write(Class::AutoScaling, "DeleteWarmPool", || request.clone().send()).await.map(drop);
     };
-    let reuse = block(pool, "instance_reuse_policy").map(|reuse| {
-        sdk::InstanceReusePolicy::builder().reuse_on_scale_in(flag(reuse, "reuse_on_scale_in")).build()
-    });
+    let reuses = |pool: Option<&Value>| {
+        let policy = pool.and_then(|pool| block(pool, "instance_reuse_policy"));
+        policy.is_some_and(|policy| flag(policy, "reuse_on_scale_in"))
+    };
+    let (before, after) = (reuses(block(prior, "warm_pool")), reuses(Some(pool)));
+    // A policy that is left out stays as it was.
+    let reuse =
+        (before || after).then(|| sdk::InstanceReusePolicy::builder().reuse_on_scale_in(after).build());
     let request = client
         .put_warm_pool()
         .auto_scaling_group_name(group)

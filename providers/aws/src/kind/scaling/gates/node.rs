@@ -15,6 +15,11 @@ use crate::error::{error, invalid, permanent};
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long pods may take that are deleted in spite of their budgets.
 const FORCED: Duration = Duration::from_secs(60);
+/// After so many rounds the waits between evictions are short again: pods end within seconds, and budgets free up at any
+/// time.
+const OFTEN: u32 = 5;
+/// Longer than any gate takes.
+const DAY: Duration = Duration::from_secs(86_400);
 /// What is said where nobody can be asked.
 const NOBODY: &str = "no cluster API is configured (provider.config.clusterApi)";
 
@@ -33,7 +38,7 @@ impl Gate<'_> {
     /// Waits until an instance is a ready node, and has been one for as long as it shall.
     pub(super) async fn verify(&self, subject: Subject) -> Result<Option<Machine>, ProviderError> {
         let begun = Instant::now();
-        let mut wait = Wait::for_at_most(Duration::from_secs(86_400));
+        let mut wait = Wait::for_at_most(DAY);
         let mut told = String::new();
         let mut ready_since: Option<Instant> = None;
         loop {
@@ -165,9 +170,8 @@ impl Gate<'_> {
         let forces = manner.drain_on_blocked == "force";
         // What is forced takes time as well.
         let patience = limit.saturating_sub(if forces { FORCED.min(limit / 4) } else { Duration::ZERO });
-        let mut wait = Wait::for_at_most(limit.max(Duration::from_secs(1)));
-        let mut told = String::new();
-        loop {
+        let (mut told, mut wait) = (String::new(), Wait::for_at_most(DAY));
+        for round in 0_u32.. {
             let late = begun.elapsed() >= patience;
             let rules = Rules { budgets: manner.drain_budgets != "ignore" && !(late && forces) };
             let why = match self.round(&client, &node, rules).await? {
@@ -196,11 +200,15 @@ impl Gate<'_> {
             if late && !forces || begun.elapsed() >= limit {
                 return over(why);
             }
+            if round % OFTEN == 0 {
+                wait = Wait::for_at_most(DAY);
+            }
             match self.wait(&mut wait, &mut told, &format!("waiting: {}", why.join("; "))).await {
                 Err(error) if error.class == ErrorClass::OutcomeUnknown => return over(why),
                 other => other?,
             }
         }
+        Ok(None)
     }
 
     /// One round of evictions; `None` when nothing is left, else what is.

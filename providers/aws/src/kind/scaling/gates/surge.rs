@@ -175,11 +175,8 @@ fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
 /// The next instance that goes: what is not in service first, as in the plan, then by id; with `anew` the oldest.
 fn first_leaving(view: &View, turns: &Group, anew: bool) -> Option<String> {
     let done = turns.done();
-    let leaves = |machine: &&Machine| {
-        (anew || !view.is_current(machine))
-            && !done.claimed.contains(&machine.id)
-            && !done.left.contains_key(&machine.id)
-    };
+    let leaves =
+        |machine: &&Machine| (anew || !view.is_current(machine)) && !done.left.contains_key(&machine.id);
     let leaving = view.attached.iter().filter(leaves);
     let first = leaving.min_by_key(|machine| {
         let age = if anew { machine.launched } else { 0 };

@@ -1,0 +1,340 @@
+//! A whole roll, gate by gate, each of them twice with the same token: the second time nothing happens.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value as Json, json};
+use slipway_resource::provider::{Action, Applied, ApplyEvent, EventSink, Fate, Rollout, operation};
+use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError, Value};
+use slipway_testkit::Moto;
+use slipway_testkit::proxy::Verdict;
+
+use crate::cluster_api::{BROKEN, ClusterApi, running};
+use crate::group::{GROUP, Ground, TEMPLATE, rollout, template};
+use crate::life::{create, observed};
+use crate::support::{Cloud, moto, proxy};
+
+/// A provider that knows a cluster's API.
+async fn open(endpoint: &str, api: Option<&ClusterApi>) -> Cloud {
+    let mut config = json!({"endpoint": endpoint});
+    if let Some(api) = api {
+        config["clusterApi"] = json!({"endpoint": api.endpoint()});
+    }
+    Cloud::open_with(&Value::from_json(&config)).await
+}
+
+fn gate(identity: &Identity, name: &str, arguments: Json) -> Action {
+    Action::Operation {
+        identity: identity.clone(),
+        name: name.to_owned(),
+        arguments: Value::from_json(&arguments),
+    }
+}
+
+/// Runs a gate twice with one token.
+async fn twice(cloud: &Cloud, id: &Identity, name: &str, arguments: Json) -> Result<Applied, ProviderError> {
+    let address: Address = GROUP.parse().unwrap();
+    let request = cloud.request(&address, gate(id, name, arguments));
+    cloud.session.apply(request.clone(), EventSink::discard()).await?;
+    cloud.session.apply(request, EventSink::discard()).await
+}
+
+/// The group as the cluster's own objects show it.
+async fn discovered(cloud: &Cloud) -> Value {
+    let found = cloud.discover().await;
+    let group = found.into_iter().find(|found| found.address.to_string() == GROUP).unwrap();
+    match group.observation {
+        Observation::Present(attributes) => attributes,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn planned(cloud: &Cloud, wanted: &Json) -> Rollout {
+    let group = discovered(cloud).await;
+    cloud.plan(&GROUP.parse().unwrap(), Some(Value::from_json(wanted)), Some(group)).await.rollout.unwrap()
+}
+
+/// Gives the template another image, and the group its new version.
+async fn update(cloud: &Cloud, ground: &Ground, image: &str, wanted: &Json) {
+    let prior = observed(cloud, TEMPLATE, &ground.template).await;
+    cloud.update(TEMPLATE, &ground.template, &prior, Value::from_json(&template(image))).await;
+    let id = Identity::new("nodes.a.example.com");
+    let prior = observed(cloud, GROUP, &id).await;
+    cloud.update(GROUP, &id, &prior, Value::from_json(wanted)).await;
+}
+
+fn leaving(rollout: &Rollout) -> Vec<String> {
+    let leaving = rollout.members.iter().filter(|member| member.fate != Fate::Keep);
+    leaving.map(|member| member.identity.to_string()).collect()
+}
+
+/// Carries a roll out in the order in which the planner has it, and sees after each gate that the limits hold.
+async fn roll(cloud: &Cloud, moto: &Moto, rollout: &Rollout, anew: bool) {
+    let id = Identity::new("nodes.a.example.com");
+    let (size, surge) = (rollout.size as usize, rollout.max_surge as usize);
+    let in_bounds = || {
+        let count = running(moto.port()).len();
+        let least = size - if surge == 0 { 1 } else { 0 };
+        assert!((least..=size + surge).contains(&count), "{count} instances run; {size} is the size");
+    };
+    for (number, member) in leaving(rollout).iter().enumerate() {
+        let slot = json!({"slot": (number + 1).to_string()});
+        let mut launch = slot.clone();
+        if anew {
+            launch["anew"] = true.into();
+        }
+        if surge > 0 {
+            twice(cloud, &id, operation::SURGE, launch.clone()).await.unwrap();
+            twice(cloud, &id, operation::VERIFY, slot.clone()).await.unwrap();
+            in_bounds();
+        }
+        twice(cloud, &id, operation::CORDON, json!({"member": member})).await.unwrap();
+        let drain = json!({"member": member, "timeout_ms": rollout.drain_timeout_ms});
+        twice(cloud, &id, operation::DRAIN, drain).await.unwrap();
+        twice(cloud, &id, operation::REMOVE, json!({"member": member})).await.unwrap();
+        assert!(running(moto.port()).iter().all(|instance| instance.id != *member), "{member} runs");
+        in_bounds();
+        if surge == 0 {
+            twice(cloud, &id, operation::SURGE, launch).await.unwrap();
+            twice(cloud, &id, operation::VERIFY, slot).await.unwrap();
+        }
+    }
+}
+
+fn ids(moto: &Moto) -> BTreeSet<String> {
+    running(moto.port()).into_iter().map(|instance| instance.id).collect()
+}
+
+/// Nothing is left of the roll: every instance is new, and the next plan is empty.
+async fn is_through(cloud: &Cloud, moto: &Moto, wanted: &Json, before: &BTreeSet<String>) {
+    let after = ids(moto);
+    assert!(after.is_disjoint(before), "{before:?} {after:?}");
+    let group = discovered(cloud).await;
+    cloud.assert_no_change(&GROUP.parse().unwrap(), &Value::from_json(wanted), &group).await;
+    let again = planned(cloud, wanted).await;
+    assert!(!again.has_leaving(), "{again:#?}");
+    assert_eq!(again.members.len(), again.size as usize);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn instances_are_replaced_one_beyond_the_size_and_drained() {
+    let moto = moto();
+    let api = ClusterApi::start(moto.port());
+    let cloud = open(&moto.endpoint(), Some(&api)).await;
+    let ground = Ground::lay(&cloud).await;
+    create(&cloud, GROUP, &ground.group(1, 3)).await;
+    let before = ids(&moto);
+    for (number, instance) in before.iter().enumerate() {
+        api.put(&format!("web-{number}"), instance, "ReplicaSet", number);
+        api.put(&format!("proxy-{number}"), instance, "DaemonSet", 0);
+    }
+    let wanted = ground.group(2, 3);
+    update(&cloud, &ground, "ami-87654321", &wanted).await;
+    let plan = planned(&cloud, &wanted).await;
+    assert_eq!(leaving(&plan), before.iter().cloned().collect::<Vec<_>>());
+    roll(&cloud, &moto, &plan, false).await;
+    assert_eq!(api.evicted(), ["web-0", "web-1", "web-2"], "budgets were waited for, and the proxies stayed");
+    assert_eq!(api.cordoned(), before);
+    assert!(running(moto.port()).iter().all(|instance| instance.image == "ami-87654321"));
+    is_through(&cloud, &moto, &wanted, &before).await;
+
+    // Again, although nothing differs: as somebody asks for it.
+    let before = ids(&moto);
+    let mut plan = planned(&cloud, &wanted).await;
+    for member in &mut plan.members {
+        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
+    }
+    roll(&cloud, &moto, &plan, true).await;
+    is_through(&cloud, &moto, &wanted, &before).await;
+    cloud.delete(GROUP, &Identity::new("nodes.a.example.com")).await;
+    assert!(ids(&moto).is_empty());
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_never_joins_stops_the_roll_and_is_named() {
+    let moto = moto();
+    let api = ClusterApi::start(moto.port());
+    let cloud = open(&moto.endpoint(), Some(&api)).await;
+    let ground = Ground::lay(&cloud).await;
+    let group = |version: u32| {
+        let mut group = ground.group(version, 2);
+        group["rollout"]["ready_timeout_ms"] = 1_500.into();
+        group
+    };
+    let id = create(&cloud, GROUP, &group(1)).await;
+    let before = ids(&moto);
+    update(&cloud, &ground, BROKEN, &group(2)).await;
+    twice(&cloud, &id, operation::SURGE, json!({"slot": "1"})).await.unwrap();
+    let error = twice(&cloud, &id, operation::VERIFY, json!({"slot": "1"})).await.unwrap_err();
+    let newcomer = running(moto.port()).into_iter().find(|instance| instance.image == BROKEN).unwrap();
+    assert_eq!(error.class, ErrorClass::Permanent, "{error}");
+    assert!(error.message.contains(&newcomer.id), "{error}");
+    assert!(error.message.contains("it has not joined the cluster"), "{error}");
+    assert!(before.is_subset(&ids(&moto)), "those that it was to stand in for still run");
+
+    // Whoever plans again sees the one that has left its group, and it goes first.
+    let found = planned(&cloud, &group(2)).await;
+    let first = &found.members[0];
+    assert!(before.contains(first.identity.as_str()), "{found:#?}");
+    assert!(matches!(&first.fate, Fate::Replace { reason, .. } if reason.contains("left the group")));
+    cloud.delete(GROUP, &id).await;
+    assert!(ids(&moto).is_empty(), "what left the group goes with it");
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_that_never_allows_it_stops_the_drain() {
+    let moto = moto();
+    let api = ClusterApi::start(moto.port());
+    let cloud = open(&moto.endpoint(), Some(&api)).await;
+    let ground = Ground::lay(&cloud).await;
+    let id = create(&cloud, GROUP, &ground.group(1, 1)).await;
+    let member = ids(&moto).into_iter().next().unwrap();
+    api.put("web", &member, "ReplicaSet", usize::MAX);
+    let drain = json!({"member": member, "timeout_ms": 1_500});
+    let error = twice(&cloud, &id, operation::DRAIN, drain).await.unwrap_err();
+    let ErrorClass::Dependency { blockers } = &error.class else { panic!("{error}") };
+    assert!(blockers[0].contains("pod default/web: The disruption budget web needs 2"), "{blockers:?}");
+    assert!(api.evicted().is_empty());
+
+    let mut forced = ground.group(1, 1);
+    forced["rollout"]["drain_on_blocked"] = "force".into();
+    let prior = observed(&cloud, GROUP, &id).await;
+    cloud.update(GROUP, &id, &prior, Value::from_json(&forced)).await;
+    let drain = json!({"member": member, "timeout_ms": 8_000});
+    twice(&cloud, &id, operation::DRAIN, drain).await.unwrap();
+    assert_eq!(api.evicted(), ["web by force"]);
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spot_instances_go_before_others_come_and_a_warm_pool_is_renewed() {
+    let moto = moto();
+    let api = ClusterApi::start(moto.port());
+    let cloud = open(&moto.endpoint(), Some(&api)).await;
+    let ground = Ground::lay(&cloud).await;
+    let group = |version: u32| {
+        let mut group = ground.group(version, 2);
+        group.as_object_mut().unwrap().remove("launch_template");
+        group["rollout"] = rollout("0");
+        group["mixed_instances_policy"] = json!([{
+            "instances_distribution": [{"on_demand_percentage_above_base_capacity": 0, "on_demand_base_capacity": 0,
+                "on_demand_allocation_strategy": "prioritized", "spot_max_price": "0.05",
+                "spot_allocation_strategy": "price-capacity-optimized"}],
+            "launch_template": [{
+                "launch_template_specification":
+                    [{"launch_template_id": ground.template.as_str(), "version": version.to_string()}],
+                "override": [{"instance_type": "m5.large"}, {"instance_type": "m5a.large"}]}]}]);
+        group
+    };
+    create(&cloud, GROUP, &group(1)).await;
+    let before = ids(&moto);
+    update(&cloud, &ground, "ami-87654321", &group(2)).await;
+    let plan = planned(&cloud, &group(2)).await;
+    assert_eq!((plan.max_surge, plan.max_unavailable, leaving(&plan).len()), (0, 1, 2));
+    roll(&cloud, &moto, &plan, false).await;
+    is_through(&cloud, &moto, &group(2), &before).await;
+
+    // With a warm pool: what waits there is of the new version before the group takes from it.
+    let warm = |version: u32| {
+        let mut group = group(version);
+        group["warm_pool"] = json!([{"min_size": 1, "max_group_prepared_capacity": 3}]);
+        group
+    };
+    let prior = observed(&cloud, GROUP, &Identity::new("nodes.a.example.com")).await;
+    cloud.update(GROUP, &Identity::new("nodes.a.example.com"), &prior, Value::from_json(&warm(2))).await;
+    let before = ids(&moto);
+    assert_eq!(before.len(), 3, "one waits in the warm pool");
+    update(&cloud, &ground, "ami-11112222", &warm(3)).await;
+    let images: Vec<String> = running(moto.port()).into_iter().map(|instance| instance.image).collect();
+    assert_eq!(images.iter().filter(|image| *image == "ami-11112222").count(), 1, "{images:?}");
+    let plan = planned(&cloud, &warm(3)).await;
+    assert_eq!((plan.members.len(), leaving(&plan).len()), (2, 2), "the warm one is no member");
+    for (number, member) in leaving(&plan).iter().enumerate() {
+        let id = Identity::new("nodes.a.example.com");
+        twice(&cloud, &id, operation::REMOVE, json!({"member": member})).await.unwrap();
+        let slot = json!({"slot": (number + 1).to_string()});
+        twice(&cloud, &id, operation::SURGE, slot.clone()).await.unwrap();
+        twice(&cloud, &id, operation::VERIFY, slot).await.unwrap();
+    }
+    is_through(&cloud, &moto, &warm(3), &before).await;
+    cloud.delete(GROUP, &Identity::new("nodes.a.example.com")).await;
+    assert!(ids(&moto).is_empty());
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_takes_no_second_instance_out() {
+    for lost in ["DetachInstances", "CreateTags", "TerminateInstances"] {
+        let moto = moto();
+        let armed = Arc::new(Mutex::new(false));
+        let switch = Arc::clone(&armed);
+        let proxy = proxy(&moto, move |action| {
+            let mut armed = switch.lock().unwrap();
+            if *armed && action == lost {
+                *armed = false;
+                return Verdict::DropAfter;
+            }
+            Verdict::Pass
+        });
+        let cloud = open(&proxy.endpoint(), None).await;
+        let ground = Ground::lay(&cloud).await;
+        create(&cloud, GROUP, &ground.group(1, 2)).await;
+        let before = ids(&moto);
+        let wanted = ground.group(2, 2);
+        update(&cloud, &ground, "ami-87654321", &wanted).await;
+        let address: Address = GROUP.parse().unwrap();
+        let id = Identity::new("nodes.a.example.com");
+        *armed.lock().unwrap() = true;
+        let plan = planned(&cloud, &wanted).await;
+        for (number, member) in leaving(&plan).iter().enumerate() {
+            let slot = json!({"slot": number + 1});
+            let steps = [
+                (operation::SURGE, slot.clone()),
+                (operation::VERIFY, slot),
+                (operation::REMOVE, json!({"member": member})),
+            ];
+            for (name, arguments) in steps {
+                let request = cloud.request(&address, gate(&id, name, arguments));
+                let mut result = cloud.session.apply(request.clone(), EventSink::discard()).await;
+                if let Err(error) = &result {
+                    assert_eq!(error.class, ErrorClass::OutcomeUnknown, "{error}");
+                    result = cloud.session.apply(request, EventSink::discard()).await;
+                }
+                result.unwrap();
+                assert!((2..=3).contains(&ids(&moto).len()), "{lost}: {:?}", ids(&moto));
+            }
+        }
+        assert!(!*armed.lock().unwrap(), "{lost} was never called");
+        is_through(&cloud, &moto, &wanted, &before).await;
+        cloud.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_cluster_api_it_is_said_that_nobody_was_asked() {
+    let moto = moto();
+    let cloud = open(&moto.endpoint(), None).await;
+    let ground = Ground::lay(&cloud).await;
+    let id = create(&cloud, GROUP, &ground.group(1, 1)).await;
+    let member = ids(&moto).into_iter().next().unwrap();
+    for name in [operation::VERIFY, operation::CORDON, operation::DRAIN] {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let listener = Arc::clone(&told);
+        let sink = EventSink::new(move |event| {
+            if let ApplyEvent::Progress(text) = event {
+                listener.lock().unwrap().push(text);
+            }
+        });
+        let request = cloud.request(&GROUP.parse().unwrap(), gate(&id, name, json!({"member": member})));
+        cloud.session.apply(request, sink).await.unwrap();
+        let told = told.lock().unwrap().join("\n");
+        assert!(told.contains("no cluster API is configured"), "{name}: {told}");
+    }
+    for name in [operation::VERIFY, operation::REMOVE] {
+        // One that has gone by itself satisfies its gate.
+        twice(&cloud, &id, name, json!({"member": "i-0000000000000dead"})).await.unwrap();
+    }
+    cloud.end().await;
+}
