@@ -15,7 +15,8 @@ const LONGEST_CLUSTER: usize = 40;
 /// The longest part of a queue's name that the cluster's name may be.
 const LONGEST_QUEUE: usize = 76;
 
-/// The queues of the node termination handler and of Karpenter.
+/// The queue of the node termination handler, or that of Karpenter where there is no such handler: one message is one
+/// component's.
 pub(super) fn termination(builder: &mut Builder<'_>) {
     let handler = "addons[node-termination-handler]";
     if has_termination_queue(builder) {
@@ -24,8 +25,7 @@ pub(super) fn termination(builder: &mut Builder<'_>) {
         let rules = rules().into_iter().filter(|rule| rebalance || rule.name != "RebalanceRecommendation");
         queue(builder, "nth", "", handler, rules);
         hooks(builder, handler);
-    }
-    if addons::is_enabled(builder.cluster, "karpenter") {
+    } else if addons::is_enabled(builder.cluster, "karpenter") {
         let rules = rules().into_iter().filter(|rule| rule.name != "ASGLifecycle");
         queue(builder, "karpenter", "Karpenter-", "addons[karpenter]", rules);
     }

@@ -77,6 +77,22 @@ fn a_policy_that_is_none_is_refused_with_its_field() {
 }
 
 #[test]
+fn an_autoscaler_that_knows_the_types_of_machines_does_not_ask() {
+    let autoscaler = |section: &str| {
+        let resources = offline(&kops(
+            &format!(
+                "clusterAutoscaler: {{ enabled: true{section} }}\niam: {{ useServiceAccountExternalPermissions: true }}\n\
+                 serviceAccountIssuerDiscovery: {{ discoveryStore: 's3://keys/m', enableAWSOIDCProvider: true }}\n"
+            ),
+            "",
+        ));
+        policy(&resources, "aws_iam_role_policy.cluster-autoscaler-kube-system-sa-m-example-com")
+    };
+    assert!(autoscaler("").contains("ec2:DescribeInstanceTypes"));
+    assert!(!autoscaler(", awsUseStaticInstanceList: true").contains("\"ec2:DescribeInstanceTypes\""));
+}
+
+#[test]
 fn service_accounts_take_what_the_control_plane_gives_up() {
     let resources = offline(&kops(
         "iam:\n  useServiceAccountExternalPermissions: true\n  serviceAccountExternalPermissions:\n  - name: robot\n    \

@@ -33,6 +33,11 @@ fn a_highest_price_asks_for_the_spot_market() {
         "{policy}"
     );
     assert!(policy.contains("[{instance_type: m5.large}, {instance_type: m5a.large}]"), "{policy}");
+    // What is not written is said as well: what was there before would stay otherwise.
+    let plain = "mixedInstancesPolicy: { instances: [m5.large] }\n";
+    let policy = attribute(&offline(&kops("", plain)), GROUP, "mixed_instances_policy");
+    assert!(policy.contains("on_demand_base_capacity: 0"), "{policy}");
+    assert!(policy.contains("on_demand_percentage_above_base_capacity: 100"), "{policy}");
 }
 
 #[test]
@@ -132,5 +137,8 @@ fn the_termination_handler_can_do_without_a_queue() {
 fn karpenter_makes_the_machines_of_its_pools_itself() {
     let resources = offline(&kops("karpenter: { enabled: true }", "manager: Karpenter\n"));
     assert_eq!(resources.names("aws_autoscaling_group"), ["masters-masters-m-example-com"]);
-    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-karpenter", "m-example-com-nth"]);
+    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-nth"]);
+    let alone = "karpenter: { enabled: true }\nnodeTerminationHandler: { enabled: false }\n";
+    let resources = offline(&kops(alone, "manager: Karpenter\n"));
+    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-karpenter"]);
 }

@@ -34,8 +34,8 @@ pub(super) fn mixed(
     let above = i64::from(mix.on_demand_percentage_above_base);
     let distribution = Value::map([
         ("on_demand_allocation_strategy", Value::from(settings.on_demand_allocation_strategy)),
-        ("on_demand_base_capacity", Value::from((mix.on_demand_base > 0).then_some(mix.on_demand_base))),
-        ("on_demand_percentage_above_base_capacity", Value::from((above != 100).then_some(above))),
+        ("on_demand_base_capacity", Value::from(mix.on_demand_base)),
+        ("on_demand_percentage_above_base_capacity", Value::from(above)),
         ("spot_allocation_strategy", Value::from(mix.spot_allocation_strategy.clone())),
         ("spot_instance_pools", Value::from(mix.spot_pools)),
         ("spot_max_price", Value::from(price)),

@@ -99,7 +99,10 @@ pub(crate) fn part(builder: &Builder<'_>, grants: &mut Grants, wanted: Part) {
                 Text::from(format!("arn:{}:route53:::hostedzone/{zone}", scope.partition)),
             );
         }
-        Part::Autoscaler => part::autoscaler(grants, &scope),
+        Part::Autoscaler => {
+            let own_types = addons::flag(cluster, "cluster-autoscaler", "awsUseStaticInstanceList", false);
+            part::autoscaler(grants, &scope, own_types);
+        }
         Part::TerminationHandler => part::termination_handler(grants, &scope),
         Part::LoadBalancerController => {
             part::load_balancer_controller(grants, &scope, protection(builder));
