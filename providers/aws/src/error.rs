@@ -61,7 +61,12 @@ where
             let status = service.raw().status().as_u16();
             let retry_after = retry_after_ms(service.raw());
             let class = class_of(call, fault_of(code, status), code, retry_after);
-            error(class, format!("{action}: {code}: {message}"))
+            let said = match (code, message) {
+                ("", _) => format!("HTTP status {status}"),
+                (code, "") => code.to_owned(),
+                (code, message) => format!("{code}: {message}"),
+            };
+            error(class, format!("{action}: {said}"))
         }
         SdkError::ConstructionFailure(_) => {
             error(class_of_local(failure), format!("{action} could not be sent: {}", sources(failure)))

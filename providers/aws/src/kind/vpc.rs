@@ -1,16 +1,20 @@
 //! VPCs.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{
     AttributeBooleanValue, Tenancy, Vpc as Sdk, VpcAttributeName, VpcCidrBlockStateCode,
     VpcIpv6CidrBlockAssociation,
 };
+use futures_util::future::try_join_all;
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::attribute::{differs, flag, need, text};
 use super::family::Vpcs;
 use super::{Blockers, Condition, Found, Kind, update_tags};
 use crate::act::Act;
+use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::owner::{identity, of_ec2, specification, visible};
@@ -37,15 +41,12 @@ impl Kind for Vpc {
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
         let id = id.as_str();
-        let (vpc, support, hostnames) = tokio::join!(
-            cloud.get::<Vpcs>(id),
-            switch(cloud, id, &SWITCHES[0].1),
-            switch(cloud, id, &SWITCHES[1].1),
-        );
+        let (vpc, support, hostnames) =
+            tokio::join!(cloud.get::<Vpcs>(id), cloud.get::<Support>(id), cloud.get::<Hostnames>(id),);
         let Some(vpc) = vpc? else { return Ok(None) };
         let (Some(support), Some(hostnames)) = (support?, hostnames?) else { return Ok(None) };
         let tags = of_ec2(vpc.tags());
-        let mut found = Found::ready(id, attributes(cloud, &vpc, support, hostnames), &tags);
+        let mut found = Found::ready(id, attributes(cloud, &vpc, *support, *hostnames), &tags);
         if let Some(association) = vpc.ipv6_cidr_block_association_set().first()
             && is_on_its_way(association)
         {
@@ -104,6 +105,43 @@ impl Kind for Vpc {
     async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {
         super::blocker::of_vpc(cloud, id.as_str()).await
     }
+}
+
+/// Whether Amazon's resolver answers, by VPC.
+struct Support;
+
+/// Whether instances have DNS names, by VPC.
+struct Hostnames;
+
+#[async_trait]
+impl Family for Support {
+    type Item = bool;
+    const LIMIT: usize = 200;
+
+    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, bool>, ProviderError> {
+        switches(cloud, keys, &SWITCHES[0].1).await
+    }
+}
+
+#[async_trait]
+impl Family for Hostnames {
+    type Item = bool;
+    const LIMIT: usize = 200;
+
+    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, bool>, ProviderError> {
+        switches(cloud, keys, &SWITCHES[1].1).await
+    }
+}
+
+/// One of the switches of some VPCs: AWS tells one at a time.
+async fn switches(
+    cloud: &Cloud,
+    ids: &[String],
+    name: &VpcAttributeName,
+) -> Result<BTreeMap<String, bool>, ProviderError> {
+    let asked = ids.iter().map(|id| async move { Ok((id.clone(), switch(cloud, id, name).await?)) });
+    let found: Vec<(String, Option<bool>)> = try_join_all(asked).await?;
+    Ok(found.into_iter().filter_map(|(id, value)| Some((id, value?))).collect())
 }
 
 /// One of the switches; `None` when the VPC does not exist.

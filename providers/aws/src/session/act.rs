@@ -63,7 +63,9 @@ fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
     };
     let name = request.ownership.address.kind();
     let Some(schema) = slipway_aws_model::types::get(name) else { return Ok(()) };
-    match slipway_resource::validate::misfits(&schema.attributes, desired).into_iter().next() {
+    // A reference may have become a number where a text is wanted, as the version of a launch template.
+    let desired = normalised(name, desired);
+    match slipway_resource::validate::misfits(&schema.attributes, &desired).into_iter().next() {
         Some(misfit) => Err(invalid(format!("{name}: {misfit}"))),
         None => Ok(()),
     }
@@ -162,7 +164,10 @@ pub(super) async fn shown(
                 None => {
                     return Ok(Applied { identity: Some(found.identity), attributes: found.attributes });
                 }
-                Some(names) => act.pause(&mut lag, &format!("{identity} did not show {names}")).await?,
+                Some(names) => {
+                    let what = format!("{identity} did not show {names}");
+                    act.pause(&mut lag, &what).await.map_err(as_never)?;
+                }
             },
             Ok(None) => act.pause(&mut lag, &format!("{identity} could not be read")).await?,
             Err(error) if error.class.is_retryable() => {
@@ -171,6 +176,14 @@ pub(super) async fn shown(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// What reads never show as wanted AWS has not taken: sending it again would not help.
+fn as_never(mut error: ProviderError) -> ProviderError {
+    if error.class == ErrorClass::OutcomeUnknown {
+        error.class = ErrorClass::Permanent;
+    }
+    error
 }
 
 /// The attributes that are not as wanted, by name; `None` when all are.
