@@ -65,7 +65,7 @@ fn what_another_tool_made_is_taken_over_and_nothing_else_happens() -> Result<()>
     let again = place.expect(1, ADOPT)?;
     ensure!(again.err.contains("CLI0050"), "{}", again.err);
     place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
-    ensure!(place.inventory()?.objects.len() == 0, "what was taken over is not deleted");
+    ensure!(place.inventory()?.objects.is_empty(), "what was taken over is not deleted");
     Ok(())
 }
 
