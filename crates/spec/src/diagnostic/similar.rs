@@ -48,7 +48,7 @@ fn fold(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::closest;
+    use super::{closest, misspelt};
 
     #[test]
     fn finds_what_was_meant() {
@@ -59,5 +59,22 @@ mod tests {
         assert_eq!(closest("subnet", fields), Some("subnets"));
         assert_eq!(closest("replicas", fields), None);
         assert_eq!(closest("d", ["a", "b"]), None);
+    }
+
+    #[test]
+    fn a_slip_of_the_keys_is_less_than_a_likeness() {
+        let names = ["sshAccess", "enableNodePort", "name", "image"];
+        for (text, meant) in [
+            ("sshAcess", "sshAccess"),
+            ("enable-nodeport", "enableNodePort"),
+            ("nmae", "name"),
+            ("imagee", "image"),
+        ] {
+            assert_eq!(misspelt(text, names), Some(meant), "{text}");
+        }
+        for text in ["enableNodePortRange", "imageName", "enabled", "sshKey"] {
+            assert_eq!(misspelt(text, names), None, "{text}");
+        }
+        assert_eq!(closest("enableNodePortRange", names), Some("enableNodePort"));
     }
 }
