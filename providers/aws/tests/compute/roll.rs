@@ -54,6 +54,19 @@ async fn planned(cloud: &Cloud, wanted: &Json) -> Rollout {
     cloud.plan(&GROUP.parse().unwrap(), Some(Value::from_json(wanted)), Some(group)).await.rollout.unwrap()
 }
 
+/// A version that comes out of a reference is a number.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_may_be_a_number() {
+    let moto = moto();
+    let cloud = open(&moto.endpoint(), None).await;
+    let ground = Ground::lay(&cloud).await;
+    let mut group = ground.group(1, 1);
+    group["launch_template"][0]["version"] = 1.into();
+    let action = Action::Create { desired: Value::from_json(&group) };
+    cloud.apply(&GROUP.parse().unwrap(), action).await.unwrap();
+    cloud.end().await;
+}
+
 /// Gives the template another image, and the group its new version.
 async fn update(cloud: &Cloud, ground: &Ground, image: &str, wanted: &Json) {
     let prior = observed(cloud, TEMPLATE, &ground.template).await;
