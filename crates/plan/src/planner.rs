@@ -213,7 +213,7 @@ impl<'p> Planner<'p> {
             let planned = self.ask(&prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
-                    && is_named(patterns, &prepared.desired.address)
+                    && is_named(patterns, &prepared.desired)
                 {
                     roll_all(rollout);
                 }
@@ -379,10 +379,16 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
-fn is_named(patterns: &[String], address: &Address) -> bool {
+/// Whether a resource is one of the pools that are named: by its own name, by its address, or by the pool of the spec that
+/// it comes from, whatever its provider calls it.
+fn is_named(patterns: &[String], desired: &Desired) -> bool {
+    let comes_from = |pool: &String| {
+        let field = format!("pools[{pool}].");
+        desired.origins.values().any(|origin| origin.starts_with(&field))
+    };
     patterns.is_empty()
-        || patterns.iter().any(|pattern| pattern == address.name())
-        || target::any(patterns, address)
+        || patterns.iter().any(|pattern| pattern == desired.address.name() || comes_from(pattern))
+        || target::any(patterns, &desired.address)
 }
 
 /// Lets every machine go that would stay.
@@ -411,5 +417,27 @@ fn known(decision: &mut Decision) -> Known {
             unknown: decision.unknown_after.iter().map(Path::clone).collect(),
         },
         _ => Known::Comes { attributes },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_named_by_the_spec_by_its_provider_or_by_its_address() {
+        let desired = Desired {
+            address: Address::new("aws_autoscaling_group", "workers-a-example-com"),
+            attributes: Value::Null,
+            depends_on: Vec::new(),
+            lifecycle: slipway_resource::Lifecycle::default(),
+            origins: BTreeMap::from([(Path::root(), "pools[workers].name".to_owned())]),
+        };
+        let named = |name: &str| is_named(&[name.to_owned()], &desired);
+        assert!(is_named(&[], &desired));
+        for name in ["workers", "workers-a-example-com", "aws_autoscaling_group.work*"] {
+            assert!(named(name), "{name}");
+        }
+        assert!(!named("work") && !named("others"));
     }
 }
