@@ -46,11 +46,6 @@ impl<'a> Act<'a> {
         Self { cloud, request, events, deadline: Instant::now() + limit, ticket }
     }
 
-    /// The resource's type.
-    pub fn kind(&self) -> &str {
-        self.request.ownership.address.kind()
-    }
-
     /// The tags of a creating call: those that are wanted, and those that say whose it is.
     pub fn tags(&self, desired: &Value) -> Tags {
         let mut tags = owner::wanted(desired);

@@ -15,6 +15,8 @@ use slipway_spec::model::Cluster;
 use crate::cloud::Cloud;
 use crate::error::{invalid, permanent};
 
+pub(crate) use machine::offered;
+
 /// What is known of the account for any cluster.
 pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
     let needs = Needs { zones: true, ..Needs::default() };

@@ -36,11 +36,19 @@ pub(crate) struct Cloud {
 /// What the handles share.
 struct Inner {
     clients: Clients,
-    scope: OnceLock<(Scope, String)>,
+    known: OnceLock<Known>,
     region: String,
     paces: Paces,
     families: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     started: Instant,
+}
+
+/// What the session has learnt when it was opened.
+#[derive(Default)]
+struct Known {
+    scope: Scope,
+    partition: String,
+    caller: Option<String>,
 }
 
 impl Deref for Cloud {
@@ -56,7 +64,7 @@ impl Cloud {
     pub fn new(clients: Clients, region: String) -> Self {
         let inner = Inner {
             clients,
-            scope: OnceLock::new(),
+            known: OnceLock::new(),
             region,
             paces: Paces::new(),
             families: Mutex::default(),
@@ -65,10 +73,11 @@ impl Cloud {
         Self { inner: Arc::new(inner), gather: GATHER }
     }
 
-    /// Learns whose account it is, and the partition of its ARNs.
-    pub fn learn(&self, account: &str, partition: &str) {
+    /// Learns whose account it is, the partition of its ARNs, and who is calling.
+    pub fn learn(&self, account: &str, partition: &str, caller: Option<&str>) {
         let scope = Scope { account: account.to_owned(), region: Some(self.inner.region.clone()) };
-        self.inner.scope.get_or_init(|| (scope, partition.to_owned()));
+        let caller = caller.map(str::to_owned);
+        self.inner.known.get_or_init(|| Known { scope, partition: partition.to_owned(), caller });
     }
 
     /// The same, for reads that only confirm: they wait a little for others to share their call with.
@@ -78,7 +87,7 @@ impl Cloud {
 
     /// The account and region.
     pub fn scope(&self) -> &Scope {
-        &self.known().0
+        &self.known().scope
     }
 
     /// The account's id.
@@ -93,11 +102,16 @@ impl Cloud {
 
     /// The partition in ARNs, as `aws`.
     pub fn partition(&self) -> &str {
-        &self.known().1
+        &self.known().partition
     }
 
-    fn known(&self) -> &(Scope, String) {
-        self.inner.scope.get_or_init(Default::default)
+    /// The ARN of who is calling.
+    pub fn caller(&self) -> Option<&str> {
+        self.known().caller.as_deref()
+    }
+
+    fn known(&self) -> &Known {
+        self.inner.known.get_or_init(Known::default)
     }
 
     /// The ARN of an object of EC2; of this account's unless another owns it.
@@ -172,6 +186,23 @@ impl Cloud {
             }
         }
         self.paced(call, &send).await
+    }
+
+    /// A call that only reads and that may fail: sent once, but for refusals of its pace.
+    ///
+    /// # Errors
+    /// By class.
+    pub async fn ask<T, E, S>(
+        &self,
+        class: Class,
+        action: &'static str,
+        send: impl Fn() -> S + Send + Sync,
+    ) -> Result<T, ProviderError>
+    where
+        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        self.paced(Call { class, action, effect: Effect::None }, &send).await
     }
 
     /// A call that changes something: sent once, but for refusals that say it had no effect.

@@ -25,6 +25,7 @@ use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::error::{error, incomplete, invalid, permanent};
 use crate::kind;
+use crate::preflight;
 use crate::rate::Class;
 use crate::running::Running;
 
@@ -62,7 +63,7 @@ impl AwsSession {
                 .with_hint("use other credentials, or another profile in the provider's configuration"));
         }
         let partition = caller.arn().and_then(|arn| arn.split(':').nth(1)).unwrap_or("aws");
-        cloud.learn(account, partition);
+        cloud.learn(account, partition, caller.arn());
         Ok(Arc::new(Self { cloud, running: Running::default(), prices }))
     }
 }
@@ -106,8 +107,8 @@ impl Session for AwsSession {
         slipway_aws_model::price::price(region, &self.prices, &items)
     }
 
-    async fn preflight(&self, _items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
-        Ok(Vec::new())
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        Ok(preflight::check(&self.cloud, &items).await)
     }
 
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {

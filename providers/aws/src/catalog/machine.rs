@@ -65,7 +65,10 @@ async fn described(
 }
 
 /// The zones that offer each type.
-async fn offered(cloud: &Cloud, names: &BTreeSet<String>) -> Result<Vec<(String, String)>, ProviderError> {
+pub(crate) async fn offered(
+    cloud: &Cloud,
+    names: &BTreeSet<String>,
+) -> Result<Vec<(String, String)>, ProviderError> {
     let mut found = Vec::new();
     let names: Vec<&String> = names.iter().collect();
     for part in names.chunks(FILTER) {

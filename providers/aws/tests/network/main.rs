@@ -6,4 +6,5 @@
 mod support;
 
 mod life;
+mod preflight;
 mod trouble;

@@ -1,0 +1,119 @@
+//! Quotas of the account.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::{PreflightFinding, PreflightItem};
+use slipway_resource::{Address, ErrorClass, ProviderError, Value};
+
+use super::{finding, made};
+use crate::cloud::Cloud;
+use crate::kind::attribute::text;
+use crate::rate::Class;
+
+/// VPCs in a region.
+const VPCS: (&str, &str) = ("vpc", "L-F678F1CE");
+/// Elastic addresses in a region.
+const ADDRESSES: (&str, &str) = ("ec2", "L-0263D0A3");
+/// Rules of a security group, in and out each.
+const RULES: (&str, &str) = ("vpc", "L-0EA8095F");
+/// How many rules a group may have unless the account has more: below it nobody is asked.
+const RULES_AT_LEAST: u64 = 60;
+
+/// Quotas that the changes would exceed.
+pub(super) async fn exceeded(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+    let (vpcs, addresses, rules) =
+        tokio::join!(vpcs(cloud, items), addresses(cloud, items), rules(cloud, items));
+    let mut found = Vec::new();
+    for asked in [vpcs, addresses, rules] {
+        match asked {
+            Ok(findings) => found.extend(findings),
+            Err(error) => tracing::debug!(%error, "a quota cannot be read"),
+        }
+    }
+    found
+}
+
+async fn vpcs(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let new = made(items, "aws_vpc");
+    if new == 0 {
+        return Ok(Vec::new());
+    }
+    let request = cloud.ec2().describe_vpcs();
+    let (limit, page) = tokio::try_join!(
+        limit(cloud, VPCS),
+        cloud.ask(Class::Ec2Read, "DescribeVpcs", || request.clone().send()),
+    )?;
+    Ok(over("VPCs", limit, page.vpcs().len() as u64, new).into_iter().collect())
+}
+
+async fn addresses(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let new = made(items, "aws_eip");
+    if new == 0 {
+        return Ok(Vec::new());
+    }
+    let request = cloud.ec2().describe_addresses();
+    let (limit, page) = tokio::try_join!(
+        limit(cloud, ADDRESSES),
+        cloud.ask(Class::Ec2Read, "DescribeAddresses", || request.clone().send()),
+    )?;
+    Ok(over("elastic IP addresses", limit, page.addresses().len() as u64, new).into_iter().collect())
+}
+
+/// Rules are counted as the plan has them: a group's own side and direction.
+async fn rules(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let mut counts: BTreeMap<(String, &str), (u64, &Address)> = BTreeMap::new();
+    for item in items.iter().filter(|item| item.address.kind() == "aws_security_group_rule") {
+        let group = match item.desired.get("security_group_id") {
+            Some(Value::Reference(reference)) => reference.address.to_string(),
+            Some(Value::String(id)) => id.clone(),
+            _ => continue,
+        };
+        let direction = text(&item.desired, "type").unwrap_or("ingress");
+        counts.entry((group, direction)).or_insert((0, &item.address)).0 +=
+            u64::from(item.action == "create");
+    }
+    counts.retain(|_, (count, _)| *count > RULES_AT_LEAST);
+    if counts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let limit = limit(cloud, RULES).await?;
+    Ok(counts
+        .into_iter()
+        .filter(|(_, (count, _))| *count > limit)
+        .map(|((group, direction), (count, address))| {
+            let text = format!("{group} would have {count} {direction} rules; the account allows {limit}");
+            let class = ErrorClass::Quota { name: "rules of a security group".into(), limit, used: count };
+            finding(Some(address), class, text, "name fewer ranges, use a prefix list, or ask AWS for more")
+        })
+        .collect())
+}
+
+/// The account's limit.
+async fn limit(cloud: &Cloud, (service, code): (&str, &str)) -> Result<u64, ProviderError> {
+    let request = cloud.quotas().get_service_quota().service_code(service).quota_code(code);
+    let answer = cloud.ask(Class::Quotas, "GetServiceQuota", || request.clone().send()).await?;
+    let value = answer.quota().and_then(|quota| quota.value()).unwrap_or(f64::MAX);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a quota is a small count")]
+    Ok(value.max(0.0) as u64)
+}
+
+fn over(what: &str, limit: u64, used: u64, new: u64) -> Option<PreflightFinding> {
+    (used.saturating_add(new) > limit).then(|| {
+        let text =
+            format!("the account may have {limit} {what} in the region; it has {used}, the plan makes {new}");
+        let class = ErrorClass::Quota { name: what.to_owned(), limit, used };
+        finding(None, class, text, "delete what is not used any more, or ask AWS for more")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_no_finding() {
+        assert!(over("VPCs", 5, 4, 1).is_none());
+        let finding = over("VPCs", 5, 5, 1).unwrap();
+        assert_eq!(finding.class, ErrorClass::Quota { name: "VPCs".into(), limit: 5, used: 5 });
+    }
+}
