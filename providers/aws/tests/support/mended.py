@@ -4,6 +4,7 @@ Runs before moto's server in the same interpreter. AWS' behaviour is that of its
 """
 
 import base64
+import copy
 import datetime
 import hashlib
 import time
@@ -204,6 +205,20 @@ def delete_key_pair(original, self):
         if wanted and pair.id == wanted:
             self.ec2_backend.delete_key_pair(pair.key_name)
     return original(self)
+
+
+# Disks of an instance's own are no volumes.
+
+
+@wrap(instances.InstanceBackend, "_get_template_from_args")
+def template_from_arguments(original, self, arguments):
+    version = original(self, arguments)
+    mappings = version.data.get("BlockDeviceMappings") or []
+    if all("Ebs" in mapping for mapping in mappings):
+        return version
+    version = copy.copy(version)
+    version.data = dict(version.data, BlockDeviceMappings=[mapping for mapping in mappings if "Ebs" in mapping])
+    return version
 
 
 # Instances end once, and take their interfaces with them.
