@@ -63,6 +63,11 @@ impl Pod {
     }
 }
 
+/// Whether a pod would have to leave its node.
+pub(crate) fn leaves(json: &Json) -> bool {
+    Pod::leaving(json).is_some()
+}
+
 impl Client {
     /// Tells every pod of a node to go that is not going yet, and says what is left. A node is empty when a round
     /// [is](Round::is_empty). May be repeated at any time.

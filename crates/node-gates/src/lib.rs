@@ -4,6 +4,7 @@
 //! It knows no cloud and no engine. Any provider whose resources have machines can open a [`Client`], find a [`Node`]
 //! by its provider id, [`Client::cordon`] it, and ask it to empty itself with [`Client::evict`], round by round.
 
+mod budget;
 mod client;
 mod error;
 mod evict;

@@ -5,6 +5,7 @@ mod gates;
 mod group;
 mod hook;
 mod mixed;
+mod nodes;
 mod requirements;
 
 pub(super) use group::Group;

@@ -161,6 +161,22 @@ fn respond(method: &str, target: &str, body: &Json, moto: u16, state: &mut State
             state.cordoned.insert(name.trim_start_matches("node-").to_owned());
             (200, json!({}))
         }
+        ("GET", ["apis", "policy", "v1", "poddisruptionbudgets"]) => {
+            let tight = state.pods.iter().any(|pod| pod.refusals > 0);
+            let budget = json!({"metadata": {"name": "web", "namespace": "default"},
+                "spec": {"selector": {"matchLabels": {"app": "web"}}},
+                "status": {"disruptionsAllowed": if tight { 0 } else { 1 }}});
+            (200, json!({"items": [budget], "metadata": {}}))
+        }
+        ("GET", ["api", "v1", "pods"]) if !query.contains("fieldSelector") => {
+            let pod = |pod: &Pod| {
+                let labels = if pod.refusals > 0 { json!({"app": "web"}) } else { json!({}) };
+                json!({"metadata": {"name": pod.name, "namespace": "default", "labels": labels,
+                    "ownerReferences": [{"kind": pod.owner}]},
+                    "spec": {"nodeName": format!("node-{}", pod.instance)}, "status": {"phase": "Running"}})
+            };
+            (200, json!({"items": state.pods.iter().map(pod).collect::<Vec<_>>(), "metadata": {}}))
+        }
         ("GET", ["api", "v1", "pods"]) => {
             let pods = state
                 .pods

@@ -145,6 +145,12 @@ async fn instances_are_replaced_one_beyond_the_size_and_drained() {
     update(&cloud, &ground, "ami-87654321", &wanted).await;
     let plan = planned(&cloud, &wanted).await;
     assert_eq!(leaving(&plan), before.iter().cloned().collect::<Vec<_>>());
+    for (number, member) in plan.members.iter().enumerate() {
+        assert_eq!(member.name, format!("node-{}", member.identity));
+        let told = ["budget default/web allows 0 disruptions".to_owned()];
+        assert_eq!(member.blockers, if number == 0 { &[][..] } else { &told[..] }, "{member:?}");
+        assert!(member.ready);
+    }
     roll(&cloud, &moto, &plan, false).await;
     assert_eq!(api.evicted(), ["web-0", "web-1", "web-2"], "budgets were waited for, and the proxies stayed");
     assert_eq!(api.cordoned(), before);
@@ -188,6 +194,8 @@ async fn one_that_never_joins_stops_the_roll_and_is_named() {
 
     // Whoever plans again sees the one that has left its group, and it goes first.
     let found = planned(&cloud, &group(2)).await;
+    let of_newcomer = found.members.iter().find(|member| member.identity.as_str() == newcomer.id);
+    assert!(!of_newcomer.unwrap().ready, "{found:#?}");
     let first = &found.members[0];
     assert!(before.contains(first.identity.as_str()), "{found:#?}");
     assert!(matches!(&first.fate, Fate::Replace { reason, .. } if reason.contains("left the group")));

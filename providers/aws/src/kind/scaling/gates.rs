@@ -20,7 +20,8 @@ mod warm;
 use slipway_resource::provider::{Applied, operation};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-pub(super) use view::{ROLLOUT, alive_detached, detached};
+pub(super) use node::of_instance;
+pub(super) use view::{ROLLOUT, alive_detached, detached, manner};
 pub(super) use warm::renew as renew_warm_pool;
 
 use self::view::View;

@@ -7,6 +7,7 @@ use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::provider::Applied;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
+use super::nodes::Nodes;
 use super::{changes, gates, mixed};
 use crate::act::Act;
 use crate::batch::Family;
@@ -55,15 +56,23 @@ impl Listing for Owned {
         let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
         let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
         let groups = describe(&look.cloud, |next| request.clone().set_next_token(next).send());
-        let (groups, instances) = tokio::join!(groups, look.tagged("instance"));
+        let (groups, instances, nodes) =
+            tokio::join!(groups, look.tagged("instance"), Nodes::look(&look.cloud));
         let detached = match instances? {
             none if none.is_empty() => Vec::new(),
             ids => gates::detached(&look.cloud, &ids).await?,
         };
-        let mut found: Vec<Found> = groups?.iter().map(found).collect();
+        let groups = groups?;
+        let mut found: Vec<Found> = groups.iter().map(found).collect();
         for group in &mut found {
             let of_it = detached.iter().filter(|(name, _)| name == group.identity.as_str());
             add_instances(&mut group.attributes, of_it.map(|(_, instance)| detached_instance(instance)));
+        }
+        if let Some(nodes) = nodes {
+            // Bastions are no nodes.
+            let described =
+                groups.iter().zip(&mut found).filter(|(group, _)| gates::manner(group).has_nodes());
+            described.for_each(|(_, found)| each_instance(&mut found.attributes, |one| nodes.describe(one)));
         }
         Ok(Self(found))
     }
@@ -358,6 +367,14 @@ fn detached_instance(instance: &aws_sdk_ec2::types::Instance) -> Value {
         ("type", instance.instance_type().map(|kind| kind.as_str()).into()),
         ("detached", true.into()),
     ])
+}
+
+fn each_instance(attributes: &mut Value, change: impl Fn(&mut Value)) {
+    if let Value::Map(entries) = attributes
+        && let Some(Value::List(instances)) = entries.get_mut("instances")
+    {
+        instances.iter_mut().for_each(change);
+    }
 }
 
 fn add_instances(attributes: &mut Value, more: impl Iterator<Item = Value>) {

@@ -111,10 +111,9 @@ impl View {
                 Some(Machine { id: id.to_owned(), ..Machine::default() }.described(instance))
             })
             .collect();
-        let line = group.tags().iter().find(|tag| tag.key() == Some(ROLLOUT)).and_then(|tag| tag.value());
         Ok(Some(Self {
             desired: group.desired_capacity().map(i64::from).unwrap_or_default(),
-            manner: line.map(Manner::from_line).unwrap_or_default(),
+            manner: manner(&group),
             wanted: wanted(&group),
             attached,
             detached,
@@ -156,6 +155,12 @@ fn member(instance: &sdk::Instance) -> Option<Machine> {
         weight: instance.weighted_capacity().and_then(|weight| weight.parse().ok()).unwrap_or(1),
         ..Machine::default()
     })
+}
+
+/// How a group's instances are replaced, by its tag.
+pub(in crate::kind::scaling) fn manner(group: &sdk::AutoScalingGroup) -> Manner {
+    let line = group.tags().iter().find(|tag| tag.key() == Some(ROLLOUT)).and_then(|tag| tag.value());
+    line.map(Manner::from_line).unwrap_or_default()
 }
 
 /// What a group makes its instances from.
