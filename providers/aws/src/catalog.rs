@@ -6,8 +6,11 @@ mod machine;
 mod network;
 mod zone;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
 use serde::Deserialize;
-use slipway_aws_model::catalog::{Catalog as Data, Needs};
+use slipway_aws_model::catalog::{Catalog as Data, Image, InstanceType, Needs};
 use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_resource::{Digest, ProviderError};
 use slipway_spec::model::Cluster;
@@ -16,6 +19,15 @@ use crate::cloud::Cloud;
 use crate::error::{invalid, permanent};
 
 pub(crate) use machine::offered;
+
+/// What a session has seen already, so that the check before a run needs not ask again.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Ids of images.
+    pub images: Mutex<BTreeSet<String>>,
+    /// The zones that offer a type of machines.
+    pub offers: Mutex<BTreeMap<String, Vec<String>>>,
+}
 
 /// What is known of the account for any cluster.
 pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
@@ -59,6 +71,7 @@ async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, P
     if needs.zones {
         data.zones = zones;
     }
+    remember(cloud, &images, &machines);
     data.images.extend(images);
     data.instance_types.extend(machines);
     data.hosted_zones.extend(hosted);
@@ -66,6 +79,14 @@ async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, P
     data.hosted_zones.dedup();
     data.vpcs.extend(vpc);
     Ok(data)
+}
+
+fn remember(cloud: &Cloud, images: &BTreeMap<String, Image>, machines: &BTreeMap<String, InstanceType>) {
+    let seen = cloud.shared::<Seen>();
+    let ids = images.values().map(|image| image.id.clone());
+    seen.images.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    let offers = machines.iter().map(|(name, known)| (name.clone(), known.zones.clone()));
+    seen.offers.lock().unwrap_or_else(PoisonError::into_inner).extend(offers);
 }
 
 /// A catalog with its digest.

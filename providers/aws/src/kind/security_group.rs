@@ -1,7 +1,7 @@
 //! Security groups.
 
 use async_trait::async_trait;
-use aws_sdk_ec2::types::{IpPermission, IpRange};
+use aws_sdk_ec2::types::{IpPermission, IpRange, Ipv6Range};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{need, text};
@@ -60,20 +60,23 @@ impl Kind for SecurityGroup {
         Ok(identity(answer.group_id().ok_or_else(|| incomplete("CreateSecurityGroup", "id"))?))
     }
 
-    /// A new group lets everything out; what it shall let out are rules of their own.
+    /// A new group lets everything out, by IPv6 too where its VPC has that; what it shall let out are rules of their
+    /// own.
     async fn complete(&self, act: &Act<'_>, id: &Identity, _desired: &Value) -> Result<(), ProviderError> {
-        let everywhere = IpRange::builder().cidr_ip("0.0.0.0/0").build();
-        let everything = IpPermission::builder().ip_protocol("-1").ip_ranges(everywhere).build();
-        let request =
-            act.cloud.ec2().revoke_security_group_egress().group_id(id.as_str()).ip_permissions(everything);
-        let revoked =
-            act.cloud.write(Class::Ec2Write, "RevokeSecurityGroupEgress", || request.clone().send()).await;
-        // A group that is not known yet and a rule that is revoked already are told apart by reading.
-        match revoked.map(drop) {
+        let everything = IpPermission::builder()
+            .ip_protocol("-1")
+            .ip_ranges(IpRange::builder().cidr_ip("0.0.0.0/0").build())
+            .ipv6_ranges(Ipv6Range::builder().cidr_ipv6("::/0").build())
+            .build();
+        match revoke(act.cloud, id.as_str(), vec![everything]).await {
+            // The group is not known yet, or it lets out less: what it has tells.
             Err(error) if error.class == ErrorClass::NotFound => {
-                match act.cloud.get::<SecurityGroups>(id.as_str()).await? {
-                    Some(group) if group.ip_permissions_egress().is_empty() => Ok(()),
-                    _ => Err(error),
+                let Some(group) = act.cloud.get::<SecurityGroups>(id.as_str()).await? else {
+                    return Err(error);
+                };
+                match group.ip_permissions_egress() {
+                    [] => Ok(()),
+                    left => revoke(act.cloud, id.as_str(), left.to_vec()).await,
                 }
             }
             other => other,
@@ -113,4 +116,10 @@ impl Kind for SecurityGroup {
     async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {
         blocker::of_security_group(cloud, id.as_str()).await
     }
+}
+
+async fn revoke(cloud: &Cloud, id: &str, permissions: Vec<IpPermission>) -> Result<(), ProviderError> {
+    let request =
+        cloud.ec2().revoke_security_group_egress().group_id(id).set_ip_permissions(Some(permissions));
+    cloud.write(Class::Ec2Write, "RevokeSecurityGroupEgress", || request.clone().send()).await.map(drop)
 }

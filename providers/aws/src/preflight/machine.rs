@@ -1,12 +1,13 @@
 //! Machines and images.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
-use slipway_resource::{Address, ErrorClass, Value};
+use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
 use super::{finding, referred, wanted};
-use crate::catalog;
+use crate::catalog::{self, Seen};
 use crate::cloud::Cloud;
 use crate::kind::attribute::{block, blocks, text};
 use crate::look::filter;
@@ -28,7 +29,7 @@ pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
     if names.is_empty() {
         return Vec::new();
     }
-    let offers = match catalog::offered(cloud, &names).await {
+    let offers = match offers(cloud, &names).await {
         Ok(offers) => offers,
         Err(error) => {
             tracing::debug!(%error, "offers cannot be read");
@@ -55,6 +56,22 @@ pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
         }
     }
     found
+}
+
+/// The zones that offer types, as the session has seen them or else as AWS says.
+async fn offers(cloud: &Cloud, names: &BTreeSet<String>) -> Result<Vec<(String, String)>, ProviderError> {
+    {
+        let seen = cloud.shared::<Seen>();
+        let seen = seen.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.iter().all(|name| seen.contains_key(name)) {
+            let of = |name: &String| {
+                let zones = seen.get(name).into_iter().flatten();
+                zones.map(|zone| (name.clone(), zone.clone())).collect::<Vec<_>>()
+            };
+            return Ok(names.iter().flat_map(of).collect());
+        }
+    }
+    catalog::offered(cloud, names).await
 }
 
 /// The types of a group: those of its mix, or that of its template.
@@ -103,6 +120,11 @@ pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefli
             }
             _ => {}
         }
+    }
+    {
+        let seen = cloud.shared::<Seen>();
+        let seen = seen.images.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.retain(|id, _| !seen.contains(*id));
     }
     if ids.is_empty() {
         return found;
