@@ -39,7 +39,7 @@ fn finding(address: Option<&Address>, class: ErrorClass, message: String, hint: 
 }
 
 /// The address that an attribute refers to.
-fn referred<'a>(value: Option<&'a Value>) -> Option<&'a Address> {
+fn referred(value: Option<&Value>) -> Option<&Address> {
     match value {
         Some(Value::Reference(reference)) => Some(&reference.address),
         _ => None,
