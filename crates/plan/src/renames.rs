@@ -53,13 +53,17 @@ pub(crate) fn apply(
 }
 
 /// Gives objects to the addresses under which the state knows them: whoever moved a record to another address has not
-/// touched the object, which still carries the old one in its ownership. Returns the old address by the new one.
+/// touched the object, which still carries the old one in its ownership. What is only used may stand under several
+/// addresses. Returns the old address by the new one.
 pub(crate) fn follow_records(
     records: &BTreeMap<Address, Record>,
     observations: &mut Observations,
 ) -> BTreeMap<Address, Address> {
-    let by_identity: BTreeMap<(&str, &Identity), &Address> =
-        records.iter().map(|(address, record)| ((address.kind(), &record.identity), address)).collect();
+    let by_identity: BTreeMap<(&str, &Identity), &Address> = records
+        .iter()
+        .filter(|(_, record)| !record.existing)
+        .map(|(address, record)| ((address.kind(), &record.identity), address))
+        .collect();
     let mut moves = Vec::new();
     for from in observations.addresses() {
         for found in observations.objects(from) {

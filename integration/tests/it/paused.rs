@@ -25,7 +25,7 @@ fn spec() -> String {
 /// Somebody's apply, with a lease of two seconds.
 fn apply(place: &Place, who: &str) -> Command {
     let mut command = place.command(&APPLY);
-    command.env("USER", who).env("SLIPWAY_TEST_TERM", "2");
+    command.env("USER", who).env("SLIPWAY_TEST_TERM", "4");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
