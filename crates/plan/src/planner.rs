@@ -213,7 +213,7 @@ impl<'p> Planner<'p> {
             let planned = self.ask(&prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
-                    && is_named(patterns, &prepared.desired)
+                    && is_named(patterns, prepared.desired)
                 {
                     roll_all(rollout);
                 }
