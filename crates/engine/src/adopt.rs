@@ -155,7 +155,7 @@ fn as_far_as_asked(found: &Value, wanted: &Value, kind: &ResourceType) -> Value 
     Value::Map(asked.collect())
 }
 
-/// The entries of what was found that are asked for too.
+/// The entries of what was found that are asked for too, also those of the objects in a list.
 fn common(found: &Value, wanted: &Value) -> Value {
     match (found, wanted) {
         (Value::Map(found), Value::Map(wanted)) => Value::Map(
@@ -164,6 +164,9 @@ fn common(found: &Value, wanted: &Value) -> Value {
                 .filter_map(|(key, value)| Some((key.clone(), common(value, wanted.get(key)?))))
                 .collect(),
         ),
+        (Value::List(found), Value::List(wanted)) if found.len() == wanted.len() => {
+            Value::List(found.iter().zip(wanted).map(|(found, wanted)| common(found, wanted)).collect())
+        }
         _ => found.clone(),
     }
 }

@@ -46,6 +46,11 @@ impl<'a> Act<'a> {
         Self { cloud, request, events, deadline: Instant::now() + limit, ticket }
     }
 
+    /// Whether this looks for what another tool made: then what nobody owns is looked for.
+    pub fn takes_over(&self) -> bool {
+        self.request.ownership.uid.as_str().is_empty()
+    }
+
     /// The tags of a creating call: those that are wanted, and those that say whose it is.
     pub fn tags(&self, desired: &Value) -> Tags {
         let mut tags = owner::wanted(desired);

@@ -3,6 +3,7 @@
 mod act;
 mod find;
 mod keys;
+mod locate;
 mod resume;
 
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution,
-    ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
@@ -92,6 +93,10 @@ impl Session for AwsSession {
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         Ok(find::read(&self.cloud, requests).await)
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        locate::locate(&self.cloud, &self.running, request).await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

@@ -6,6 +6,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::{Found, Kind, taken};
 use crate::act::{Act, Wait};
+use crate::owner::Owner;
 
 /// For how long an object is waited for that is said to exist and cannot be read yet.
 const CONSISTENCY: Duration = Duration::from_secs(30);
@@ -21,11 +22,16 @@ pub(super) fn if_any<T>(result: Result<T, ProviderError>) -> Result<Option<T>, P
 
 /// Whether an object is the one that an action is about.
 pub(super) fn is_ours(act: &Act<'_>, found: &Found) -> bool {
+    owns(act, found.owner.as_ref())
+}
+
+/// Whether the owner of an object makes it the one that an action is about.
+pub(super) fn owns(act: &Act<'_>, owner: Option<&Owner>) -> bool {
     let ownership = &act.request.ownership;
-    found
-        .owner
-        .as_ref()
-        .is_some_and(|owner| owner.uid == ownership.uid && owner.address.as_ref() == Some(&ownership.address))
+    match owner {
+        None => act.takes_over(),
+        Some(owner) => owner.uid == ownership.uid && owner.address.as_ref() == Some(&ownership.address),
+    }
 }
 
 /// What a creating call means that was refused because the name is taken: an object that an earlier attempt made is

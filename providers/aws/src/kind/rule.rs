@@ -126,7 +126,10 @@ impl Kind for SecurityGroupRule {
         let is_ours = |permission: &Permission| {
             find(&of_group, rule.direction, permission).is_some_and(|found| {
                 let owner = Owner::of(&of_ec2(found.tags()));
-                owner.is_some_and(|owner| owner.uid == act.request.ownership.uid)
+                match owner {
+                    None => act.takes_over(),
+                    Some(owner) => owner.uid == act.request.ownership.uid,
+                }
             })
         };
         Ok(rule.permissions.iter().all(is_ours).then(|| rule.identity()))

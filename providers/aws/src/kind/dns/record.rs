@@ -152,7 +152,7 @@ impl Kind for Record {
         let Some(found) = crate::kind::read(self, act.cloud, &id).await? else { return Ok(None) };
         let schema = slipway_aws_model::types::get(self.name());
         let same = schema.is_some_and(|schema| diff(schema, &found.attributes, desired, None).is_empty());
-        Ok(same.then_some(id))
+        Ok((same || act.takes_over()).then_some(id))
     }
 
     fn is_idempotent(&self) -> bool {

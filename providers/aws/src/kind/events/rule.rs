@@ -10,6 +10,7 @@ use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::{error, incomplete};
 use crate::kind::attribute::{need, some, text};
+use crate::kind::by_name::owns;
 use crate::kind::{Blockers, Condition, Found, Kind, taken};
 use crate::look::Look;
 use crate::owner::{Owner, Tags, difference, marks, visible};
@@ -96,10 +97,7 @@ impl Kind for EventRule {
         let id = identity(desired)?;
         let Some(rule) = act.cloud.get::<Rules>(id.as_str()).await? else { return Ok(None) };
         let owner = owner(act.cloud, &rule).await?;
-        let ownership = &act.request.ownership;
-        let is_ours =
-            |owner: &Owner| owner.uid == ownership.uid && owner.address.as_ref() == Some(&ownership.address);
-        Ok(owner.filter(is_ours).map(|_| id))
+        Ok(owns(act, owner.as_ref()).then_some(id))
     }
 
     fn is_idempotent(&self) -> bool {

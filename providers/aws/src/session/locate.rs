@@ -1,0 +1,198 @@
+//! Finding what another tool made: objects of EC2 by the tags of kOps, all others by names that follow from the spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::try_join_all;
+use slipway_aws_model::normalise::normalised;
+use slipway_resource::provider::{Action, ApplyRequest, EventSink, LocateItem, LocateRequest, Located};
+use slipway_resource::{
+    Address, ClusterUid, ErrorClass, Identity, Ownership, Path, ProviderError, Token, Value,
+};
+
+use crate::act::Act;
+use crate::cloud::Cloud;
+use crate::kind::{self, Condition, Found, Kind};
+use crate::look::tagged;
+use crate::running::Running;
+
+/// The tag that every object of a cluster has which kOps or its controllers made; its value is the cluster's name.
+const CLUSTER: &str = "KubernetesCluster";
+
+/// Types whose ids say nothing: their objects are told apart by a name that they carry.
+const BY_TAG: [&str; 11] = [
+    "aws_vpc",
+    "aws_subnet",
+    "aws_internet_gateway",
+    "aws_egress_only_internet_gateway",
+    "aws_nat_gateway",
+    "aws_eip",
+    "aws_route_table",
+    "aws_vpc_dhcp_options",
+    "aws_security_group",
+    "aws_launch_template",
+    "aws_ebs_volume",
+];
+
+/// Finds the objects of wanted resources; one answer for each item, in their order. Changes nothing.
+pub(super) async fn locate(
+    cloud: &Cloud,
+    running: &Running,
+    request: LocateRequest,
+) -> Result<Vec<Located>, ProviderError> {
+    let mut search = Search {
+        cloud,
+        running,
+        cluster: &request.cluster,
+        candidates: candidates(cloud, &request.cluster).await?,
+        found: BTreeMap::new(),
+        taken: BTreeSet::new(),
+    };
+    let mut waiting: Vec<&LocateItem> = request.items.iter().collect();
+    // What an item refers to comes before it, unless nothing else is left.
+    let mut whole = true;
+    while !waiting.is_empty() {
+        let (ready, rest): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .map(|item| (item, search.resolved(&item.desired)))
+            .partition(|(item, desired)| !whole || item.existing.is_some() || desired.is_known());
+        let answers = try_join_all(ready.iter().map(|(item, desired)| search.find(item, desired))).await?;
+        let mut left: Vec<&LocateItem> = rest.into_iter().map(|(item, _)| item).collect();
+        let mut any = false;
+        for ((item, _), answer) in ready.into_iter().zip(answers) {
+            match answer {
+                Some(located) => any |= search.keep(located),
+                None if !whole => left.push(item),
+                None => {}
+            }
+        }
+        if !any && !whole {
+            break;
+        }
+        whole = any || !whole;
+        waiting = left;
+    }
+    let answer = |item: &LocateItem| search.found.get(&item.address).cloned();
+    Ok(request
+        .items
+        .iter()
+        .map(|item| answer(item).unwrap_or_else(|| Located::nothing(item.address.clone())))
+        .collect())
+}
+
+/// Objects of EC2 with the cluster's tag and without an owner of ours, by type.
+async fn candidates(
+    cloud: &Cloud,
+    cluster: &str,
+) -> Result<BTreeMap<&'static str, Vec<Found>>, ProviderError> {
+    let ids = tagged(cloud, (CLUSTER, cluster)).await?;
+    let kinds = kind::all().iter().filter(|kind| BY_TAG.contains(&kind.name()));
+    let reads = kinds.map(|kind| {
+        let ids = kind.tagged_as().and_then(|name| ids.get(name)).cloned().unwrap_or_default();
+        async move {
+            let identities: Vec<Identity> = ids.into_iter().map(Identity::new).collect();
+            let found = try_join_all(identities.iter().map(|id| kind::read(*kind, cloud, id))).await?;
+            let free = found
+                .into_iter()
+                .flatten()
+                .filter(|found| found.owner.is_none() && found.condition != Condition::Ending);
+            Ok::<_, ProviderError>((kind.name(), free.collect()))
+        }
+    });
+    Ok(try_join_all(reads).await?.into_iter().collect())
+}
+
+struct Search<'a> {
+    cloud: &'a Cloud,
+    running: &'a Running,
+    cluster: &'a str,
+    candidates: BTreeMap<&'static str, Vec<Found>>,
+    found: BTreeMap<Address, Located>,
+    taken: BTreeSet<(String, Identity)>,
+}
+
+impl Search<'_> {
+    /// Wanted attributes with what was found for what they refer to; the rest is unknown.
+    fn resolved(&self, desired: &Value) -> Value {
+        desired.resolve(&mut |reference| {
+            let Some(located) = self.found.get(&reference.address) else { return Value::Unknown };
+            if reference.is_identity() {
+                let identity = located.identity().map(|identity| Value::from(identity.as_str()));
+                return identity.unwrap_or(Value::Unknown);
+            }
+            located.attributes.at(&reference.path).cloned().unwrap_or(Value::Unknown)
+        })
+    }
+
+    /// The answer to an item; nothing when no object fits it, or when too little of it is known.
+    async fn find(&self, item: &LocateItem, desired: &Value) -> Result<Option<Located>, ProviderError> {
+        let kind = kind::of(&item.address)?;
+        if let Some(existing) = &item.existing {
+            return self.read(kind, item, existing).await;
+        }
+        if BY_TAG.contains(&kind.name()) {
+            return Ok(self.among_candidates(kind.name(), item, desired));
+        }
+        let request = ApplyRequest {
+            token: Token::new("locate"),
+            ownership: Ownership {
+                uid: ClusterUid::new(""),
+                cluster: self.cluster.to_owned(),
+                address: item.address.clone(),
+            },
+            action: Action::Create { desired: desired.clone() },
+            timeout_ms: 60_000,
+        };
+        let events = EventSink::discard();
+        let act = Act::new(self.cloud, &request, &events, self.running.begin(&request.token));
+        match kind.made(&act, &normalised(kind.name(), desired)).await {
+            Ok(Some(identity)) => self.read(kind, item, &identity).await,
+            Ok(None) => Ok(None),
+            // An attribute that tells its name is not known yet.
+            Err(error) if error.class == ErrorClass::Invalid => Ok(None),
+            Err(error) => Err(error.with_address(&item.address)),
+        }
+    }
+
+    async fn read(
+        &self,
+        kind: &dyn Kind,
+        item: &LocateItem,
+        identity: &Identity,
+    ) -> Result<Option<Located>, ProviderError> {
+        let found = kind::read(kind, self.cloud, identity).await?;
+        Ok(found.map(|found| Located::one(item.address.clone(), found.identity, found.attributes)))
+    }
+
+    fn among_candidates(&self, kind: &str, item: &LocateItem, desired: &Value) -> Option<Located> {
+        let key = match kind {
+            "aws_security_group" | "aws_launch_template" => Path::key("name"),
+            _ => Path::key("tags").child("Name"),
+        };
+        let wanted = desired.at(&key).filter(|value| value.is_known() && !value.is_null())?;
+        let fitting: Vec<&Found> = self
+            .candidates
+            .get(kind)?
+            .iter()
+            .filter(|found| found.attributes.at(&key) == Some(wanted))
+            .filter(|found| !self.taken.contains(&(kind.to_owned(), found.identity.clone())))
+            .collect();
+        match fitting.as_slice() {
+            [] => None,
+            [one] => Some(Located::one(item.address.clone(), one.identity.clone(), one.attributes.clone())),
+            several => Some(Located {
+                identities: several.iter().map(|found| found.identity.clone()).collect(),
+                ..Located::nothing(item.address.clone())
+            }),
+        }
+    }
+
+    /// Keeps an answer; says whether it is an object that others may refer to.
+    fn keep(&mut self, located: Located) -> bool {
+        let identity = located.identity().cloned();
+        if let Some(identity) = &identity {
+            self.taken.insert((located.address.kind().to_owned(), identity.clone()));
+        }
+        self.found.insert(located.address.clone(), located);
+        identity.is_some()
+    }
+}
