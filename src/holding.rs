@@ -56,12 +56,7 @@ impl Holding {
 
     /// Stores a changed state and lets the cluster go.
     pub async fn commit(self, snapshot: &Snapshot, detail: String) -> Result<Generation, CommandError> {
-        let bytes = snapshot
-            .to_bytes()
-            .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
-        let about = slipway_engine::about(&snapshot.spec);
-        let meta = meta(&self.actor, self.operation, detail, about);
-        Ok(self.holder.release(Some((bytes, meta))).await?.generation)
+        commit(self.holder, &self.actor, self.operation, snapshot, detail).await
     }
 
     /// Lets the cluster go after a failure, which is told.
@@ -69,6 +64,21 @@ impl Holding {
         let _ = self.holder.release(None).await;
         Err(error)
     }
+}
+
+/// Stores a state that no run has made and lets the cluster go.
+pub(crate) async fn commit(
+    holder: Holder,
+    actor: &Actor,
+    operation: &str,
+    snapshot: &Snapshot,
+    detail: String,
+) -> Result<Generation, CommandError> {
+    let bytes = snapshot
+        .to_bytes()
+        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
+    let meta = meta(actor, operation, detail, slipway_engine::about(&snapshot.spec));
+    Ok(holder.release(Some((bytes, meta))).await?.generation)
 }
 
 /// Who changes the state, and what they do.

@@ -47,14 +47,8 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
             return Err(error);
         }
     };
-    let bytes = adopted
-        .snapshot
-        .to_bytes()
-        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
     let detail = format!("{} resources taken over", adopted.snapshot.resources.len());
-    let about = slipway_engine::about(&adopted.snapshot.spec);
-    let meta = holding::meta(&actor, "adopt", detail, about);
-    let generation = holder.release(Some((bytes, meta))).await?.generation;
+    let generation = holding::commit(holder, &actor, "adopt", &adopted.snapshot, detail).await?;
     context
         .output
         .result(&format!("{name} is at generation {generation}. Nothing in the cloud was changed."))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_plan::{Providers, Record, Snapshot};
+use slipway_plan::{Providers, Record, Snapshot, resolve_known};
 use slipway_resource::provider::{Catalog, LocateItem, LocateRequest, Located};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Identity, Path, ResourceType, Value};
 
@@ -59,7 +59,9 @@ impl Adoption<'_> {
                     }
                 },
             };
-            let wanted = resolved(&desired.attributes, &located);
+            let wanted = resolve_known(&desired.attributes, &mut |reference| {
+                located.get(&reference.address)?.value_of(reference)
+            });
             let applied = match located.get(&desired.address) {
                 Some(found) => as_far_as_asked(&found.attributes, &wanted, kind),
                 None => wanted.clone(),
@@ -116,29 +118,6 @@ impl Adoption<'_> {
             located.extend(found.into_iter().map(|found| (found.address.clone(), found)));
         }
         Ok(located)
-    }
-}
-
-/// Wanted attributes with what is known of the objects that they refer to.
-fn resolved(wanted: &Value, located: &BTreeMap<Address, Located>) -> Value {
-    match wanted {
-        Value::Reference(_) | Value::Template(_) => {
-            let known = wanted.resolve(&mut |reference| {
-                let Some(found) = located.get(&reference.address) else { return Value::Unknown };
-                if reference.is_identity() {
-                    let identity = found.identity().map(|identity| Value::from(identity.as_str()));
-                    return identity.unwrap_or(Value::Unknown);
-                }
-                let value = found.attributes.at(&reference.path).filter(|value| !value.is_null());
-                value.cloned().unwrap_or(Value::Unknown)
-            });
-            if known == Value::Unknown { wanted.clone() } else { known }
-        }
-        Value::List(items) => Value::List(items.iter().map(|item| resolved(item, located)).collect()),
-        Value::Map(entries) => {
-            Value::Map(entries.iter().map(|(key, value)| (key.clone(), resolved(value, located))).collect())
-        }
-        other => other.clone(),
     }
 }
 

@@ -40,5 +40,6 @@ pub use planner::{Inputs, Options, plan};
 pub use prices::Prices;
 pub use providers::{ProviderHandle, Providers};
 pub use reason::{Reason, ReasonCode};
+pub use resolve::resolve_known;
 pub use state::{Record, Snapshot};
 pub use step::{Step, StepAction, StepId};

@@ -37,7 +37,7 @@ impl Resolver {
     /// Replaces every reference whose value is known.
     pub fn resolve(&self, value: &Value) -> Resolved {
         let mut unreadable = Vec::new();
-        let value = walk(value, &mut |reference| match self.known.get(&reference.address) {
+        let value = resolve_known(value, &mut |reference| match self.known.get(&reference.address) {
             Some(Known::Stays { identity, attributes, unknown }) => {
                 if reference.is_identity() {
                     return Some(Value::from(identity.as_str()));
@@ -61,17 +61,18 @@ impl Resolver {
 }
 
 /// Replaces references that `lookup` knows; a template becomes text once all its parts are known.
-fn walk(value: &Value, lookup: &mut impl FnMut(&Reference) -> Option<Value>) -> Value {
+#[must_use]
+pub fn resolve_known(value: &Value, lookup: &mut impl FnMut(&Reference) -> Option<Value>) -> Value {
     match value {
         Value::Reference(reference) => lookup(reference).unwrap_or_else(|| value.clone()),
         Value::Template(_) => {
             let resolved = value.resolve(&mut |reference| lookup(reference).unwrap_or(Value::Unknown));
             if resolved == Value::Unknown { value.clone() } else { resolved }
         }
-        Value::List(items) => Value::List(items.iter().map(|item| walk(item, lookup)).collect()),
-        Value::Map(entries) => {
-            Value::Map(entries.iter().map(|(key, value)| (key.clone(), walk(value, lookup))).collect())
-        }
+        Value::List(items) => Value::List(items.iter().map(|item| resolve_known(item, lookup)).collect()),
+        Value::Map(entries) => Value::Map(
+            entries.iter().map(|(key, value)| (key.clone(), resolve_known(value, lookup))).collect(),
+        ),
         other => other.clone(),
     }
 }

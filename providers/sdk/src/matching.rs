@@ -71,11 +71,9 @@ impl<'a> Matching<'a> {
     /// The answer to an item; `None` as long as it needs one that is not found yet.
     fn find(&mut self, item: &'a LocateItem, keys: &[Key]) -> Option<Located> {
         if let Some(existing) = &item.existing {
-            let candidate = self.candidates.get(item.address.kind())?.iter();
-            let candidate = candidate.into_iter().find(|candidate| candidate.identity == *existing)?;
-            self.found.insert(&item.address, candidate);
-            let (identity, attributes) = (candidate.identity.clone(), candidate.attributes.clone());
-            return Some(Located::one(item.address.clone(), identity, attributes));
+            let mut candidates = self.candidates.get(item.address.kind())?.iter();
+            let candidate = candidates.find(|candidate| candidate.identity == *existing)?;
+            return Some(self.keep(item, candidate));
         }
         let (key, wanted) = keys.iter().find_map(|key| Some((key, self.values(&item.desired, key)?)))?;
         let kind = item.address.kind();
@@ -92,10 +90,8 @@ impl<'a> Matching<'a> {
             })
             .collect();
         if let [candidate] = fitting.as_slice() {
-            self.found.insert(&item.address, candidate);
             self.taken.insert((kind, &candidate.identity));
-            let (identity, attributes) = (candidate.identity.clone(), candidate.attributes.clone());
-            return Some(Located::one(item.address.clone(), identity, attributes));
+            return Some(self.keep(item, candidate));
         }
         let identities = fitting.iter().map(|candidate| candidate.identity.clone()).collect();
         Some(Located { identities, ..Located::nothing(item.address.clone()) })
@@ -119,8 +115,13 @@ impl<'a> Matching<'a> {
         if !self.taken.insert((kind, &candidate.identity)) {
             return None;
         }
+        Some(self.keep(item, candidate))
+    }
+
+    /// Keeps the object of an item for those that refer to it.
+    fn keep(&mut self, item: &'a LocateItem, candidate: &'a Candidate) -> Located {
         self.found.insert(&item.address, candidate);
-        Some(Located::one(item.address.clone(), identity, candidate.attributes.clone()))
+        Located::one(item.address.clone(), candidate.identity.clone(), candidate.attributes.clone())
     }
 
     /// The wanted values of a key; `None` while one is not known, or when none is set.

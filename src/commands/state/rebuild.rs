@@ -156,14 +156,8 @@ async fn write(
             return Err(error);
         }
     };
-    let bytes = rebuilt
-        .snapshot
-        .to_bytes()
-        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
     let detail = format!("{} resources found by ownership", rebuilt.snapshot.resources.len());
-    let about = slipway_engine::about(&rebuilt.snapshot.spec);
-    let meta = holding::meta(&actor, "state rebuild", detail, about);
-    let generation = holder.release(Some((bytes, meta))).await?.generation;
+    let generation = holding::commit(holder, &actor, "state rebuild", &rebuilt.snapshot, detail).await?;
     context.output.result(&format!("{cluster} is at generation {generation}."))?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Identity, Value};
+use crate::{Address, Identity, Reference, Value};
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,5 +59,14 @@ impl Located {
             [identity] => Some(identity),
             _ => None,
         }
+    }
+
+    /// What a reference to it gives, as far as that is known.
+    #[must_use]
+    pub fn value_of(&self, reference: &Reference) -> Option<Value> {
+        if reference.is_identity() {
+            return self.identity().map(|identity| Value::from(identity.as_str()));
+        }
+        self.attributes.at(&reference.path).filter(|value| !value.is_null()).cloned()
     }
 }

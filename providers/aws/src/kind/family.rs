@@ -67,3 +67,7 @@ describe_family! {
     SecurityGroups, describe_security_groups, "DescribeSecurityGroups", "group-id", security_groups,
     aws_sdk_ec2::types::SecurityGroup, group_id
 }
+describe_family! {
+    /// Volumes by id.
+    Volumes, describe_volumes, "DescribeVolumes", "volume-id", volumes, aws_sdk_ec2::types::Volume, volume_id
+}

@@ -1,54 +1,20 @@
 //! Disks.
 
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{Volume as Sdk, VolumeState, VolumeType};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, number32, some, text};
+use super::family::Volumes;
 use super::{Blockers, Condition, Found, Kind, update_tags};
 use crate::act::Act;
-use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
-use crate::look::filter;
 use crate::owner::{identity, of_ec2, specification, visible};
 use crate::rate::Class;
 
 /// `aws_ebs_volume`.
 pub(super) struct Volume;
-
-/// Volumes by id.
-struct Volumes;
-
-#[async_trait]
-impl Family for Volumes {
-    type Item = Sdk;
-    const LIMIT: usize = 200;
-
-    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Sdk>, ProviderError> {
-        let request = cloud.ec2().describe_volumes().filters(filter("volume-id", keys));
-        let mut found = BTreeMap::new();
-        let mut next: Option<String> = None;
-        loop {
-            let page = cloud
-                .read(Class::Ec2Read, "DescribeVolumes", || {
-                    request.clone().set_next_token(next.clone()).send()
-                })
-                .await?;
-            for volume in page.volumes() {
-                if let Some(id) = volume.volume_id() {
-                    found.insert(id.to_owned(), volume.clone());
-                }
-            }
-            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                return Ok(found);
-            }
-        }
-    }
-}
 
 /// Settings that a volume changes in place.
 const MODIFIED: [&str; 4] = ["size", "type", "iops", "throughput"];

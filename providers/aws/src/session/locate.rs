@@ -18,21 +18,6 @@ use crate::running::Running;
 /// The tag that every object of a cluster has which kOps or its controllers made; its value is the cluster's name.
 const CLUSTER: &str = "KubernetesCluster";
 
-/// Types whose ids say nothing: their objects are told apart by a name that they carry.
-const BY_TAG: [&str; 11] = [
-    "aws_vpc",
-    "aws_subnet",
-    "aws_internet_gateway",
-    "aws_egress_only_internet_gateway",
-    "aws_nat_gateway",
-    "aws_eip",
-    "aws_route_table",
-    "aws_vpc_dhcp_options",
-    "aws_security_group",
-    "aws_launch_template",
-    "aws_ebs_volume",
-];
-
 /// Finds the objects of wanted resources; one answer for each item, in their order. Changes nothing.
 pub(super) async fn locate(
     cloud: &Cloud,
@@ -85,9 +70,9 @@ async fn candidates(
     cluster: &str,
 ) -> Result<BTreeMap<&'static str, Vec<Found>>, ProviderError> {
     let ids = tagged(cloud, (CLUSTER, cluster)).await?;
-    let kinds = kind::all().iter().filter(|kind| BY_TAG.contains(&kind.name()));
-    let reads = kinds.map(|kind| {
-        let ids = kind.tagged_as().and_then(|name| ids.get(name)).cloned().unwrap_or_default();
+    let tagged = kind::all().iter().filter_map(|kind| Some((kind, kind.tagged_as()?)));
+    let reads = tagged.map(|(kind, name)| {
+        let ids = ids.get(name).cloned().unwrap_or_default();
         async move {
             let identities: Vec<Identity> = ids.into_iter().map(Identity::new).collect();
             let found = try_join_all(identities.iter().map(|id| kind::read(*kind, cloud, id))).await?;
@@ -114,12 +99,8 @@ impl Search<'_> {
     /// Wanted attributes with what was found for what they refer to; the rest is unknown.
     fn resolved(&self, desired: &Value) -> Value {
         desired.resolve(&mut |reference| {
-            let Some(located) = self.found.get(&reference.address) else { return Value::Unknown };
-            if reference.is_identity() {
-                let identity = located.identity().map(|identity| Value::from(identity.as_str()));
-                return identity.unwrap_or(Value::Unknown);
-            }
-            located.attributes.at(&reference.path).cloned().unwrap_or(Value::Unknown)
+            let located = self.found.get(&reference.address);
+            located.and_then(|located| located.value_of(reference)).unwrap_or(Value::Unknown)
         })
     }
 
@@ -129,7 +110,8 @@ impl Search<'_> {
         if let Some(existing) = &item.existing {
             return self.read(kind, item, existing).await;
         }
-        if BY_TAG.contains(&kind.name()) {
+        if kind.tagged_as().is_some() {
+            // Its id says nothing: it is told from others by the name that it carries.
             return Ok(self.among_candidates(kind.name(), item, desired));
         }
         let request = ApplyRequest {

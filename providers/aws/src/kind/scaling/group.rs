@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
+use aws_sdk_autoscaling::operation::describe_auto_scaling_groups::builders::DescribeAutoScalingGroupsFluentBuilder;
 use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::provider::Applied;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
@@ -41,7 +42,7 @@ impl Family for Groups {
             .autoscaling()
             .describe_auto_scaling_groups()
             .set_auto_scaling_group_names(Some(keys.to_vec()));
-        let groups = describe(cloud, |next| request.clone().set_next_token(next).send()).await?;
+        let groups = describe(cloud, request).await?;
         Ok(groups
             .into_iter()
             .filter_map(|group| Some((group.auto_scaling_group_name()?.to_owned(), group)))
@@ -55,7 +56,7 @@ impl Listing for Owned {
         let (key, value) = look.mark();
         let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
         let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
-        let groups = describe(&look.cloud, |next| request.clone().set_next_token(next).send());
+        let groups = describe(&look.cloud, request);
         let (groups, instances, nodes) =
             tokio::join!(groups, look.tagged("instance"), Nodes::look(&look.cloud));
         let detached = match instances? {
@@ -79,24 +80,18 @@ impl Listing for Owned {
 }
 
 /// All pages of one call.
-async fn describe<S>(
+async fn describe(
     cloud: &Cloud,
-    send: impl Fn(Option<String>) -> S + Send + Sync,
-) -> Result<Vec<sdk::AutoScalingGroup>, ProviderError>
-where
-    S: Future<
-            Output = Result<
-                aws_sdk_autoscaling::operation::describe_auto_scaling_groups::DescribeAutoScalingGroupsOutput,
-                aws_sdk_autoscaling::error::SdkError<
-                    aws_sdk_autoscaling::operation::describe_auto_scaling_groups::DescribeAutoScalingGroupsError,
-                >,
-            >,
-        > + Send,
-{
+    request: DescribeAutoScalingGroupsFluentBuilder,
+) -> Result<Vec<sdk::AutoScalingGroup>, ProviderError> {
     let mut found = Vec::new();
     let mut next: Option<String> = None;
     loop {
-        let page = cloud.read(Class::AutoScaling, "DescribeAutoScalingGroups", || send(next.clone())).await?;
+        let page = cloud
+            .read(Class::AutoScaling, "DescribeAutoScalingGroups", || {
+                request.clone().set_next_token(next.clone()).send()
+            })
+            .await?;
         found.extend(page.auto_scaling_groups().iter().cloned());
         next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
         if next.is_none() {
