@@ -1,0 +1,1 @@
+//! What every cluster runs: CoreDNS and kube-proxy, as API objects.

@@ -1,0 +1,1 @@
+//! Shared certificates, encrypted and kept in the cluster for control planes that join (`kubeadm-certs`).

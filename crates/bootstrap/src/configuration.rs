@@ -1,0 +1,1 @@
+//! Everything that bootstrapping, joining, resetting and reconfiguring a node needs to know.

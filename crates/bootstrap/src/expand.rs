@@ -1,0 +1,1 @@
+//! Phases made into the resources that they consist of.

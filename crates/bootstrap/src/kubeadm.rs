@@ -1,0 +1,1 @@
+//! kubeadm's configuration documents, read and written.

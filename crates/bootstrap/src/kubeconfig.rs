@@ -1,0 +1,1 @@
+//! Kubeconfigs: made, parsed, checked against a CA, merged.

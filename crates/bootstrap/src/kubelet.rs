@@ -1,0 +1,1 @@
+//! The kubelet's files on a node.

@@ -1,0 +1,20 @@
+//! What a node of a Kubernetes cluster must look like, as values and resources: a pure library without I/O.
+//!
+//! [`configuration::Configuration`] says everything about a node and its cluster; [`kubeadm`] reads and writes it as
+//! kubeadm's documents. [`pki`], [`kubeconfig`], [`token`], [`discovery`] and [`certificate_upload`] make and check
+//! what clusters trust by. The forms are kubeadm's, so that a cluster made by one can be managed by the other.
+
+pub mod addon;
+pub mod certificate_upload;
+pub mod configuration;
+pub mod discovery;
+pub mod expand;
+pub mod kubeadm;
+pub mod kubeconfig;
+pub mod kubelet;
+pub mod objects;
+pub mod phase;
+pub mod pki;
+pub mod static_pod;
+pub mod token;
+pub mod version;

@@ -1,0 +1,1 @@
+//! API objects that a cluster needs from its beginning.

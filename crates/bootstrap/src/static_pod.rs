@@ -1,0 +1,1 @@
+//! Static pods of the control plane.

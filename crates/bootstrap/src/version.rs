@@ -1,0 +1,1 @@
+//! Versions of Kubernetes and of what comes with each.
