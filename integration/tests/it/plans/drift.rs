@@ -1,0 +1,88 @@
+//! A cloud that others changed, and one that cannot be read.
+
+use anyhow::{Result, ensure};
+use slipway_provider_sim::inspect::Tamper;
+
+use super::shared::*;
+
+#[test]
+fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {
+    let place = applied(&spec())?;
+    let tamper = Tamper::open(place.cloud());
+    let changed = object(&place, "sim_target_group.api")?;
+    let gone = object(&place, "sim_listener.api")?;
+    let doubled = object(&place, "sim_identity.worker")?;
+    tamper.set(&changed.id, &"tags.team".parse()?, "others".into())?;
+    tamper.delete(&gone.id)?;
+    let second = tamper.duplicate(&doubled.id)?;
+
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    for address in ["sim_target_group.api", "sim_listener.api"] {
+        ensure!(drift.contains(address), "no {address} in the drift:\n{drift}");
+    }
+    let plan = planned(&place, 2, &[])?;
+    let found = actions(&plan);
+    let wanted = [
+        ("sim_identity.worker", "no-op"),
+        ("sim_listener.api", "create"),
+        ("sim_target_group.api", "update"),
+    ];
+    let wanted: Vec<(String, String)> =
+        wanted.iter().map(|(address, word)| ((*address).to_owned(), (*word).to_owned())).collect();
+    ensure!(found == wanted, "{found:?}");
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains(&second) || text.contains(&doubled.id), "the double is not named:\n{text}");
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+    let inventory = place.inventory()?;
+    ensure!(inventory.doubled().is_empty(), "{:?}", inventory.doubled());
+    ensure!(object(&place, "sim_identity.worker")?.id == doubled.id, "the wrong one of the two stayed");
+    Ok(())
+}
+
+#[test]
+fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    std::fs::remove_dir_all(place.state())?;
+    let plan = planned(&place, 2, &[])?;
+    ensure!(actions(&plan).iter().all(|(_, word)| word == "no-op"), "{:?}", actions(&plan));
+    ensure!(
+        plan["counts"]["adopt"].as_u64().is_some_and(|count| count as usize == before.len()),
+        "{}",
+        plan["counts"]
+    );
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    ensure!(identities(&place)? == before, "objects came or went");
+    place.expect(0, &["delete", "small", "--yes"])?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_read_is_deferred() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write(".slipway/sim/faults.json", r#"[{ "type": "sim_listener", "kind": "unreadable" }]"#)?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    let plan = planned(&place, 1, &[])?;
+    ensure!(
+        !actions(&plan).iter().any(|(address, _)| address.starts_with("sim_listener")),
+        "{:?}",
+        actions(&plan)
+    );
+    let deferred = plan["deferred"].to_string();
+    ensure!(deferred.contains("sim_listener.api"), "{deferred}");
+    ensure!(plan["complete"] == false);
+    let before = object(&place, "sim_listener.api")?.id;
+    let text = place.expect(1, PLAN)?.out;
+    ensure!(text.contains("? sim_listener.api"), "{text}");
+    place.expect(1, APPLY)?;
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
+    ensure!(object(&place, "sim_listener.api")?.id == before, "it was made again or deleted");
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    ensure!(object(&place, "sim_listener.api")?.id == before);
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Saved plans: applied exactly, or refused.
+
+use anyhow::{Result, ensure};
+use slipway_provider_sim::inspect::Tamper;
+use slipway_resource::Value;
+
+use super::shared::*;
+
+#[test]
+fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
+    let place = fresh(&spec())?;
+    place.expect(2, &[PLAN, &["--out", "first.plan"]].concat())?;
+    let shown = place.expect(0, &["show", "first.plan"])?.out;
+    ensure!(shown == place.expect(2, PLAN)?.out, "the saved plan reads otherwise");
+    // What the spec says meanwhile does not matter.
+    place.write("spec.yaml", "nothing: here\n")?;
+    let ended = place.expect(0, &["apply", "first.plan", "--yes"])?;
+    ensure!(ended.out.starts_with(&shown), "another plan was applied:\n{}", ended.out);
+    place.write("spec.yaml", &spec())?;
+    place.expect(0, PLAN)?;
+
+    // It was for a state before this one.
+    let stale = place.expect(1, &["apply", "first.plan", "--yes"])?;
+    ensure!(stale.err.contains("RUN0004"), "{}", stale.err);
+    place.write(
+        "damaged.plan",
+        &std::fs::read_to_string(place.path().join("first.plan"))?.replace("sim-1a", "sim-1b"),
+    )?;
+    let damaged = place.expect(1, &["apply", "damaged.plan", "--yes"])?;
+    ensure!(damaged.err.contains("PLAN0013"), "{}", damaged.err);
+    Ok(())
+}
+
+#[test]
+fn a_saved_plan_is_refused_when_the_state_moved() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    place.expect(2, &[PLAN, &["--out", "later.plan"]].concat())?;
+    place.write("spec.yaml", &spec().replace("fixed: 2", "fixed: 3"))?;
+    place.expect(0, APPLY)?;
+    let before = identities(&place)?;
+    let refused = place.expect(1, &["apply", "later.plan", "--yes"])?;
+    ensure!(refused.err.contains("RUN0004") && refused.err.contains("hint:"), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was done");
+    ensure!(
+        object(&place, "sim_network.main")?.attributes.at(&"tags.team".parse()?) == Some(&"platform".into())
+    );
+    Ok(())
+}
+
+#[test]
+fn a_changed_object_stops_its_step_and_what_stands_on_it_only() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    place.expect(2, &[PLAN, &["--out", "later.plan"]].concat())?;
+    let group = object(&place, "sim_target_group.api")?;
+    Tamper::open(place.cloud()).set(&group.id, &"health_interval_ms".parse()?, Value::Integer(77_000))?;
+    let stopped = place.expect(1, &["apply", "later.plan", "--yes"])?;
+    ensure!(stopped.err.contains("update sim_target_group.api failed"), "{}", stopped.err);
+    ensure!(stopped.err.contains("health_interval_ms: 10000 → 77000"), "no difference: {}", stopped.err);
+    // What does not stand on it was done.
+    let label = |address: &str| -> Result<Option<Value>> {
+        Ok(object(&place, address)?.attributes.at(&"tags.team".parse()?).cloned())
+    };
+    ensure!(label("sim_identity.worker")? == Some("network".into()), "an independent step was not done");
+    ensure!(label("sim_target_group.api")? == Some("platform".into()), "the changed object was touched");
+    // A new plan sees it and mends it.
+    let plan = planned(&place, 2, &[])?;
+    ensure!(actions(&plan).contains(&("sim_target_group.api".to_owned(), "update".to_owned())));
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! What a plan leaves out, adds, renames and refuses.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::Place;
+use slipway_provider_sim::inspect::Tamper;
+use slipway_resource::Value;
+
+use super::shared::*;
+
+#[test]
+fn targets_narrow_and_replacements_widen() -> Result<()> {
+    let place = fresh(&spec())?;
+    let plan = planned(&place, 2, &["--target", "sim_subnet.*"])?;
+    let addresses: Vec<String> = actions(&plan).into_iter().map(|(address, _)| address).collect();
+    ensure!(addresses.iter().any(|address| address.starts_with("sim_subnet.")), "{addresses:?}");
+    ensure!(
+        addresses.contains(&"sim_network.main".to_owned()),
+        "what it stands on is missing: {addresses:?}"
+    );
+    ensure!(!addresses.iter().any(|address| address.starts_with("sim_machine_pool")), "{addresses:?}");
+    ensure!(plan["complete"] == false, "{}", plan["complete"]);
+    place.expect(0, &[APPLY, &["--target", "sim_subnet.*"]].concat())?;
+    let kinds: BTreeSet<String> = place.inventory()?.objects.into_iter().map(|object| object.kind).collect();
+    ensure!(kinds == ["sim_network", "sim_subnet"].map(str::to_owned).into(), "{kinds:?}");
+    place.expect(2, PLAN)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+
+    let before = object(&place, "sim_listener.api")?.id;
+    let plan = planned(&place, 2, &["--replace", "sim_listener.api"])?;
+    ensure!(actions(&plan).len() == 1, "{:?}", actions(&plan));
+    place.expect(0, &[APPLY, &["--replace", "sim_listener.api"]].concat())?;
+    ensure!(object(&place, "sim_listener.api")?.id != before, "it is the same object");
+    place.expect(0, PLAN)?;
+
+    let unknown = place.expect(1, &[PLAN, &["--target", "sim_subnets.*"]].concat())?;
+    ensure!(unknown.err.contains("PLAN0007"), "{}", unknown.err);
+    let near = place.expect(1, &[PLAN, &["--replace", "sim_listener.apo"]].concat())?;
+    ensure!(near.err.contains("did you mean `sim_listener.api`"), "{}", near.err);
+    Ok(())
+}
+
+#[test]
+fn ignored_changes_stay_as_others_made_them() -> Result<()> {
+    let with = |ignore: &str| spec().replace("  cloudLabels:", &format!("{ignore}  cloudLabels:"));
+    let ignore = "  ignoreChanges: [{ resource: \"sim_subnet.*\", attribute: tags.finance }]\n";
+    let place = applied(&with(ignore))?;
+    let subnet = place.inventory()?.of_type("sim_subnet").next().context("a subnet")?.clone();
+    let tamper = Tamper::open(place.cloud());
+    tamper.set(&subnet.id, &"tags.finance".parse()?, "4711".into())?;
+    place.expect(0, PLAN)?;
+    // What is not ignored is mended, and the ignored part stays.
+    tamper.set(&subnet.id, &"tags.team".parse()?, "others".into())?;
+    place.expect(2, PLAN)?;
+    place.expect(0, APPLY)?;
+    let attributes = |place: &Place| -> Result<Value> {
+        let inventory = place.inventory()?;
+        Ok(inventory.objects.iter().find(|object| object.id == subnet.id).context("gone")?.attributes.clone())
+    };
+    ensure!(
+        attributes(&place)?.at(&"tags.finance".parse()?) == Some(&"4711".into()),
+        "the ignored tag is gone"
+    );
+    ensure!(attributes(&place)?.at(&"tags.team".parse()?) == Some(&"platform".into()));
+    place.expect(0, &["drift", "small"])?;
+    // Without the rule it is somebody else's tag that the spec does not have.
+    place.write("spec.yaml", &with(""))?;
+    place.expect(2, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn a_rename_keeps_the_object() -> Result<()> {
+    let subnets = |name: &str, moved: &str| {
+        let network = format!(
+            "  network:\n    topology: public\n    cni: {{ name: none }}\n    proxyMode: none\n    cidr: 10.0.0.0/16\n    subnets:\n      \
+             - {{ name: {name}, zone: sim-1a, kind: public, cidr: 10.0.0.0/20 }}\n{moved}"
+        );
+        spec().replace("  network: { cni: { name: none }, proxyMode: none }\n", &network)
+    };
+    let place = applied(&subnets("old", ""))?;
+    let before = object(&place, "sim_subnet.old")?.id;
+    let everything = identities(&place)?;
+    place.write("spec.yaml", &subnets("new", "  moved: [{ from: sim_subnet.old, to: sim_subnet.new }]\n"))?;
+    let plan = planned(&place, 2, &[])?;
+    let change = plan["resource_changes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|change| change["address"] == "sim_subnet.new")
+        .context("no change of the subnet")?;
+    ensure!(change["previous_address"] == "sim_subnet.old", "{change}");
+    ensure!(!change["change"]["actions"].to_string().contains("create"), "{change}");
+    place.expect(0, APPLY)?;
+    ensure!(object(&place, "sim_subnet.new")?.id == before, "it is another object");
+    ensure!(identities(&place)? == everything, "other objects came or went");
+    place.expect(0, PLAN)?;
+    // The rule may stay or go.
+    place.write("spec.yaml", &subnets("new", ""))?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn what_leaves_the_spec_is_undone() -> Result<()> {
+    let place = applied(&spec())?;
+    // A field.
+    place.write("spec.yaml", &spec().replace("  cloudLabels: { team: platform }\n", ""))?;
+    let plan = place.expect(2, PLAN)?.out;
+    ensure!(plan.contains("is not in the spec any more"), "{plan}");
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    let network = object(&place, "sim_network.main")?;
+    ensure!(network.attributes.at(&"tags.team".parse()?).is_none(), "the label is there yet");
+    // A pool, with all that only it needed.
+    place.write("spec.yaml", &[CLUSTER, CONTROL_PLANE].concat())?;
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    ensure!(place.inventory()?.at(&"sim_machine_pool.workers".parse()?).is_empty(), "the pool is there yet");
+    ensure!(place.inventory()?.at(&"sim_identity.worker".parse()?).is_empty(), "its identity is there yet");
+    Ok(())
+}
+
+#[test]
+fn protection_shows_everything_and_refuses() -> Result<()> {
+    let protected = spec().replace("  cloudLabels:", "  deletionProtection: true\n  cloudLabels:");
+    let place = applied(&protected)?;
+    let before = identities(&place)?;
+    let refused = place.expect(1, &["delete", "small", "--yes"])?;
+    ensure!(refused.out.contains("- sim_network.main"), "the plan is hidden:\n{}", refused.out);
+    ensure!(refused.err.contains("CLI0010") && refused.err.contains("hint:"), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was deleted");
+    place.expect(2, &["delete", "small", "--dry-run"])?;
+    // Taking it away is a plan of its own, that touches no object.
+    place.write("spec.yaml", &spec())?;
+    place.expect(2, PLAN)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    ensure!(identities(&place)? == before, "objects came or went");
+    place.expect(0, &["delete", "small", "--yes"])?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn stateful_things_need_a_confirmation_by_name() -> Result<()> {
+    let etcd = |zone: &str, pools: &str| {
+        format!(
+            "{}{CONTROL_PLANE}{WORKERS}",
+            CLUSTER.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]").replace(
+                "  cloudLabels:",
+                &format!(
+                    "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane, subnet: {zone}, volume: {{ sizeGiB: {pools} }} }}] }}]\n  cloudLabels:"
+                )
+            )
+        )
+    };
+    let place = applied(&etcd("sim-1a", "20"))?;
+    let volume = object(&place, "sim_volume.etcd-main-a")?.id;
+    place.write("spec.yaml", &etcd("sim-1b", "20"))?;
+    let shown = place.expect(2, PLAN)?.out;
+    ensure!(shown.contains("sim_volume.etcd-main-a"), "{shown}");
+    let refused = place.expect(1, APPLY)?;
+    ensure!(refused.out.contains("± sim_volume.etcd-main-a"), "the plan is hidden:\n{}", refused.out);
+    ensure!(
+        refused.err.contains("RUN0008") && refused.err.contains("--confirm sim_volume.etcd-main-a"),
+        "{}",
+        refused.err
+    );
+    ensure!(object(&place, "sim_volume.etcd-main-a")?.id == volume, "it was replaced");
+    place.expect(0, &[APPLY, &["--confirm", "sim_volume.etcd-main-a"]].concat())?;
+    ensure!(object(&place, "sim_volume.etcd-main-a")?.id != volume, "it was not replaced");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
