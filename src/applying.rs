@@ -14,9 +14,9 @@ use crate::actor::Actor;
 use crate::approving;
 use crate::cli::RunArguments;
 use crate::error::CommandError;
-use crate::planning::{Planned, Prepared, Request};
+use crate::planning::{Planned, Request};
 use crate::program::Context;
-use crate::secrets;
+use crate::subject::Subject;
 use crate::ui;
 
 /// A hold on a cluster, with the state as it found it.
@@ -30,17 +30,17 @@ pub(crate) struct Held {
 /// Takes a cluster and finds out what became of an interrupted run.
 pub(crate) async fn take(
     context: &Context,
-    prepared: &Prepared,
+    subject: &dyn Subject,
     arguments: &RunArguments,
     operation: &str,
     uid: Option<ClusterUid>,
 ) -> Result<Held, CommandError> {
-    let backend = match &prepared.backend {
-        Some(backend) => backend.clone(),
+    let backend = match subject.backend() {
+        Some(backend) => backend,
         None => context.backend()?,
     };
-    let cluster = &prepared.wanted.cluster.name;
-    let name = ClusterName::new(cluster.as_str())?;
+    let cluster = subject.cluster();
+    let name = ClusterName::new(cluster)?;
     let uid = match uid {
         Some(uid) => slipway_state_store::ClusterUid::new(uid.as_str())?,
         None => slipway_state_store::ClusterUid::random()?,
@@ -50,7 +50,7 @@ pub(crate) async fn take(
     acquire.options = context.lease;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let mut state = State::of_view(cluster, holder.read().await?)?;
-    let resolved = recover(&holder, &mut state, &prepared.providers).await?;
+    let resolved = recover(&holder, &mut state, subject.providers()).await?;
     for step in &resolved {
         let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
         let how = match &step.result {
@@ -60,42 +60,43 @@ pub(crate) async fn take(
         };
         context.output.message(&format!("An earlier run was interrupted at {what}: it {how}."));
     }
+    subject.taken(&mut state);
     Ok(Held { holder, state, recovered: !resolved.is_empty() })
 }
 
 /// Brings a cluster to what a request says: shows the plan, asks, runs. Returns whether it is through.
 pub(crate) async fn bring(
     context: &Context,
-    prepared: &Prepared,
+    subject: &dyn Subject,
     request: &Request,
     arguments: &RunArguments,
     full: bool,
 ) -> Result<bool, CommandError> {
     let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
-    if prepared.state.as_ref().is_some_and(busy) {
+    if subject.state().is_some_and(busy) {
         // Somebody is at work here, or was interrupted: what to plan for is known once the cluster is held.
-        let held = take(context, prepared, arguments, operation(request), None).await?;
-        return under_hold(context, prepared, request, arguments, full, held, None).await;
+        let held = take(context, subject, arguments, operation(request), None).await?;
+        return under_hold(context, subject, request, arguments, full, held, None).await;
     }
-    let planned = prepared.plan(request).await?;
+    let planned = subject.plan_from(request, subject.state().map(|state| &state.snapshot)).await?;
     approve(context, &planned.plan, arguments, full).await?;
     if planned.plan.is_empty() {
         return Ok(true);
     }
-    let held = take(context, prepared, arguments, operation(request), planned.uid.clone()).await?;
+    let held = take(context, subject, arguments, operation(request), planned.uid.clone()).await?;
     let seen = planned.plan.binding.generation.unwrap_or(0);
     let unmoved = seen == held.state.head.generation.0 && !held.recovered && !held.state.is_interrupted();
     if unmoved {
-        return finish(context, prepared, &planned, held, arguments).await;
+        return finish(context, subject, &planned, held, arguments).await;
     }
-    under_hold(context, prepared, request, arguments, full, held, Some(planned)).await
+    under_hold(context, subject, request, arguments, full, held, Some(planned)).await
 }
 
 /// Plans what is to be done now that nobody else changes anything, and does it. A plan that was approved before
 /// and has become another one is shown and asked about again.
 async fn under_hold(
     context: &Context,
-    prepared: &Prepared,
+    subject: &dyn Subject,
     request: &Request,
     arguments: &RunArguments,
     full: bool,
@@ -103,7 +104,7 @@ async fn under_hold(
     approved: Option<Planned>,
 ) -> Result<bool, CommandError> {
     let known = held.state.head.snapshot.is_some() || held.recovered || held.state.is_interrupted();
-    let planned = match prepared.plan_from(request, Some(&held.state.snapshot).filter(|_| known)).await {
+    let planned = match subject.plan_from(request, Some(&held.state.snapshot).filter(|_| known)).await {
         Ok(planned) => planned,
         Err(error) => return give_back(held, error).await,
     };
@@ -122,7 +123,7 @@ async fn under_hold(
         held.holder.release(None).await?;
         return Ok(true);
     }
-    finish(context, prepared, &planned, held, arguments).await
+    finish(context, subject, &planned, held, arguments).await
 }
 
 /// Lets the cluster go after a failure that is more worth telling than one of letting go.
@@ -151,12 +152,12 @@ async fn approve(
 /// Carries an approved plan out. An empty one after an interrupted run only commits what that run has left.
 async fn finish(
     context: &Context,
-    prepared: &Prepared,
+    subject: &dyn Subject,
     planned: &Planned,
     held: Held,
     arguments: &RunArguments,
 ) -> Result<bool, CommandError> {
-    let report = run(context, prepared, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
+    let report = run(context, subject, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
     if planned.plan.is_empty() {
         context.output.message("The interrupted run is through; nothing was left to do.");
     } else {
@@ -175,7 +176,7 @@ fn operation(request: &Request) -> &'static str {
 /// Carries a plan out under a hold.
 pub(crate) async fn run(
     context: &Context,
-    prepared: &Prepared,
+    subject: &dyn Subject,
     plan: &Plan,
     held: Held,
     arguments: &RunArguments,
@@ -184,18 +185,12 @@ pub(crate) async fn run(
     let stop = StopSignal::default();
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
-    let store = match &prepared.backend {
-        Some(backend) => {
-            let uid = &held.state.snapshot.uid;
-            Some(secrets::store(&prepared.keyring, backend.clone(), &prepared.wanted.cluster.name, uid)?)
-        }
-        None => None,
-    };
+    let store = subject.secret_store(&held.state.snapshot.uid)?;
     let run = Run {
         plan,
-        providers: &prepared.providers,
+        providers: subject.providers(),
         state: held.state,
-        secrets: &prepared.texts,
+        secrets: subject.texts(),
         store: store.as_ref(),
         confirmed: confirmed(plan, arguments),
         observed_at,

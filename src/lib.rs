@@ -16,6 +16,7 @@ mod providers;
 mod recorded;
 mod secrets;
 mod specs;
+mod subject;
 mod ui;
 mod upgrade;
 

@@ -1,0 +1,76 @@
+//! What is planned for and carried out: a cluster of specs, or the inside of one node.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_engine::{SecretSource, State};
+use slipway_plan::{Providers, Snapshot};
+use slipway_resource::ClusterUid;
+use slipway_secrets::SecretStore;
+use slipway_state_store::Backend;
+
+use crate::error::CommandError;
+use crate::planning::{Planned, Prepared, Request};
+use crate::secrets;
+
+/// Something that has a state, providers and a way to plan for it.
+///
+/// Whoever carries plans out knows nothing else of what they are for.
+#[async_trait(?Send)]
+pub(crate) trait Subject {
+    /// The name under which the state knows it.
+    fn cluster(&self) -> &str;
+
+    /// Who does what is planned.
+    fn providers(&self) -> &Providers;
+
+    /// Where its state is; none for a plan without one.
+    fn backend(&self) -> Option<Arc<dyn Backend>>;
+
+    /// Where the texts of secrets come from.
+    fn texts(&self) -> &dyn SecretSource;
+
+    /// Its own secrets in the state store; none for what keeps none there.
+    fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, CommandError>;
+
+    /// The state as it was read, without a hold.
+    fn state(&self) -> Option<&State>;
+
+    /// A last look at the state that was taken, before anything is carried out on it.
+    fn taken(&self, _state: &mut State) {}
+
+    /// Makes a plan against a given state. Writes nothing.
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError>;
+}
+
+#[async_trait(?Send)]
+impl Subject for Prepared {
+    fn cluster(&self) -> &str {
+        &self.wanted.cluster.name
+    }
+
+    fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    fn backend(&self) -> Option<Arc<dyn Backend>> {
+        self.backend.clone()
+    }
+
+    fn texts(&self) -> &dyn SecretSource {
+        &self.texts
+    }
+
+    fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, CommandError> {
+        let Some(backend) = &self.backend else { return Ok(None) };
+        secrets::store(&self.keyring, backend.clone(), self.cluster(), uid).map(Some)
+    }
+
+    fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError> {
+        Prepared::plan_from(self, request, prior).await
+    }
+}
