@@ -117,7 +117,7 @@ impl<'a> Dispatcher<'a> {
                 self.report.stopped = true;
                 return Ok(());
             }
-            let opening = if level == Stop::No { self.start_ready() } else { None };
+            let opening = if level == Stop::No { self.start_ready().await } else { None };
             if self.running.is_empty() && opening.is_none() {
                 break;
             }
@@ -159,7 +159,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Starts what may start; returns when a class opens that holds ready steps back.
-    fn start_ready(&mut self) -> Option<Instant> {
+    async fn start_ready(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
             let next = {
@@ -173,7 +173,7 @@ impl<'a> Dispatcher<'a> {
             };
             let plan = self.work.plan;
             let Some(step) = plan.steps.get(id.index()) else { continue };
-            match self.prepare(step) {
+            match self.prepare(step).await {
                 Ok(unit) => {
                     if step.action.is_call() {
                         let mut pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,6 +34,6 @@ pub use recover::{Recovery, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account};
-pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret};
+pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret, kept_texts};
 pub use state::State;
 pub use stop::{Stop, StopSignal};

@@ -1,7 +1,10 @@
 //! Secret texts on their way from the user to the one call that needs them.
 
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
 use slipway_plan::Plan;
-use slipway_resource::{ClusterUid, Secret, SecretText, Value};
+use slipway_resource::{Address, ClusterUid, Identity, Secret, SecretText, Value};
 use slipway_secrets::{FingerprintKey, fingerprint};
 
 /// A secret that cannot be read.
@@ -15,12 +18,27 @@ pub struct SecretError {
 }
 
 /// Where secret texts come from.
+#[async_trait]
 pub trait SecretSource: Send + Sync {
     /// The text of a secret, by its source as `env:NAME`, `file:path` or `sops:path#key`.
     ///
     /// # Errors
     /// When there is none.
     fn text(&self, source: &str) -> Result<SecretText, SecretError>;
+
+    /// The text of a field that a resource of the cluster keeps in the state store, by the resource's identity.
+    ///
+    /// # Errors
+    /// When nothing is kept under it, or when it cannot be opened here.
+    async fn kept(
+        &self,
+        uid: &ClusterUid,
+        identity: &Identity,
+        field: &str,
+    ) -> Result<SecretText, SecretError> {
+        let message = format!("{uid} keeps no secrets here");
+        Err(SecretError { source_name: format!("{identity}#{field}"), message })
+    }
 }
 
 /// A source that has no secrets.
@@ -117,15 +135,49 @@ pub(crate) fn needs_texts(plan: &Plan) -> bool {
     plan.changes.iter().any(|change| has_secret(&change.after) || has_secret(&change.record.applied))
 }
 
+/// The texts that resources of the cluster keep, for the secrets in a value, by where those come from.
+///
+/// # Errors
+/// When nothing is known of such a resource, or when its text cannot be opened here.
+pub async fn kept_texts(
+    values: &[&Value],
+    source: &dyn SecretSource,
+    uid: &ClusterUid,
+    identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
+) -> Result<BTreeMap<String, SecretText>, SecretError> {
+    let mut wanted: BTreeMap<String, (Address, String)> = BTreeMap::new();
+    for value in values {
+        value.for_each_secret(&mut |secret| {
+            if let Some((address, field)) = secret.keeper() {
+                wanted.insert(secret.source.clone(), (address, field.to_owned()));
+            }
+        });
+    }
+    let mut texts = BTreeMap::new();
+    for (name, (address, field)) in wanted {
+        let identity = identity_of(&address).ok_or_else(|| SecretError {
+            source_name: name.clone(),
+            message: format!("{address} is not there yet"),
+        })?;
+        let text = source.kept(uid, &identity, &field).await?;
+        texts.insert(name, text);
+    }
+    Ok(texts)
+}
+
 /// Gives every secret in a value its text, and its fingerprint where the cluster has its key.
 pub(crate) fn fill(
     value: &mut Value,
     source: &dyn SecretSource,
+    kept: &BTreeMap<String, SecretText>,
     key: Option<&FingerprintKey>,
 ) -> Result<(), SecretError> {
     each(value, &mut |secret| {
         if secret.text.is_none() {
-            secret.text = Some(source.text(&secret.source)?);
+            secret.text = Some(match kept.get(&secret.source) {
+                Some(text) => text.clone(),
+                None => source.text(&secret.source)?,
+            });
         }
         if let (Some(key), Some(text)) = (key, &secret.text) {
             let fingerprint = key.fingerprint(text);
@@ -206,9 +258,9 @@ mod tests {
         let key = FingerprintKey::new(&[1; 32]).unwrap();
         let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))]))]);
         assert!(has_secret(&value));
-        let changed = fill(&mut value, &Fixed("text"), Some(&key)).and_then(|()| {
+        let changed = fill(&mut value, &Fixed("text"), &BTreeMap::new(), Some(&key)).and_then(|()| {
             strip(&mut value);
-            fill(&mut value, &Fixed("other"), Some(&key))
+            fill(&mut value, &Fixed("other"), &BTreeMap::new(), Some(&key))
         });
         assert!(changed.unwrap_err().to_string().contains("make the plan anew"));
         let text = |value: &Value| format!("{value:?}");

@@ -97,11 +97,15 @@ impl Desired {
         }
     }
 
-    /// Every resource that must stand before this one: referred to or named, each once, sorted.
+    /// Every resource that must stand before this one: referred to, keeper of one of its secrets, or named, each once,
+    /// sorted.
     #[must_use]
     pub fn dependencies(&self) -> Vec<Address> {
         let mut addresses = self.depends_on.clone();
         self.attributes.for_each_reference(&mut |reference| addresses.push(reference.address.clone()));
+        self.attributes.for_each_secret(&mut |secret| {
+            addresses.extend(secret.keeper().map(|(address, _)| address));
+        });
         addresses.sort();
         addresses.dedup();
         addresses

@@ -5,6 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize as _;
 
+use crate::Address;
+
+/// What the source of a secret begins with that the cluster keeps itself.
+const KEPT: &str = "state:";
+
 /// The text of a secret. It has no `Display`, its `Debug` hides it, it cannot be serialised, and it is wiped from memory
 /// when it is dropped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +47,7 @@ impl fmt::Debug for SecretText {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
-    /// Where the text is read from, as `env:NAME`, `file:path` or `sops:path#key`.
+    /// Where the text is read from, as `env:NAME`, `file:path`, `sops:path#key` or `state:type.name#field`.
     pub source: String,
     /// HMAC-SHA-256 of the text under the cluster's key; absent until it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +62,20 @@ impl Secret {
     #[must_use]
     pub fn new(source: impl Into<String>) -> Self {
         Self { source: source.into(), fingerprint: None, text: None }
+    }
+
+    /// A secret that a resource of the same cluster keeps in its state: `state:type.name#field`. What uses it comes
+    /// after that resource.
+    #[must_use]
+    pub fn kept(address: &Address, field: &str) -> Self {
+        Self::new(format!("{KEPT}{address}#{field}"))
+    }
+
+    /// The resource that keeps it, and the field; none for a secret that the user supplies.
+    #[must_use]
+    pub fn keeper(&self) -> Option<(Address, &str)> {
+        let (address, field) = self.source.strip_prefix(KEPT)?.rsplit_once('#')?;
+        Some((address.parse().ok()?, field))
     }
 
     fn key(&self) -> (Option<&str>, &str) {
@@ -91,6 +110,15 @@ impl Ord for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kept_secret_names_its_keeper() {
+        let secret = Secret::kept(&"keypair.etcd-ca".parse().unwrap(), "private_key_pem");
+        assert_eq!(secret.source, "state:keypair.etcd-ca#private_key_pem");
+        let (address, field) = secret.keeper().unwrap();
+        assert_eq!((address.to_string().as_str(), field), ("keypair.etcd-ca", "private_key_pem"));
+        assert_eq!(Secret::new("env:A").keeper(), None);
+    }
 
     #[test]
     fn the_text_is_in_no_output() {

@@ -216,6 +216,16 @@ impl Value {
         }
     }
 
+    /// Calls `visit` for every secret in the value.
+    pub fn for_each_secret(&self, visit: &mut impl FnMut(&Secret)) {
+        match self {
+            Self::Secret(secret) => visit(secret),
+            Self::List(items) => items.iter().for_each(|item| item.for_each_secret(visit)),
+            Self::Map(entries) => entries.values().for_each(|value| value.for_each_secret(visit)),
+            _ => {}
+        }
+    }
+
     /// A copy in which every reference is replaced by what `lookup` returns for it; templates whose parts are
     /// all known become text, and one with an unknown part becomes unknown.
     #[must_use]

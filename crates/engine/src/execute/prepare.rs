@@ -1,9 +1,13 @@
 //! From a step of the plan to a call: identities and references filled in, secrets given their text.
 
+use std::collections::BTreeMap;
+
 use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Action, ApplyRequest};
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, Value};
+use slipway_resource::{
+    Address, ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, SecretText, Value,
+};
 
 use super::Dispatcher;
 use crate::journal::Effect;
@@ -14,15 +18,23 @@ use crate::step::{Call, Unit};
 
 type Prepared<T> = Result<T, Box<ProviderError>>;
 
+/// Texts that resources of the cluster keep, by where a secret says that it comes from.
+type Kept = BTreeMap<String, SecretText>;
+
+fn invalid(error: secrets::SecretError) -> Box<ProviderError> {
+    Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string()))
+}
+
 impl<'a> Dispatcher<'a> {
     /// Makes a step ready to run.
-    pub(super) fn prepare(&self, step: &'a Step) -> Prepared<Unit> {
+    pub(super) async fn prepare(&self, step: &'a Step) -> Prepared<Unit> {
         let change = self.changes.get(&step.address).and_then(|index| self.work.plan.changes.get(*index));
         let (provider, handle, kind) = self.work.providers.of_type(step.address.kind()).ok_or_else(|| {
             let text = format!("no provider has the resource type of {}", step.address);
             Box::new(ProviderError::new(ErrorClass::Invalid, text))
         })?;
-        let effect = self.effect(step, change)?;
+        let kept = self.kept(step, change).await?;
+        let effect = self.effect(step, change, &kept)?;
         let mut unit = Unit {
             id: step.id,
             address: step.address.clone(),
@@ -31,7 +43,7 @@ impl<'a> Dispatcher<'a> {
             effect,
             call: None,
         };
-        let Some(action) = self.action(step, change, kind)? else { return Ok(unit) };
+        let Some(action) = self.action(step, change, kind, &kept)? else { return Ok(unit) };
         let ownership = Ownership {
             uid: self.work.uid.clone(),
             cluster: self.work.plan.cluster.clone(),
@@ -70,6 +82,7 @@ impl<'a> Dispatcher<'a> {
         step: &Step,
         change: Option<&ResourceChange>,
         kind: &ResourceType,
+        kept: &Kept,
     ) -> Prepared<Option<Action>> {
         Ok(Some(match &step.action {
             StepAction::Record | StepAction::Forget => return Ok(None),
@@ -82,12 +95,12 @@ impl<'a> Dispatcher<'a> {
                             .with_hint("make the plan anew: it was made when there was none"),
                     ));
                 }
-                Action::Create { desired: self.desired(change, kind)? }
+                Action::Create { desired: self.desired(change, kind, kept)? }
             }
             StepAction::Update => Action::Update {
                 identity: self.identity(step)?,
                 prior: change.map(|change| change.before.clone()).unwrap_or_default(),
-                desired: self.desired(change, kind)?,
+                desired: self.desired(change, kind, kept)?,
             },
             StepAction::Delete { .. } => Action::Delete { identity: self.identity(step)? },
             StepAction::Tag => Action::Tag { identity: self.identity(step)? },
@@ -112,7 +125,7 @@ impl<'a> Dispatcher<'a> {
 
     /// The wanted attributes, all known, without what is the server's: computed attributes, and those that
     /// nobody asked for and the plan leaves as they are.
-    fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Value> {
+    fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType, kept: &Kept) -> Prepared<Value> {
         let Some(change) = change else { return Ok(Value::Null) };
         let Value::Map(entries) = &change.after else { return Ok(Value::Null) };
         let settable = entries.iter().filter(|(name, value)| {
@@ -125,14 +138,28 @@ impl<'a> Dispatcher<'a> {
             }
         });
         let settable = Value::map(settable.map(|(name, value)| (name.clone(), value.clone())));
-        self.known(&settable).map(without_unknown)
+        self.known(&settable, kept).map(without_unknown)
     }
 
-    fn known(&self, value: &Value) -> Prepared<Value> {
+    fn known(&self, value: &Value, kept: &Kept) -> Prepared<Value> {
         let mut value = self.resolved(value)?;
-        secrets::fill(&mut value, self.work.secrets, self.work.fingerprints.as_ref())
-            .map_err(|error| Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string())))?;
+        secrets::fill(&mut value, self.work.secrets, kept, self.work.fingerprints.as_ref())
+            .map_err(invalid)?;
         Ok(value)
+    }
+
+    /// The texts that a step needs of what the cluster keeps itself: known now that those before it have ended.
+    async fn kept(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Kept> {
+        let Some(change) = change.filter(|_| matches!(step.action, StepAction::Create | StepAction::Update))
+        else {
+            return Ok(Kept::new());
+        };
+        let identity_of = |address: &Address| {
+            let made = self.work.outputs.identity(address).cloned();
+            made.or_else(|| identity_of(&self.work.snapshot, address))
+        };
+        let values = [&change.after, &change.record.applied];
+        secrets::kept_texts(&values, self.work.secrets, &self.work.uid, &identity_of).await.map_err(invalid)
     }
 
     fn resolved(&self, value: &Value) -> Prepared<Value> {
@@ -145,7 +172,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// What the state learns when the step is done.
-    fn effect(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Effect> {
+    fn effect(&self, step: &Step, change: Option<&ResourceChange>, kept: &Kept) -> Prepared<Effect> {
         let address = step.address.clone();
         Ok(match (&step.action, change) {
             (
@@ -159,7 +186,7 @@ impl<'a> Dispatcher<'a> {
                 let mut record = record_of(change, identity.as_ref());
                 // Who only tags or records has the object keep the secrets that it has, with their fingerprints.
                 let mut applied = match &step.action {
-                    StepAction::Create | StepAction::Update => self.known(&change.record.applied)?,
+                    StepAction::Create | StepAction::Update => self.known(&change.record.applied, kept)?,
                     _ => self.resolved(&change.record.applied)?,
                 };
                 secrets::strip(&mut applied);
