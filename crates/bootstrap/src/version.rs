@@ -1,1 +1,37 @@
 //! Versions of Kubernetes and of what comes with each.
+
+use slipway_spec::value::KubernetesVersion;
+
+mod images;
+
+pub use images::Images;
+
+/// The release when none is given: what kubeadm 1.34 comes with.
+pub const DEFAULT_KUBERNETES: KubernetesVersion = KubernetesVersion::new(1, 34, 4);
+/// The tag of CoreDNS's image.
+pub const CORE_DNS_TAG: &str = "v1.12.1";
+/// The tag of the image that holds a pod's namespaces.
+pub const PAUSE_TAG: &str = "3.10.1";
+/// The oldest release of an etcd that somebody else runs.
+pub const OLDEST_EXTERNAL_ETCD: (u64, u64, u64) = (3, 5, 24);
+
+/// The tag of etcd's image for a release; the closest known minor's for one that is not known.
+#[must_use]
+pub fn etcd_tag(kubernetes: &KubernetesVersion) -> &'static str {
+    if kubernetes.minor >= 34 { "3.6.5-0" } else { "3.5.24-0" }
+}
+
+/// kubeadm's feature gates, and whether each is on unless given.
+pub const FEATURE_GATES: [(&str, bool); 5] = [
+    ("ControlPlaneKubeletLocalMode", true),
+    ("NodeLocalCRISocket", true),
+    ("PublicKeysECDSA", false),
+    ("RootlessControlPlane", false),
+    ("WaitForAllControlPlaneComponents", true),
+];
+
+/// Whether one of kubeadm's feature gates is on unless given; unknown ones are off.
+#[must_use]
+pub fn feature_gate_default(name: &str) -> bool {
+    FEATURE_GATES.iter().any(|(gate, on)| *gate == name && *on)
+}

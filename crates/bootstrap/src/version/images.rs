@@ -1,0 +1,91 @@
+use super::{CORE_DNS_TAG, PAUSE_TAG, etcd_tag};
+use crate::configuration::ClusterSettings;
+
+/// The images of a cluster's own parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Images {
+    /// The API server's.
+    pub api_server: String,
+    /// The controller manager's.
+    pub controller_manager: String,
+    /// The scheduler's.
+    pub scheduler: String,
+    /// kube-proxy's.
+    pub kube_proxy: String,
+    /// CoreDNS's.
+    pub core_dns: String,
+    /// The one that holds a pod's namespaces.
+    pub pause: String,
+    /// etcd's.
+    pub etcd: String,
+}
+
+impl Images {
+    /// The images that a cluster's settings ask for.
+    #[must_use]
+    pub fn of(cluster: &ClusterSettings) -> Self {
+        let repository = cluster.image_repository.as_str();
+        let tag = image_tag(&format!("v{}", cluster.kubernetes_version));
+        let kubernetes = |name: &str| format!("{repository}/{name}:{tag}");
+        let dns = &cluster.dns.image;
+        let dns_repository = match dns.repository.as_deref().unwrap_or(repository) {
+            "registry.k8s.io" => "registry.k8s.io/coredns",
+            other => other,
+        };
+        let etcd = cluster.etcd.local().map(|local| local.image.clone()).unwrap_or_default();
+        Self {
+            api_server: kubernetes("kube-apiserver"),
+            controller_manager: kubernetes("kube-controller-manager"),
+            scheduler: kubernetes("kube-scheduler"),
+            kube_proxy: kubernetes("kube-proxy"),
+            core_dns: format!("{dns_repository}/coredns:{}", dns.tag.as_deref().unwrap_or(CORE_DNS_TAG)),
+            pause: format!("{repository}/pause:{PAUSE_TAG}"),
+            etcd: format!(
+                "{}/etcd:{}",
+                etcd.repository.as_deref().unwrap_or(repository),
+                etcd.tag.as_deref().unwrap_or_else(|| etcd_tag(&cluster.kubernetes_version))
+            ),
+        }
+    }
+
+    /// The images that a control plane needs, in the order in which kubeadm lists them.
+    #[must_use]
+    pub fn for_control_plane(&self, cluster: &ClusterSettings) -> Vec<String> {
+        let mut images =
+            vec![self.api_server.clone(), self.controller_manager.clone(), self.scheduler.clone()];
+        if !cluster.proxy.disabled {
+            images.push(self.kube_proxy.clone());
+        }
+        if !cluster.dns.disabled {
+            images.push(self.core_dns.clone());
+        }
+        images.push(self.pause.clone());
+        if cluster.etcd.local().is_some() {
+            images.push(self.etcd.clone());
+        }
+        images
+    }
+}
+
+/// A version as an image's tag: what may not stand in a tag becomes an underscore.
+fn image_tag(version: &str) -> String {
+    version.replace(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')), "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn core_dns_has_a_path_of_its_own_in_the_default_registry() {
+        let mut cluster = ClusterSettings::default();
+        assert_eq!(Images::of(&cluster).core_dns, "registry.k8s.io/coredns/coredns:v1.12.1");
+        assert_eq!(Images::of(&cluster).etcd, "registry.k8s.io/etcd:3.6.5-0");
+        cluster.image_repository = "mirror.example.test/k8s".to_owned();
+        cluster.kubernetes_version = "1.33.2+local".parse().unwrap();
+        let images = Images::of(&cluster);
+        assert_eq!(images.core_dns, "mirror.example.test/k8s/coredns:v1.12.1");
+        assert_eq!(images.api_server, "mirror.example.test/k8s/kube-apiserver:v1.33.2_local");
+        assert_eq!(images.etcd, "mirror.example.test/k8s/etcd:3.5.24-0");
+    }
+}
