@@ -185,6 +185,7 @@ pub(crate) async fn run(
     let stop = StopSignal::default();
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
+    subject.begins(held.holder.journal(), &held.state);
     let store = subject.secret_store(&held.state.snapshot.uid)?;
     let run = Run {
         plan,

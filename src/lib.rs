@@ -5,6 +5,7 @@ mod applying;
 mod approving;
 mod cli;
 mod commands;
+mod composition;
 mod configuration;
 mod error;
 mod holding;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use slipway_builtin::Vault;
 use slipway_engine::{Observed, State, observe};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
@@ -14,6 +15,7 @@ use slipway_state_store::{Backend, ClusterName};
 use tokio::time::Instant;
 
 use crate::cli::ScopeArguments;
+use crate::composition;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::providers;
@@ -56,6 +58,8 @@ pub(crate) struct Prepared {
     pub texts: UserSecrets,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
+    /// The secrets that the cluster keeps itself.
+    pub vault: Arc<Vault>,
 }
 
 /// A plan and when its observations were made.
@@ -91,8 +95,15 @@ impl Prepared {
     ) -> Result<Self, CommandError> {
         let cluster = &wanted.cluster;
         let (config, offline) = (&cluster.provider.config, backend.is_none());
-        let providers =
+        let mut providers =
             providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
+        let vault = Arc::new(match &backend {
+            Some(backend) => {
+                Vault::new(backend.clone(), context.keyring(), ClusterName::new(cluster.name.as_str())?)
+            }
+            None => Vault::nowhere(cluster.name.as_str()),
+        });
+        composition::complete(&mut providers, &vault, offline).await?;
         tracing::info!(
             cluster = %cluster.name,
             provider = %cluster.provider.name,
@@ -103,8 +114,9 @@ impl Prepared {
             folder: wanted.folder(),
             sealed: BTreeMap::new(),
             encryption: context.configuration.encryption.clone(),
+            vault: vault.clone(),
         };
-        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state })
+        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state, vault })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use slipway_builtin::{Builtin, Vault};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
 use slipway_protocol::{Launch, LockFile, Running, SearchPath};
 use slipway_provider_sim::Sim;
@@ -27,11 +28,29 @@ pub(crate) async fn open(
     offline: bool,
 ) -> Result<Providers, CommandError> {
     let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
+    let mut providers = Providers::default();
+    add(
+        &mut providers,
+        name,
+        &*provider,
+        SessionRequest { config: Value::from_json(config), region, offline },
+    )
+    .await?;
+    Ok(providers)
+}
+
+/// Opens a session with a provider beside those that are open.
+pub(crate) async fn add(
+    providers: &mut Providers,
+    name: &str,
+    provider: &dyn Provider,
+    request: SessionRequest,
+) -> Result<(), CommandError> {
     let info = provider.info().await?;
     let schema = provider.schema().await?;
-    let config = Value::from_json(config);
-    check_config(name, &*provider, &schema, &config).await?;
-    let session = provider.open_session(SessionRequest { config: config.clone(), region, offline }).await?;
+    let config = request.config.clone();
+    check_config(name, provider, &schema, &config).await?;
+    let session = provider.open_session(request).await?;
     let pin = ProviderPin {
         version: info.version.clone(),
         schema_digest: Digest::of(&*schema)
@@ -39,9 +58,8 @@ pub(crate) async fn open(
         scope: session.scope().clone(),
         config,
     };
-    let mut providers = Providers::default();
     providers.insert(name, ProviderHandle { session, schema, info, pin });
-    Ok(providers)
+    Ok(())
 }
 
 /// The provider of a name. Its process, if it has one, ends with the command.
@@ -49,6 +67,9 @@ pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provid
     let lock = LockFile::read(Path::new(LOCK_FILE))?;
     if lock.get(name).is_none() && name == EMBEDDED {
         return Ok(Arc::new(Sim));
+    }
+    if name == slipway_builtin::NAME {
+        return Ok(Arc::new(Builtin::new(Arc::new(Vault::nowhere("")))));
     }
     let running = Running::locked(name, &search_path(context), &lock).await?;
     let provider = running.provider();

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use slipway_engine::{Comparing, SecretError, SecretSource, has_secret};
+use async_trait::async_trait;
+use slipway_builtin::Vault;
+use slipway_engine::{Comparing, SecretError, SecretSource, has_secret, kept_texts};
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
-use slipway_resource::{ClusterUid, Desired, SecretText};
+use slipway_resource::{Address, ClusterUid, Desired, Identity, Secret, SecretText, Value};
 use slipway_secrets::sops::{self, Syntax};
 use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName};
@@ -28,6 +30,8 @@ pub(crate) struct UserSecrets {
     pub sealed: BTreeMap<String, SecretText>,
     /// Where the identities are that open what SOPS has encrypted.
     pub encryption: Encryption,
+    /// What the cluster keeps itself.
+    pub vault: Arc<Vault>,
 }
 
 impl UserSecrets {
@@ -41,6 +45,7 @@ impl UserSecrets {
     }
 }
 
+#[async_trait]
 impl SecretSource for UserSecrets {
     fn text(&self, source: &str) -> Result<SecretText, SecretError> {
         if let Some(text) = self.sealed.get(source) {
@@ -57,6 +62,30 @@ impl SecretSource for UserSecrets {
             Some(("sops", place)) => self.sops(place).map_err(fail),
             _ => Err(fail("a secret comes from `env:NAME`, `file:path` or `sops:path#key`".to_owned())),
         }
+    }
+
+    async fn kept(
+        &self,
+        uid: &ClusterUid,
+        identity: &Identity,
+        field: &str,
+    ) -> Result<SecretText, SecretError> {
+        self.vault.text(uid, identity, field).await.map_err(|error| SecretError {
+            source_name: format!("{identity}#{field}"),
+            message: error.message,
+        })
+    }
+}
+
+/// A source that has the texts, too, that the cluster keeps itself and that were opened beforehand.
+struct Opened<'a> {
+    kept: BTreeMap<String, SecretText>,
+    user: &'a dyn SecretSource,
+}
+
+impl SecretSource for Opened<'_> {
+    fn text(&self, source: &str) -> Result<SecretText, SecretError> {
+        self.kept.get(source).cloned().map_or_else(|| self.user.text(source), Ok)
     }
 }
 
@@ -85,17 +114,39 @@ pub(crate) async fn compare(
     }
     let mut notes = Vec::new();
     let key = fingerprint_key(store, &mut notes).await?;
+    let identity_of = |address: &Address| prior?.resources.get(address).map(|record| record.identity.clone());
     for desired in desired {
+        let kept = kept(&desired.attributes, source, uid, &identity_of).await;
+        let source = &Opened { kept, user: source };
         let record = prior.and_then(|prior| prior.resources.get(&desired.address));
         let applied = record.and_then(|record| record.applied.as_ref());
         let mut comparing = Comparing { key: key.as_ref(), uid, unread: Vec::new() };
         comparing.compare(&mut desired.attributes, applied, source);
-        notes.extend(comparing.unread.into_iter().map(|error| ExpandNote {
+        // What the cluster keeps itself and does not have yet is made by the same plan.
+        let unread =
+            comparing.unread.into_iter().filter(|error| Secret::new(&*error.source_name).keeper().is_none());
+        notes.extend(unread.map(|error| ExpandNote {
             field: desired.address.to_string(),
             message: format!("{error}; it is taken to be as it was applied"),
         }));
     }
     Ok(notes)
+}
+
+/// The texts that the cluster keeps of the secrets in a value, as far as they are there and can be opened here.
+async fn kept(
+    value: &Value,
+    source: &dyn SecretSource,
+    uid: &ClusterUid,
+    identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
+) -> BTreeMap<String, SecretText> {
+    let mut secrets = Vec::new();
+    value.for_each_secret(&mut |secret| secrets.push(Value::Secret(secret.clone())));
+    let mut texts = BTreeMap::new();
+    for secret in &secrets {
+        texts.extend(kept_texts(&[secret], source, uid, identity_of).await.unwrap_or_default());
+    }
+    texts
 }
 
 async fn fingerprint_key(

@@ -7,7 +7,7 @@ use slipway_engine::{SecretSource, State};
 use slipway_plan::{Providers, Snapshot};
 use slipway_resource::ClusterUid;
 use slipway_secrets::SecretStore;
-use slipway_state_store::Backend;
+use slipway_state_store::{Backend, Journal};
 
 use crate::error::CommandError;
 use crate::planning::{Planned, Prepared, Request};
@@ -39,6 +39,9 @@ pub(crate) trait Subject {
     /// A last look at the state that was taken, before anything is carried out on it.
     fn taken(&self, _state: &mut State) {}
 
+    /// From now on steps are carried out, under the hold that the journal belongs to.
+    fn begins(&self, _journal: &Journal, _state: &State) {}
+
     /// Makes a plan against a given state. Writes nothing.
     async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError>;
 }
@@ -68,6 +71,12 @@ impl Subject for Prepared {
 
     fn state(&self) -> Option<&State> {
         self.state.as_ref()
+    }
+
+    fn begins(&self, journal: &Journal, state: &State) {
+        self.vault.hold(journal.clone());
+        let records = state.snapshot.resources.iter();
+        self.vault.know(records.map(|(address, record)| (address.clone(), record.identity.clone())));
     }
 
     async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError> {

@@ -133,6 +133,16 @@ impl SecretStore {
         Ok(self.keyring.open(&expected, &bytes).await?.plain)
     }
 
+    /// The unique id of the cluster that a value was sealed for; nothing when it is not stored. Nothing is opened.
+    ///
+    /// # Errors
+    /// When the store fails, or when what lies there is no envelope.
+    pub async fn owner(&self, reference: &SecretReference) -> Result<Option<String>> {
+        let key = self.key(reference)?;
+        let Some((bytes, _)) = self.backend.get(&key).await? else { return Ok(None) };
+        Ok(Envelope::read(&Expected::at(key.as_str()), &bytes)?.context.uid)
+    }
+
     /// The values of a secret, the oldest first. Nothing is opened.
     ///
     /// # Errors

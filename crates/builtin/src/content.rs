@@ -1,0 +1,58 @@
+//! What is sealed of one secret resource.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use slipway_resource::{Address, Token, Value};
+use zeroize::{Zeroize as _, Zeroizing};
+
+/// The form that is written.
+const FORMAT: u32 = 1;
+
+/// A secret resource: what may be shown of it, and what may not.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Content {
+    format: u32,
+    /// The resource that it is.
+    pub address: Address,
+    /// The token of the step that made it.
+    pub token: Token,
+    /// Its attributes, none of them secret.
+    pub attributes: Value,
+    /// Its secret fields by name.
+    fields: BTreeMap<String, String>,
+}
+
+impl Content {
+    pub fn new(address: Address, token: Token, attributes: Value, fields: Fields) -> Self {
+        let fields = fields.into_iter().map(|(name, text)| (name.to_owned(), text.to_string())).collect();
+        Self { format: FORMAT, address, token, attributes, fields }
+    }
+
+    /// The text of a field.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(String::as_str)
+    }
+
+    pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>, String> {
+        serde_json::to_vec(self).map(Zeroizing::new).map_err(|error| error.to_string())
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let content: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if content.format > FORMAT {
+            return Err(format!("it has the form {}, and this Slipway reads up to {FORMAT}", content.format));
+        }
+        Ok(content)
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.fields.values_mut().for_each(|text| text.zeroize());
+    }
+}
+
+/// Secret fields by name, as they are made.
+pub(crate) type Fields = Vec<(&'static str, Zeroizing<String>)>;

@@ -1,0 +1,128 @@
+//! The types of secrets: what each is made of and what it gives.
+
+mod encryption_key;
+mod token;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use slipway_resource::schema::{Durations, OwnershipKind};
+use slipway_resource::{Address, Attribute, Mode, ResourceType, Value};
+use zeroize::Zeroizing;
+
+use crate::content::Fields;
+use crate::provider::RATE_CLASS;
+
+/// A private key, with the certificate of an authority on request.
+pub const KEYPAIR: &str = "keypair";
+
+/// A text that whoever knows it is let in with.
+pub const TOKEN: &str = "token";
+
+/// A key for data.
+pub const ENCRYPTION_KEY: &str = "encryption_key";
+
+type Make = fn(&Value) -> Result<(Value, Fields), String>;
+
+/// One type.
+pub(crate) struct Kind {
+    name: &'static str,
+    resource: ResourceType,
+    make: Make,
+}
+
+static KINDS: LazyLock<[Kind; 2]> = LazyLock::new(|| [encryption_key::kind(), token::kind()]);
+
+/// The type of an address.
+pub(crate) fn of(address: &Address) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == address.kind())
+}
+
+/// All types by name.
+pub(crate) fn types() -> BTreeMap<String, ResourceType> {
+    KINDS.iter().map(|kind| (kind.name.to_owned(), kind.resource.clone())).collect()
+}
+
+impl Kind {
+    fn new(
+        name: &'static str,
+        description: &str,
+        stateful: bool,
+        attributes: Vec<(&str, Attribute)>,
+        make: Make,
+    ) -> Self {
+        let attributes = attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute));
+        let resource = ResourceType {
+            version: 1,
+            description: description.to_owned(),
+            attributes: attributes.collect(),
+            ownership: OwnershipKind::Tags,
+            rate_class: RATE_CLASS.to_owned(),
+            idempotent_create: true,
+            stateful,
+            create_before_delete: true,
+            exclusive: Vec::new(),
+            import_id: String::new(),
+            operations: BTreeMap::new(),
+            durations: Durations { create_ms: 50, update_ms: 50, delete_ms: 50 },
+        };
+        Self { name, resource, make }
+    }
+
+    pub fn resource(&self) -> &ResourceType {
+        &self.resource
+    }
+
+    /// Makes one: what may be shown of it, and what may not.
+    pub fn make(&self, desired: &Value) -> Result<(Value, Fields), String> {
+        (self.make)(&self.normalise(desired, None))
+    }
+
+    /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.
+    pub fn normalise(&self, desired: &Value, observed: Option<&Value>) -> Value {
+        let value = |(name, attribute): (&String, &Attribute)| {
+            let value = match attribute.mode {
+                Mode::Computed => {
+                    observed.and_then(|observed| observed.get(name)).cloned().unwrap_or(Value::Unknown)
+                }
+                _ => match desired.get(name).filter(|value| !value.is_null()) {
+                    Some(wanted) => wanted.clone(),
+                    None => attribute.default.clone(),
+                },
+            };
+            (name.clone(), value)
+        };
+        Value::map(self.resource.attributes.iter().map(value))
+    }
+}
+
+/// The attributes that a secret has, as they shall be, with what making it gave.
+fn with_outputs<const N: usize>(desired: &Value, outputs: [(&str, Value); N]) -> Value {
+    let mut entries = desired.as_map().cloned().unwrap_or_default();
+    entries.retain(|_, value| !matches!(value, Value::Unknown));
+    entries.extend(outputs.map(|(name, value)| (name.to_owned(), value)));
+    Value::map(entries)
+}
+
+fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, String> {
+    let mut bytes = Zeroizing::new([0; N]);
+    aws_lc_rs::rand::fill(&mut *bytes)
+        .map_err(|_| "cannot be: the system gives no random numbers".to_owned())?;
+    Ok(bytes)
+}
+
+/// Random characters of an alphabet of at most 256.
+fn random_text(alphabet: &[u8], length: usize) -> Result<Zeroizing<String>, String> {
+    let mut text = Zeroizing::new(String::with_capacity(length));
+    // Bytes beyond the last whole multiple of the alphabet are left out, so that every character is as likely.
+    let limit = 256 - 256 % alphabet.len().max(1);
+    while text.len() < length {
+        for byte in *random::<32>()? {
+            let index = usize::from(byte);
+            if index < limit && text.len() < length {
+                text.push(char::from(alphabet[index % alphabet.len()]));
+            }
+        }
+    }
+    Ok(text)
+}

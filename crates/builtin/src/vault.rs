@@ -1,0 +1,210 @@
+//! The secrets of one cluster, read by anybody with a key and written under a hold only.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText};
+use slipway_secrets::store::SecretReference;
+use slipway_secrets::{Error, Keyring, SecretStore};
+use slipway_state_store::{Backend, ClusterName, Journal};
+
+use crate::content::Content;
+use crate::kind;
+
+/// The secrets of one cluster in its state store.
+pub struct Vault {
+    place: Option<Place>,
+    cluster: String,
+    /// The hold under which secrets are written; none while nobody has taken the cluster.
+    hold: Mutex<Option<Journal>>,
+    /// What is known of the cluster's secrets: what its state names, and what was made since.
+    known: Mutex<BTreeMap<Address, Identity>>,
+    /// What was opened before: a key service is asked once for each.
+    opened: Mutex<BTreeMap<(ClusterUid, Identity), Arc<Content>>>,
+}
+
+struct Place {
+    backend: Arc<dyn Backend>,
+    keyring: Arc<Keyring>,
+    cluster: ClusterName,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Vault({})", self.cluster)
+    }
+}
+
+impl Vault {
+    /// The secrets of a cluster in a state store.
+    #[must_use]
+    pub fn new(backend: Arc<dyn Backend>, keyring: Arc<Keyring>, cluster: ClusterName) -> Self {
+        let name = cluster.to_string();
+        Self { place: Some(Place { backend, keyring, cluster }), ..Self::nowhere(name) }
+    }
+
+    /// No place for secrets: for plans without a state.
+    #[must_use]
+    pub fn nowhere(cluster: impl Into<String>) -> Self {
+        Self {
+            place: None,
+            cluster: cluster.into(),
+            hold: Mutex::default(),
+            known: Mutex::default(),
+            opened: Mutex::default(),
+        }
+    }
+
+    /// From now on secrets may be written, as long as the hold that the journal belongs to lasts.
+    pub fn hold(&self, journal: Journal) {
+        *lock(&self.hold) = Some(journal);
+    }
+
+    /// Says which secrets the cluster's state names.
+    pub fn know(&self, secrets: impl IntoIterator<Item = (Address, Identity)>) {
+        lock(&self.known).extend(secrets.into_iter().filter(|(address, _)| kind::of(address).is_some()));
+    }
+
+    /// The object of a secret resource that the state names, or that was made since.
+    #[must_use]
+    pub fn known(&self, address: &Address) -> Option<Identity> {
+        lock(&self.known).get(address).cloned()
+    }
+
+    pub(crate) fn forget(&self, identity: &Identity) {
+        lock(&self.known).retain(|_, known| known != identity);
+        lock(&self.opened).retain(|(_, opened), _| opened != identity);
+    }
+
+    /// The text of a secret field.
+    ///
+    /// # Errors
+    /// `not-found` when nothing is stored under the identity or it has no such field, `permission` when no key at hand
+    /// opens it.
+    pub async fn text(
+        &self,
+        uid: &ClusterUid,
+        identity: &Identity,
+        field: &str,
+    ) -> Result<SecretText, ProviderError> {
+        let content = self.open(uid, identity).await?;
+        content.field(field).map(SecretText::new).ok_or_else(|| {
+            ProviderError::new(ErrorClass::NotFound, format!("{} keeps no `{field}`", content.address))
+        })
+    }
+
+    pub(crate) async fn open(
+        &self,
+        uid: &ClusterUid,
+        identity: &Identity,
+    ) -> Result<Arc<Content>, ProviderError> {
+        let key = (uid.clone(), identity.clone());
+        if let Some(content) = lock(&self.opened).get(&key) {
+            return Ok(content.clone());
+        }
+        let reference = reference(identity)?;
+        let bytes = self.store(uid)?.get(&reference).await.map_err(failed)?;
+        let content = Content::from_bytes(&bytes).map_err(|reason| {
+            ProviderError::new(ErrorClass::Permanent, format!("the secret {identity} is damaged: {reason}"))
+        })?;
+        let content = Arc::new(content);
+        lock(&self.opened).insert(key, content.clone());
+        Ok(content)
+    }
+
+    /// Stores what a step made. Repeated with the same token it stores nothing new and returns what was stored first.
+    pub(crate) async fn put(
+        &self,
+        uid: &ClusterUid,
+        content: Content,
+    ) -> Result<(Identity, Arc<Content>), ProviderError> {
+        let journal = self.journal()?;
+        let store = self.store(uid)?;
+        let bytes = content.to_bytes().map_err(|reason| {
+            ProviderError::new(ErrorClass::Permanent, format!("a secret cannot be written: {reason}"))
+        })?;
+        let name = content.address.to_string();
+        let stored = store.put(&journal, &name, content.token.as_str(), &bytes).await.map_err(failed)?;
+        let identity = Identity::new(stored.to_string());
+        lock(&self.known).insert(content.address.clone(), identity.clone());
+        let opened = self.open(uid, &identity).await?;
+        Ok((identity, opened))
+    }
+
+    pub(crate) async fn delete(&self, uid: &ClusterUid, identity: &Identity) -> Result<(), ProviderError> {
+        let journal = self.journal()?;
+        self.store(uid)?.delete(&journal, &reference(identity)?).await.map_err(failed)?;
+        self.forget(identity);
+        Ok(())
+    }
+
+    /// All values of the secrets that resources keep, with the unique id of the cluster that each belongs to.
+    pub(crate) async fn list(&self) -> Result<Vec<(Identity, ClusterUid)>, ProviderError> {
+        let Some(place) = &self.place else { return Ok(Vec::new()) };
+        // Listing and reading who it belongs to need no key and no unique id.
+        let store = SecretStore::new(place.backend.clone(), place.keyring.clone(), place.cluster.clone(), "");
+        let mut found = Vec::new();
+        for reference in store.list_all().await.map_err(failed)? {
+            let kept =
+                reference.name.parse().ok().is_some_and(|address: Address| kind::of(&address).is_some());
+            if !kept {
+                continue;
+            }
+            if let Some(uid) = store.owner(&reference).await.map_err(failed)? {
+                found.push((Identity::new(reference.to_string()), ClusterUid::new(uid)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn store(&self, uid: &ClusterUid) -> Result<SecretStore, ProviderError> {
+        let place = self.place.as_ref().ok_or_else(|| {
+            let text = format!("{} has no state here, and so no secrets", self.cluster);
+            ProviderError::new(ErrorClass::Invalid, text)
+        })?;
+        let (backend, keyring) = (place.backend.clone(), place.keyring.clone());
+        Ok(SecretStore::new(backend, keyring, place.cluster.clone(), uid.as_str()))
+    }
+
+    fn journal(&self) -> Result<Journal, ProviderError> {
+        lock(&self.hold).clone().ok_or_else(|| {
+            let text = format!("{} is not held, and secrets are written under a hold only", self.cluster);
+            ProviderError::new(ErrorClass::Invalid, text)
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn reference(identity: &Identity) -> Result<SecretReference, ProviderError> {
+    identity
+        .as_str()
+        .parse()
+        .map_err(|error: Error| ProviderError::new(ErrorClass::NotFound, error.to_string()))
+}
+
+/// A failure of the store as a provider tells it.
+pub(crate) fn failed(error: Error) -> ProviderError {
+    let class = match &error {
+        Error::Missing { .. } => ErrorClass::NotFound,
+        Error::NoKey { .. } | Error::WrongKey { .. } | Error::NoRecipients => {
+            ErrorClass::Permission { action: "open secrets".to_owned() }
+        }
+        Error::KeyService { source, .. } => source.class.clone(),
+        Error::Store(slipway_state_store::Error::Backend(_)) => ErrorClass::Transient,
+        _ => ErrorClass::Permanent,
+    };
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    let failed = ProviderError::new(class, text);
+    match error.hint() {
+        Some(hint) => failed.with_hint(hint),
+        None => failed,
+    }
+}
