@@ -15,6 +15,8 @@ pub mod kubelet;
 pub mod objects;
 pub mod phase;
 pub mod pki;
+pub mod preflight;
 pub mod static_pod;
 pub mod token;
 pub mod version;
+pub mod yaml;

@@ -1,0 +1,112 @@
+//! What is to be looked at on a host, by what is about to be done.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::NetworkRange;
+
+/// What is about to be done on the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// A first control plane begins a cluster.
+    #[default]
+    Init,
+    /// A worker joins.
+    JoinWorker,
+    /// A further control plane joins.
+    JoinControlPlane,
+    /// What was made on the host is taken away.
+    Reset,
+}
+
+impl Purpose {
+    /// Whether the components of a control plane will run here.
+    #[must_use]
+    pub fn is_control_plane(self) -> bool {
+        matches!(self, Self::Init | Self::JoinControlPlane)
+    }
+}
+
+/// What the checks look at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Questions {
+    /// What is about to be done.
+    pub purpose: Purpose,
+    /// The node's name.
+    pub node_name: String,
+    /// The wanted version of Kubernetes, as `v1.34.4`.
+    pub kubernetes_version: Option<String>,
+    /// Files that must not be there.
+    pub absent_files: Vec<ExpectedFile>,
+    /// Directories that must have nothing in them.
+    pub empty_directories: Vec<String>,
+    /// Files that must be there, with what they are for.
+    pub present_files: Vec<(String, String)>,
+    /// Ports that must be free.
+    pub ports: Vec<ExpectedPort>,
+    /// Programs that must be on the path.
+    pub programs: Vec<String>,
+    /// Settings of the kernel.
+    pub kernel_settings: Vec<KernelSetting>,
+    /// Images that must be there or be fetched.
+    pub images: Vec<String>,
+    /// How the kubelet will group processes.
+    pub cgroup_driver: Option<String>,
+    /// Whether the kubelet starts although the host swaps.
+    pub swap_tolerated: bool,
+    /// The host of the control plane's endpoint, when it is a name.
+    pub endpoint_name: Option<String>,
+    /// The address by which others reach this node's API server.
+    pub advertise_address: Option<IpAddr>,
+    /// Whether that address was chosen by whoever wrote the configuration.
+    pub advertise_address_given: bool,
+    /// The ranges of addresses that the cluster uses.
+    pub ranges: Vec<RangeQuestion>,
+    /// Addresses and ranges that must not be sent through a proxy, as `https://10.0.0.1:6443`.
+    pub direct: Vec<String>,
+    /// Paths that need free space, in MiB.
+    pub space_mib: Vec<(String, u64)>,
+    /// The endpoints of an external etcd.
+    pub external_etcd: Vec<String>,
+}
+
+/// A file that must not be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedFile {
+    /// Its path.
+    pub path: String,
+}
+
+/// A port that must be free.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedPort {
+    /// The port.
+    pub number: u16,
+    /// The file that makes its owner run: a port that an earlier run's own component holds is no finding.
+    pub owner: String,
+}
+
+/// A setting of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelSetting {
+    /// Its path below `/proc/sys`, as `net/ipv4/ip_forward`.
+    pub path: String,
+    /// The value that it must have.
+    pub value: String,
+}
+
+/// A range of addresses that the cluster uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RangeQuestion {
+    /// What it is for, as `podSubnet`.
+    pub purpose: String,
+    /// The range.
+    pub range: NetworkRange,
+}
