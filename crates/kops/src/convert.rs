@@ -134,6 +134,7 @@ impl Context<'_> {
             egress_proxy: runtime::egress_proxy(self, outcome),
             cloud_labels,
             deletion_protection: false,
+            hosts: Vec::new(),
             ignore_changes: Vec::new(),
             moved: Vec::new(),
             pools,

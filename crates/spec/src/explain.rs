@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     diagnostic::closest,
     shape::{Field, Kind, Shape},
-    v1alpha1::{ClusterDocument, NodePoolDocument},
+    v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument},
 };
 
 /// A path that leads nowhere.
@@ -63,6 +63,7 @@ pub fn explain(path: &str) -> Result<String, Error> {
 fn document(name: &str) -> Result<(&'static str, Shape), Error> {
     match name.to_lowercase().as_str() {
         "cluster" | "clusters" => Ok(("Cluster", Shape::of::<ClusterDocument>())),
+        "host" | "hosts" => Ok(("Host", Shape::of::<HostDocument>())),
         "nodepool" | "nodepools" | "pool" => Ok(("NodePool", Shape::of::<NodePoolDocument>())),
         _ => {
             let hint = match closest(name, ["cluster", "nodepool"]) {

@@ -19,6 +19,7 @@ mod component;
 mod control_plane;
 mod encryption;
 mod etcd;
+mod host;
 mod kubelet;
 mod lifecycle;
 mod network;
@@ -37,6 +38,7 @@ pub use control_plane::{
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
+pub use host::{AddressRule, Host, HostAddressEntry, HostAddressType, HostAgent, HostSsh};
 pub use kubelet::{Eviction, Kubelet};
 pub use lifecycle::{IgnoredChange, Moved};
 pub use network::{Cni, Egress, IpFamily, Network, ProxyMode, Route, Subnet, SubnetKind, Topology};
@@ -110,6 +112,9 @@ pub struct Cluster {
     pub moved: Vec<Moved>,
     /// The pools of nodes, in the order of their names.
     pub pools: Vec<NodePool>,
+    /// The hosts of the inventories that pools select from, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Host>,
 }
 
 /// The set of defaults that a cluster begins with.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::v1alpha1::{ClusterDocument, NodePoolDocument};
+use crate::v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument};
 
 /// The schema files with their content: names below `specs/schema/`, text that ends in a line break. The same on
 /// every run, with keys in alphabetical order.
@@ -12,6 +12,7 @@ use crate::v1alpha1::{ClusterDocument, NodePoolDocument};
 pub fn schemas() -> Result<Vec<(String, String)>, serde_json::Error> {
     Ok(vec![
         ("cluster.v1alpha1.schema.json".to_owned(), text::<ClusterDocument>()?),
+        ("host.v1alpha1.schema.json".to_owned(), text::<HostDocument>()?),
         ("nodepool.v1alpha1.schema.json".to_owned(), text::<NodePoolDocument>()?),
     ])
 }

@@ -33,11 +33,12 @@ pub fn full_yaml(loaded: &Loaded) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The documents of a cluster, the cluster itself and then its pools.
+/// The documents of a cluster, the cluster itself, then its pools and hosts.
 fn documents(cluster: &Cluster, documents: &[Json], printer: &mut Printer<'_>) -> Result<(), Error> {
     for (index, document) in documents.iter().enumerate() {
-        let pool = index.checked_sub(1).and_then(|index| cluster.pools.get(index));
-        let prefix = pool.map(|pool| format!("pools[{}]", pool.name)).unwrap_or_default();
+        let pools = cluster.pools.iter().map(|pool| format!("pools[{}]", pool.name));
+        let hosts = cluster.hosts.iter().map(|host| format!("hosts[{}]", host.name));
+        let prefix = index.checked_sub(1).and_then(|index| pools.chain(hosts).nth(index)).unwrap_or_default();
         if !printer.text.is_empty() {
             printer.text.push_str("---\n");
         }

@@ -8,6 +8,7 @@ mod cluster;
 mod convert;
 mod defaults;
 mod full;
+mod host;
 mod network;
 mod node_pool;
 mod reader;
@@ -17,6 +18,7 @@ pub use cluster::{
     ServiceAccountsSpec,
 };
 pub use full::full_documents;
+pub use host::{HostDocument, HostMetadata, HostSpec};
 pub use network::{NetworkSpec, SubnetSpec};
 pub use node_pool::{NodePoolDocument, NodePoolMetadata, NodePoolSpec, RolloutSpec};
 pub use reader::V1Alpha1;

@@ -9,6 +9,7 @@ mod components;
 mod context;
 mod control_plane;
 mod etcd;
+mod hosts;
 mod labels;
 mod lifecycle;
 mod names;
@@ -39,6 +40,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         etcd::check,
         access::check,
         pools::check,
+        hosts::check,
         rollout::check,
         labels::check,
         components::check,

@@ -81,6 +81,8 @@ codes! {
     MACHINES = "SPEC0052", "machines are chosen unsuitably";
     /// A label or taint is reserved, malformed, or has no effect.
     LABELS = "SPEC0053", "a label or taint is unsuitable";
+    /// Hosts are described in a way that cannot work.
+    HOSTS = "SPEC0054", "hosts are described unsuitably";
     /// A flag that Slipway sets itself.
     RESERVED_ARGUMENT = "SPEC0060", "a flag that Slipway sets itself";
     /// A secret stands in the spec.

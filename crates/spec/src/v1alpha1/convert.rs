@@ -2,7 +2,8 @@
 
 use super::{ClusterDocument, ClusterSpec, ControlPlaneSpec, NodePoolDocument, defaults};
 use crate::model::{
-    Addon, Cluster, ControlPlane, EtcdBackups, EtcdCluster, EtcdMember, NodePool, Profile, ServiceAccounts,
+    Addon, Cluster, ControlPlane, EtcdBackups, EtcdCluster, EtcdMember, Host, NodePool, Profile,
+    ServiceAccounts,
 };
 
 mod network;
@@ -11,13 +12,18 @@ mod pool;
 /// The cluster that a document and its pools describe, with every default filled in. Never fails: what does not fit
 /// together is found by the checks of the model.
 #[must_use]
-pub(super) fn cluster(document: ClusterDocument, pools: Vec<NodePoolDocument>) -> Cluster {
+pub(super) fn cluster(
+    document: ClusterDocument,
+    pools: Vec<NodePoolDocument>,
+    mut hosts: Vec<Host>,
+) -> Cluster {
     let ClusterDocument { metadata, spec, .. } = document;
     let zones = zones(&spec);
     let network = network::network(&spec.network, spec.profile, &zones);
     let mut pools: Vec<NodePool> =
         pools.into_iter().map(|pool| pool::pool(pool, &spec, &network, &zones)).collect();
     pools.sort_by(|a, b| a.name.cmp(&b.name));
+    hosts.sort_by(|a, b| (&a.name, &a.inventory).cmp(&(&b.name, &b.inventory)));
     let etcd = etcd(&spec, &pools, &zones);
     let issuer = spec
         .service_accounts
@@ -56,6 +62,7 @@ pub(super) fn cluster(document: ClusterDocument, pools: Vec<NodePoolDocument>) -
         ignore_changes: spec.ignore_changes,
         moved: spec.moved,
         pools,
+        hosts,
     }
 }
 

@@ -3,7 +3,8 @@ use serde_json::{Map, Value as Json};
 use super::API_VERSION;
 use crate::model::Cluster;
 
-/// The documents that say everything a cluster is, with every default explicit: the `Cluster`, then its `NodePool`s.
+/// The documents that say everything a cluster is, with every default explicit: the `Cluster`, then its `NodePool`s
+/// and the `Host`s that they select from.
 /// Loading them gives the same cluster again.
 ///
 /// # Errors
@@ -11,6 +12,7 @@ use crate::model::Cluster;
 pub fn full_documents(cluster: &Cluster) -> Result<Vec<Json>, serde_json::Error> {
     let mut spec = object(serde_json::to_value(cluster)?);
     spec.remove("pools");
+    spec.remove("hosts");
     let metadata = take_metadata(&mut spec);
     let mut documents = vec![document("Cluster", metadata, spec)];
     for pool in &cluster.pools {
@@ -18,6 +20,11 @@ pub fn full_documents(cluster: &Cluster) -> Result<Vec<Json>, serde_json::Error>
         let metadata = take_metadata(&mut spec);
         spec.insert("cluster".to_owned(), cluster.name.as_str().into());
         documents.push(document("NodePool", metadata, spec));
+    }
+    for host in &cluster.hosts {
+        let mut spec = object(serde_json::to_value(host)?);
+        let metadata = take_metadata(&mut spec);
+        documents.push(document("Host", metadata, spec));
     }
     Ok(documents)
 }

@@ -1,11 +1,11 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
 
-use super::{API_VERSION, ClusterDocument, NodePoolDocument, convert};
+use super::{API_VERSION, ClusterDocument, HostDocument, NodePoolDocument, convert};
 use crate::{
     diagnostic::{Diagnostic, closest, code},
-    model::Cluster,
+    model::{Cluster, Host},
     reader::{Document, ReadCluster, Reader, Reading, item_path},
     shape::Shape,
     source::{FieldSources, Origin, Span},
@@ -17,6 +17,7 @@ use crate::{
 pub struct V1Alpha1 {
     cluster: Shape,
     pool: Shape,
+    host: Shape,
     vocabulary: Vocabulary,
 }
 
@@ -24,8 +25,9 @@ impl Default for V1Alpha1 {
     fn default() -> Self {
         let cluster = Shape::of::<ClusterDocument>();
         let pool = Shape::of::<NodePoolDocument>();
-        let vocabulary = Vocabulary::new(&[("Cluster", &cluster), ("NodePool", &pool)]);
-        Self { cluster, pool, vocabulary }
+        let host = Shape::of::<HostDocument>();
+        let vocabulary = Vocabulary::new(&[("Cluster", &cluster), ("NodePool", &pool), ("Host", &host)]);
+        Self { cluster, pool, host, vocabulary }
     }
 }
 
@@ -38,27 +40,29 @@ struct Read<'a, T> {
 
 impl Reader for V1Alpha1 {
     fn kinds(&self) -> Vec<(String, String)> {
-        ["Cluster", "NodePool"].map(|kind| (API_VERSION.to_owned(), kind.to_owned())).to_vec()
+        ["Cluster", "NodePool", "Host"].map(|kind| (API_VERSION.to_owned(), kind.to_owned())).to_vec()
     }
 
     fn read(&self, documents: &[Document]) -> Reading {
         let mut diagnostics = Vec::new();
         let mut clusters: Vec<Read<'_, ClusterDocument>> = Vec::new();
         let mut pools: Vec<Read<'_, NodePoolDocument>> = Vec::new();
+        let mut hosts: Vec<Read<'_, HostDocument>> = Vec::new();
         for document in documents {
-            if document.kind == "Cluster" {
-                clusters.extend(self.one(document, &self.cluster, &mut diagnostics));
-            } else {
-                pools.extend(self.one(document, &self.pool, &mut diagnostics));
+            match document.kind.as_str() {
+                "Cluster" => clusters.extend(self.one(document, &self.cluster, &mut diagnostics)),
+                "Host" => hosts.extend(self.one(document, &self.host, &mut diagnostics)),
+                _ => pools.extend(self.one(document, &self.pool, &mut diagnostics)),
             }
         }
+        drop_repeated_hosts(&mut hosts, &mut diagnostics);
         drop_repeated(&mut clusters, &mut diagnostics);
         let mut members = assign(&clusters, pools, &mut diagnostics);
         let clusters = clusters
             .into_iter()
             .enumerate()
             .map(|(index, cluster)| {
-                build(cluster, members.remove(&index).unwrap_or_default(), &mut diagnostics)
+                build(cluster, members.remove(&index).unwrap_or_default(), &hosts, &mut diagnostics)
             })
             .collect();
         Reading { clusters, diagnostics }
@@ -116,6 +120,20 @@ fn drop_repeated(clusters: &mut Vec<Read<'_, ClusterDocument>>, diagnostics: &mu
         }
     }
     *clusters = kept;
+}
+
+/// Host documents of one name: a node's name is that of its host, so that it stands for one host in all inventories.
+fn drop_repeated_hosts(hosts: &mut Vec<Read<'_, HostDocument>>, diagnostics: &mut Vec<Diagnostic>) {
+    let mut kept: Vec<Read<'_, HostDocument>> = Vec::new();
+    for host in hosts.drain(..) {
+        let name = &host.content.metadata.name;
+        let first = kept.iter().find(|other| other.content.metadata.name == *name);
+        match first.filter(|_| host.document.name().is_some()) {
+            Some(first) => diagnostics.push(repeated("host", name, host.document, first.document)),
+            None => kept.push(host),
+        }
+    }
+    *hosts = kept;
 }
 
 fn repeated(what: &str, name: &str, document: &Document, first: &Document) -> Diagnostic {
@@ -196,6 +214,7 @@ fn assign<'a>(
 fn build(
     cluster: Read<'_, ClusterDocument>,
     pools: Vec<Read<'_, NodePoolDocument>>,
+    hosts: &[Read<'_, HostDocument>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ReadCluster {
     let mut sources = FieldSources::default();
@@ -219,19 +238,34 @@ fn build(
             continue;
         }
         let path = format!("pools[{name}]");
-        sources.insert(path.as_str(), None, pool.document.location(name_span(pool.document)));
-        for part in ["metadata", "spec"] {
-            for entry in pool.document.root.get(part).map(crate::yaml::Node::entries).unwrap_or_default() {
-                pool.document.record(&mut sources, &crate::reader::join(&path, &entry.key.text), entry);
-            }
-        }
+        record_parts(&mut sources, &path, pool.document);
         refused.extend(pool.refused.iter().map(|inner| model_path(inner, &path)));
         seen.insert(name, pool.document);
         documents.push(pool.content);
     }
-    let mut made = convert::cluster(cluster.content, documents);
+    // Of all hosts that were loaded, those of inventories that a pool of this cluster selects from.
+    let inventories: BTreeSet<&String> =
+        documents.iter().filter_map(|pool| pool.spec.hosts.as_ref()?.inventory.as_ref()).collect();
+    let mut own: Vec<Host> = Vec::new();
+    for host in hosts.iter().filter(|host| inventories.contains(&host.content.spec.inventory)) {
+        let path = format!("hosts[{}]", host.content.metadata.name);
+        record_parts(&mut sources, &path, host.document);
+        refused.extend(host.refused.iter().map(|inner| model_path(inner, &path)));
+        own.push(host.content.clone().into());
+    }
+    let mut made = convert::cluster(cluster.content, documents, own);
     etcd_volumes_stay(&mut made, &sources);
     ReadCluster { cluster: made, sources, refused }
+}
+
+/// Records where a document's name and fields stand.
+fn record_parts(sources: &mut FieldSources, path: &str, document: &Document) {
+    sources.insert(path, None, document.location(name_span(document)));
+    for part in ["metadata", "spec"] {
+        for entry in document.root.get(part).map(crate::yaml::Node::entries).unwrap_or_default() {
+            document.record(sources, &crate::reader::join(path, &entry.key.text), entry);
+        }
+    }
 }
 
 /// A volume of etcd stays when its machine goes; what somebody wrote to the contrary is left for the checks.

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::{AddressRule, Host};
+
 /// Which existing hosts become nodes of a pool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -14,6 +16,17 @@ pub struct HostSelection {
     pub match_labels: BTreeMap<String, String>,
     /// Hosts by address, in the order of the documents.
     pub addresses: Vec<HostAddress>,
+    /// Which of a host's addresses its node has.
+    pub address: AddressRule,
+}
+
+impl HostSelection {
+    /// Whether a host is one that the pool may take.
+    #[must_use]
+    pub fn fits(&self, host: &Host) -> bool {
+        self.inventory.as_ref() == Some(&host.inventory)
+            && self.match_labels.iter().all(|(name, value)| host.labels.get(name) == Some(value))
+    }
 }
 
 /// One existing host.
