@@ -1,10 +1,9 @@
 //! What tests install for themselves, once per version, in the user's cache folder.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -18,30 +17,43 @@ pub fn folder() -> Result<PathBuf> {
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("slipway"))
 }
 
-/// One installation at a time in a process: two tests that need the same thing share it.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
 /// The folder `<name>-<version>`, which `make` fills when it is not there.
+///
+/// One process, and one thread of it, fills it; others that need the same wait for it.
 ///
 /// # Errors
 /// When it cannot be made. A folder that is there is whole: it gets its name when it is complete.
 pub fn installed(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let target = folder()?.join(format!("{name}-{version}"));
     if target.is_dir() {
         return Ok(target);
     }
-    let unfinished = folder()?.join(format!(".{name}-{version}.{}", std::process::id()));
+    let _one_at_a_time = lock(&format!("{name}-{version}"))?;
+    if target.is_dir() {
+        return Ok(target);
+    }
+    let unfinished = folder()?.join(format!(".{name}-{version}.unfinished"));
+    // A process that was killed may have left its half.
+    let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished)?;
     let made = make(&unfinished).with_context(|| format!("{name} {version} cannot be installed"));
-    // Another process may have been faster: then its folder is as good.
-    let moved = made.and_then(|()| match fs::rename(&unfinished, &target) {
-        Err(_) if target.is_dir() => Ok(()),
-        result => result.context("it cannot be moved to its place"),
-    });
-    // Go writes what it downloads so that it cannot be removed; nothing of that is in here.
+    let moved =
+        made.and_then(|()| fs::rename(&unfinished, &target).context("it cannot be moved to its place"));
     let _ = fs::remove_dir_all(&unfinished);
     moved.map(|()| target)
+}
+
+/// Waits until nobody else holds what has this name, in any process, and holds it while the value lives.
+///
+/// # Errors
+/// When the cache folder cannot be written.
+pub fn lock(name: &str) -> Result<File> {
+    let folder = folder()?;
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!(".{name}.lock"));
+    let file = File::create(&path).with_context(|| format!("{} cannot be made", path.display()))?;
+    file.lock().with_context(|| format!("{} cannot be locked", path.display()))?;
+    Ok(file)
 }
 
 /// Runs a command that installs something.
@@ -75,5 +87,27 @@ mod tests {
         let files: Vec<_> = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["whole"]);
         fs::remove_dir_all(made).unwrap();
+        fs::remove_file(folder().unwrap().join(format!(".{name}-1.lock"))).unwrap();
+    }
+
+    #[test]
+    fn two_that_need_the_same_make_it_once() {
+        let name = format!("test-of-lock-{}", std::process::id());
+        let count = std::sync::atomic::AtomicU32::new(0);
+        let make = || {
+            installed(&name, "1", |_| {
+                count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                Ok(())
+            })
+        };
+        let (one, other) = std::thread::scope(|scope| {
+            let other = scope.spawn(make);
+            (make().unwrap(), other.join().unwrap().unwrap())
+        });
+        assert_eq!(one, other);
+        assert_eq!(count.into_inner(), 1);
+        fs::remove_dir_all(one).unwrap();
+        fs::remove_file(folder().unwrap().join(format!(".{name}-1.lock"))).unwrap();
     }
 }

@@ -7,13 +7,21 @@
 pub mod age;
 pub mod azurite;
 pub mod cache;
+pub mod control_plane;
 pub mod fake_gcs;
+pub mod go;
 pub mod http;
+pub mod kubernetes;
 pub mod moto;
+pub mod port;
+pub mod process;
 pub mod proxy;
+pub mod scratch;
 pub mod server;
+pub mod wait;
 
 pub use azurite::Azurite;
+pub use control_plane::ControlPlane;
 pub use fake_gcs::FakeGcs;
 pub use moto::Moto;
 pub use proxy::Proxy;

@@ -1,0 +1,111 @@
+//! Programs built from published Go modules.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::cache;
+use crate::scratch::Scratch;
+
+/// Main packages of published modules, which are built together.
+///
+/// `go install package@version` refuses modules with replacements. A module of our own that requires them is built in
+/// its stead; Go's sum database vouches for what is fetched.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// Module and version of each that is required.
+    pub modules: Vec<(String, String)>,
+    /// A module, and the module and version that stands in for it.
+    pub replacements: Vec<(String, String, String)>,
+    /// A package, and the name of the program that is made of it.
+    pub packages: Vec<(String, String)>,
+    /// What the linker is told besides leaving symbols out.
+    pub linker_flags: String,
+}
+
+impl Programs {
+    /// Builds them into a folder.
+    ///
+    /// # Errors
+    /// When there is no Go, a module cannot be fetched, or a package cannot be built; with what Go said.
+    pub fn build(&self, folder: &Path) -> Result<()> {
+        let work = self.module()?;
+        let built = work.path().join("built");
+        fs::create_dir(&built)?;
+        let mut go = self.command(&work, "build");
+        go.arg("-o").arg(format!("{}/", built.display()));
+        cache::run(go.args(self.packages.iter().map(|(package, _)| package)))?;
+        for (package, program) in &self.packages {
+            fs::copy(built.join(name_by_go(package)), folder.join(program))
+                .with_context(|| format!("{package} is no program"))?;
+        }
+        Ok(())
+    }
+
+    /// Builds the tests of a package into a program.
+    ///
+    /// # Errors
+    /// As [`Programs::build`].
+    pub fn build_tests(&self, package: &str, program: &Path) -> Result<()> {
+        let work = self.module()?;
+        cache::run(self.command(&work, "test").arg("-c").arg("-o").arg(program).arg(package))
+    }
+
+    fn module(&self) -> Result<Scratch> {
+        let work = Scratch::new("go")?;
+        let mut text = String::from("module slipway.invalid/programs\n\ngo 1.24.0\n\n");
+        for (module, version) in &self.modules {
+            text += &format!("require {module} {version}\n");
+        }
+        for (module, other, version) in &self.replacements {
+            text += &format!("replace {module} => {other} {version}\n");
+        }
+        fs::write(work.path().join("go.mod"), text)?;
+        Ok(work)
+    }
+
+    fn command(&self, work: &Scratch, verb: &str) -> Command {
+        let mut go = Command::new("go");
+        go.current_dir(work.path()).env("CGO_ENABLED", "0").env("GOFLAGS", "-buildvcs=false");
+        go.args([verb, "-mod=mod", "-trimpath", "-ldflags"]).arg(format!("-s -w {}", self.linker_flags));
+        go
+    }
+}
+
+/// The `go.mod` of a published module.
+///
+/// # Errors
+/// When it cannot be fetched.
+pub fn module_file(module: &str, version: &str) -> Result<String> {
+    let work = Programs::default().module()?;
+    let mut go = Command::new("go");
+    go.current_dir(work.path()).args(["mod", "download", "-json"]).arg(format!("{module}@{version}"));
+    let output = go.output().context("go cannot be started")?;
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let path =
+        said["GoMod"].as_str().with_context(|| format!("{module} {version} cannot be fetched: {said}"))?;
+    Ok(fs::read_to_string(path)?)
+}
+
+/// How Go names a program: by the last part of its package that is not a version.
+fn name_by_go(package: &str) -> &str {
+    let mut parts = package.rsplit('/');
+    let last = parts.next().unwrap_or(package);
+    let is_version =
+        last.strip_prefix('v').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_version { parts.next().unwrap_or(last) } else { last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_by_go;
+
+    #[test]
+    fn programs_have_the_names_that_go_gives_them() {
+        assert_eq!(name_by_go("k8s.io/kubernetes/cmd/kubelet"), "kubelet");
+        assert_eq!(name_by_go("go.etcd.io/etcd/server/v3"), "server");
+        assert_eq!(name_by_go("example.org/vault"), "vault");
+    }
+}

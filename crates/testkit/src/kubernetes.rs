@@ -1,0 +1,131 @@
+//! The components of Kubernetes, built from their published Go modules.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::cache;
+use crate::go::{self, Programs};
+
+/// The version of Kubernetes that is built, without its `v`.
+pub const VERSION: &str = "1.34.4";
+
+/// The version of etcd that is built.
+pub const ETCD_VERSION: &str = "3.6.16";
+
+/// The version of CoreDNS that is built: the one that this version of kubeadm asks for.
+pub const COREDNS_VERSION: &str = "1.12.1";
+
+/// The programs of Kubernetes that are built.
+const PROGRAMS: [&str; 7] = [
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "kubeadm",
+    "kube-proxy",
+    "kubectl",
+];
+
+/// Builds Kubernetes if need be, and gives the folder with its programs: those of the control plane, `kubelet`,
+/// `kubeadm`, `kube-proxy`, `kubectl`, and `agnhost`, the program that Kubernetes' own tests run in pods.
+///
+/// # Errors
+/// When there is no Go, or they cannot be built.
+pub fn install() -> Result<PathBuf> {
+    cache::installed("kubernetes", VERSION, |folder| {
+        let mut programs = kubernetes_module()?;
+        for program in PROGRAMS {
+            programs.packages.push((format!("k8s.io/kubernetes/cmd/{program}"), program.to_owned()));
+        }
+        programs.packages.push(("k8s.io/kubernetes/test/images/agnhost".to_owned(), "agnhost".to_owned()));
+        programs.build(folder)
+    })
+}
+
+/// Builds etcd if need be, and gives the folder with `etcd`, `etcdctl` and `etcdutl`.
+///
+/// # Errors
+/// When there is no Go, or they cannot be built.
+pub fn install_etcd() -> Result<PathBuf> {
+    cache::installed("etcd", ETCD_VERSION, |folder| {
+        let mut programs = Programs::default();
+        for (part, program) in [("server", "etcd"), ("etcdctl", "etcdctl"), ("etcdutl", "etcdutl")] {
+            let module = format!("go.etcd.io/etcd/{part}/v3");
+            programs.modules.push((module.clone(), format!("v{ETCD_VERSION}")));
+            programs.packages.push((module, program.to_owned()));
+        }
+        programs.build(folder)
+    })
+}
+
+/// Builds CoreDNS if need be, and gives the folder with `coredns`.
+///
+/// # Errors
+/// When there is no Go, or it cannot be built.
+pub fn install_coredns() -> Result<PathBuf> {
+    cache::installed("coredns", COREDNS_VERSION, |folder| {
+        let module = "github.com/coredns/coredns".to_owned();
+        Programs {
+            modules: vec![(module.clone(), format!("v{COREDNS_VERSION}"))],
+            packages: vec![(module, "coredns".to_owned())],
+            ..Programs::default()
+        }
+        .build(folder)
+    })
+}
+
+/// Builds kubeadm's own end-to-end suite if need be, and gives the program: it checks a cluster that `KUBECONFIG` or
+/// `--kubeconfig` names.
+///
+/// # Errors
+/// When there is no Go, or it cannot be built.
+pub fn e2e_kubeadm() -> Result<PathBuf> {
+    suite("e2e-kubeadm", "k8s.io/kubernetes/test/e2e_kubeadm")
+}
+
+/// Builds the end-to-end suite of Kubernetes if need be, conformance included, and gives the program. That takes
+/// minutes and gigabytes.
+///
+/// # Errors
+/// When there is no Go, or it cannot be built.
+pub fn e2e() -> Result<PathBuf> {
+    suite("e2e", "k8s.io/kubernetes/test/e2e")
+}
+
+fn suite(name: &str, package: &str) -> Result<PathBuf> {
+    let folder = cache::installed(name, VERSION, |folder| {
+        kubernetes_module()?.build_tests(package, &folder.join(name))
+    })?;
+    Ok(folder.join(name))
+}
+
+/// A module that requires Kubernetes.
+///
+/// Its own `go.mod` requires what is published from its `staging` folder as version 0.0.0, which nobody published:
+/// minor and patch of that are Kubernetes' own.
+fn kubernetes_module() -> Result<Programs> {
+    let published = format!("v0.{}", VERSION.trim_start_matches("1."));
+    let file = go::module_file("k8s.io/kubernetes", &format!("v{VERSION}"))?;
+    let mut replacements: Vec<_> = file
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix(" v0.0.0"))
+        .map(|module| (module.to_owned(), module.to_owned(), published.clone()))
+        .collect();
+    replacements.sort();
+    let minor = VERSION.split('.').nth(1).unwrap_or_default();
+    let stamps = [
+        ("gitVersion", format!("v{VERSION}")),
+        ("gitMajor", "1".to_owned()),
+        ("gitMinor", minor.to_owned()),
+        ("gitCommit", "0".repeat(40)),
+        ("gitTreeState", "clean".to_owned()),
+    ];
+    let stamp = |(name, value): &(&str, String)| format!("-X k8s.io/component-base/version.{name}={value}");
+    Ok(Programs {
+        modules: vec![("k8s.io/kubernetes".to_owned(), format!("v{VERSION}"))],
+        replacements,
+        packages: Vec::new(),
+        linker_flags: stamps.iter().map(stamp).collect::<Vec<_>>().join(" "),
+    })
+}

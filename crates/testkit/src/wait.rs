@@ -1,0 +1,40 @@
+//! Waiting for a condition.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+/// How long a condition may take. Machines of continuous integration are slow at times.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks until there is an answer, for two minutes at most.
+///
+/// # Errors
+/// When there is none by then, or asking fails.
+pub fn until<T>(what: &str, ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    until_within(PATIENCE, what, ask)
+}
+
+/// Asks until there is an answer.
+///
+/// # Errors
+/// When there is none in time, or asking fails.
+pub fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut ask: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let end = Instant::now() + patience;
+    let mut pause = Duration::from_millis(10);
+    loop {
+        if let Some(answer) = ask()? {
+            return Ok(answer);
+        }
+        if Instant::now() > end {
+            bail!("{what}: not within {} s", patience.as_secs());
+        }
+        thread::sleep(pause);
+        pause = (pause * 3 / 2).min(Duration::from_millis(200));
+    }
+}
