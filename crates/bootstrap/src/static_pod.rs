@@ -1,1 +1,96 @@
-//! Static pods of the control plane.
+//! Static pods of the control plane: etcd, the API server, the controller manager and the scheduler.
+//!
+//! The manifests are kubeadm's, byte for byte: the kubelet restarts a pod when a byte of its manifest changes.
+
+mod api_server;
+mod arguments;
+mod controller_manager;
+mod etcd;
+mod pod;
+mod probe;
+mod scheduler;
+mod volume;
+
+use serde_json::Value;
+
+use crate::configuration::Configuration;
+use crate::expand::Facts;
+use crate::patch::{PatchError, Patches, Target};
+use crate::shape::POD;
+use crate::yaml;
+
+pub use api_server::api_server;
+pub use arguments::command_line;
+pub use controller_manager::controller_manager;
+pub use etcd::{InitialCluster, Member, etcd};
+pub use scheduler::scheduler;
+
+/// Where the kubelet finds static pods.
+pub const MANIFESTS: &str = "/etc/kubernetes/manifests";
+
+/// A component of the control plane that runs as a static pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Component {
+    /// etcd, where it is no cluster of somebody else's.
+    Etcd,
+    /// The API server.
+    ApiServer,
+    /// The controller manager.
+    ControllerManager,
+    /// The scheduler.
+    Scheduler,
+}
+
+impl Component {
+    /// Every component, in the order in which they start.
+    pub const ALL: [Self; 4] = [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler];
+
+    /// The name of its pod, and of its manifest's file before `.yaml`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.target().as_str()
+    }
+
+    /// What patches call it.
+    #[must_use]
+    pub const fn target(self) -> Target {
+        match self {
+            Self::Etcd => Target::Etcd,
+            Self::ApiServer => Target::ApiServer,
+            Self::ControllerManager => Target::ControllerManager,
+            Self::Scheduler => Target::Scheduler,
+        }
+    }
+
+    /// The path of its manifest.
+    #[must_use]
+    pub fn path(self) -> String {
+        format!("{MANIFESTS}/{}.yaml", self.name())
+    }
+}
+
+/// The pod of a component, without patches. etcd's begins a cluster; [`etcd`] makes the others.
+#[must_use]
+pub fn pod(component: Component, configuration: &Configuration, facts: &Facts) -> Value {
+    match component {
+        Component::Etcd => etcd(configuration, &InitialCluster::New),
+        Component::ApiServer => api_server(configuration, facts),
+        Component::ControllerManager => controller_manager(configuration, facts),
+        Component::Scheduler => scheduler(configuration, facts),
+    }
+}
+
+/// The text of a pod's manifest, patched.
+///
+/// # Errors
+/// When a patch does not fit.
+pub fn manifest(component: Component, pod: Value, patches: &Patches) -> Result<String, PatchError> {
+    if !patches.any(component.target()) {
+        return Ok(yaml::to_string(&pod));
+    }
+    let patched = patches.apply(component.target(), pod)?;
+    Ok(yaml::to_string(&POD.encode(Some(&patched))))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// What an expansion takes from the host that it is for: plain values, so that expanding stays pure.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Facts {
+    /// The host's name, in lower case.
+    pub hostname: String,
+    /// What starts services.
+    pub init_system: InitSystem,
+    /// Whether systemd-resolved is active: the kubelet then needs the resolver's own file.
+    pub systemd_resolved: bool,
+    /// Those of [`Facts::CA_FOLDERS`] that are there.
+    pub ca_folders: BTreeSet<String>,
+    /// Proxy settings in the environment, `http_proxy` and the like, by the names they have there.
+    pub proxy_environment: BTreeMap<String, String>,
+    /// The texts of the patch files, by their names.
+    pub patches: BTreeMap<String, String>,
+    /// Authorities whose certificate is there and whose key is not: `ca`, `front-proxy-ca`, `etcd/ca`.
+    pub external_authorities: BTreeSet<String>,
+    /// Where the kubelet's program is; `/usr/bin/kubelet` unless known.
+    pub kubelet: Option<String>,
+    /// The variables of the kubelet's service beyond those that belong to it: the PATH of a host without an init system.
+    pub kubelet_environment: BTreeMap<String, String>,
+}
+
+impl Facts {
+    /// Folders of CA certificates beside `/etc/ssl/certs`: its files may be links into them, so containers see them too.
+    pub const CA_FOLDERS: [&'static str; 5] = [
+        "/etc/pki/ca-trust",
+        "/etc/pki/tls/certs",
+        "/etc/ca-certificates",
+        "/usr/share/ca-certificates",
+        "/usr/local/share/ca-certificates",
+    ];
+
+    /// Whether the cluster's CA has its key elsewhere.
+    #[must_use]
+    pub fn external_ca(&self) -> bool {
+        self.external_authorities.contains("ca")
+    }
+}
+
+/// What starts services on a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitSystem {
+    /// systemd.
+    #[default]
+    Systemd,
+    /// OpenRC.
+    Openrc,
+    /// Nothing: the node provider starts and watches the kubelet itself.
+    None,
+}
