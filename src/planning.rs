@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slipway_builtin::Vault;
-use slipway_engine::{Observed, State, observe};
+use slipway_engine::{Observed, State, look};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
@@ -138,14 +138,24 @@ impl Prepared {
             upgrade::check_version_change(prior, cluster)?;
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
-        let (mut desired, mut notes) = match request.mode {
-            Mode::Delete => (Vec::new(), Vec::new()),
-            Mode::Apply | Mode::Drift => self.expand(&mut catalogs).await?,
+        let wanted = async {
+            match request.mode {
+                Mode::Delete => Ok((Vec::new(), Vec::new())),
+                Mode::Apply | Mode::Drift => self.expand(&mut catalogs).await,
+            }
         };
-        let observed = if request.offline {
-            Observed { observations: Observations::default(), uid: None, at: Instant::now() }
-        } else {
-            observe(&cluster.name, &self.providers, prior, &desired).await?
+        // What is there does not depend on what is wanted, but for what the spec names.
+        let there = async {
+            if request.offline {
+                return Ok(None);
+            }
+            look(&cluster.name, &self.providers, prior).await.map(Some)
+        };
+        let (wanted, there) = tokio::join!(wanted, there);
+        let (mut desired, mut notes) = wanted?;
+        let observed = match there? {
+            None => Observed { observations: Observations::default(), uid: None, at: Instant::now() },
+            Some(looked) => looked.complete(&self.providers, prior, &desired).await?,
         };
         let generation = match &self.backend {
             Some(backend) => generation(&**backend, &cluster.name).await?,

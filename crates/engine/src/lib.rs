@@ -28,7 +28,7 @@ pub use adopt::{Adopted, Adoption};
 pub use commit::about;
 pub use error::Error;
 pub use event::{Event, EventHandler};
-pub use observe::{Observed, observe};
+pub use observe::{Looked, Observed, look, observe};
 pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, recover};
 pub use report::{Report, StepFailure};

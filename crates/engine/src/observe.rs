@@ -1,10 +1,10 @@
-//! Reads what exists, in few calls: by ownership, then by identity what ownership does not find.
+//! Reads what exists, in few calls: by ownership, and by identity what ownership does not find.
 
 use std::collections::BTreeMap;
 
 use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot};
 use slipway_resource::provider::{DiscoverRequest, ReadRequest};
-use slipway_resource::{ClusterUid, Desired};
+use slipway_resource::{Address, ClusterUid, Desired, Identity};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -20,6 +20,14 @@ pub struct Observed {
     pub at: Instant,
 }
 
+/// What was found without knowing what is wanted.
+#[derive(Debug)]
+pub struct Looked {
+    observations: Observations,
+    uid: Option<ClusterUid>,
+    at: Instant,
+}
+
 /// Reads everything that a plan for the cluster needs to know. Changes nothing.
 ///
 /// The number of calls depends on the number of resource types and on how many objects ownership does not
@@ -33,24 +41,75 @@ pub async fn observe(
     prior: Option<&Snapshot>,
     desired: &[Desired],
 ) -> Result<Observed, Error> {
+    look(cluster, providers, prior).await?.complete(providers, prior, desired).await
+}
+
+/// Reads what carries the cluster's ownership, and beside it what the state knows of types that cannot be found so.
+/// [`Looked::complete`] reads the rest. Changes nothing.
+///
+/// # Errors
+/// When a provider cannot be asked at all.
+pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>) -> Result<Looked, Error> {
     let at = Instant::now();
     let mut observations = Observations::default();
     let mut uid = prior.map(|prior| prior.uid.clone());
     for (name, handle) in providers.iter() {
         let request =
             DiscoverRequest { uid: prior.map(|prior| prior.uid.clone()), cluster: cluster.to_owned() };
-        let discovery = handle.session.discover(request).await;
+        let left = left_to_read(name, handle, providers, prior);
+        let (discovery, read) =
+            tokio::join!(handle.session.discover(request), read_batched(name, handle, left));
         let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
         uid = uid.or_else(|| discovery.uid.clone());
         observations.add_discovery(discovery);
+        read?.into_iter().for_each(|answer| observations.add_read(answer));
     }
-    for (name, requests) in unseen(providers, prior, desired, &observations) {
-        let Some(handle) = providers.get(&name) else { continue };
-        for answer in read_batched(&name, handle, requests).await? {
-            observations.add_read(answer);
+    Ok(Looked { observations, uid, at })
+}
+
+impl Looked {
+    /// Reads what the state knows or the spec names, and was not found yet.
+    ///
+    /// # Errors
+    /// When a provider cannot be asked at all.
+    pub async fn complete(
+        mut self,
+        providers: &Providers,
+        prior: Option<&Snapshot>,
+        desired: &[Desired],
+    ) -> Result<Observed, Error> {
+        for (name, requests) in unseen(providers, prior, desired, &self.observations) {
+            let Some(handle) = providers.get(&name) else { continue };
+            for answer in read_batched(&name, handle, requests).await? {
+                self.observations.add_read(answer);
+            }
         }
+        Ok(Observed { observations: self.observations, uid: self.uid, at: self.at })
     }
-    Ok(Observed { observations, uid, at })
+}
+
+/// What the state knows of the types that a provider's discovery leaves out.
+fn left_to_read(
+    name: &str,
+    handle: &ProviderHandle,
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+) -> Vec<ReadRequest> {
+    let is_left = |address: &Address| {
+        handle.session.left_to_read().iter().any(|kind| kind == address.kind())
+            && providers.of_type(address.kind()).is_some_and(|(owner, _, _)| owner == name)
+    };
+    remembered(prior)
+        .filter(|(address, _)| is_left(address))
+        .map(|(address, identity)| ReadRequest { address: address.clone(), identity: identity.clone() })
+        .collect()
+}
+
+/// What the state knows, objects that are only to be deleted included.
+fn remembered(prior: Option<&Snapshot>) -> impl Iterator<Item = (&Address, &Identity)> {
+    prior.into_iter().flat_map(|prior| &prior.resources).flat_map(|(address, record)| {
+        std::iter::once(&record.identity).chain(&record.deposed).map(move |identity| (address, identity))
+    })
 }
 
 /// What is remembered or named by the spec, and was not found by ownership.
@@ -60,14 +119,11 @@ fn unseen(
     desired: &[Desired],
     observations: &Observations,
 ) -> BTreeMap<String, Vec<ReadRequest>> {
-    let remembered = prior.into_iter().flat_map(|prior| &prior.resources).flat_map(|(address, record)| {
-        std::iter::once(&record.identity).chain(&record.deposed).map(move |identity| (address, identity))
-    });
     let named = desired.iter().filter_map(|desired| {
         desired.lifecycle.existing.as_ref().map(|identity| (&desired.address, identity))
     });
     let mut requests: BTreeMap<String, Vec<ReadRequest>> = BTreeMap::new();
-    for (address, identity) in remembered.chain(named) {
+    for (address, identity) in remembered(prior).chain(named) {
         let Some((name, _, _)) = providers.of_type(address.kind()) else { continue };
         if !observations.contains(address, identity) {
             let request = ReadRequest { address: address.clone(), identity: identity.clone() };

@@ -26,8 +26,8 @@ pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Info, RateClass, Scope, SessionRequest};
 pub use planning::{
-    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
-    operation,
+    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
+    Rollout, operation,
 };
 pub use pricing::{MonthlyPrice, PriceReport, ResourcePrice};
 
@@ -111,6 +111,20 @@ pub trait Session: Send + Sync {
         Err(ProviderError::new(ErrorClass::Invalid, text))
     }
 
+    /// Whether [`Session::rehearse`] answers. Optional.
+    fn rehearses(&self) -> bool {
+        false
+    }
+
+    /// Asks the cloud what it would make of what is wanted, in a way that leaves nothing behind, as a dry run; one answer
+    /// for each item, in their order. What follows from it is for [`Session::plan`]. Optional.
+    ///
+    /// # Errors
+    /// When nothing can be asked. What the cloud refuses is no failure: it is a finding of [`Session::preflight`].
+    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        Ok(items.iter().map(|_| Rehearsal::default()).collect())
+    }
+
     /// Pure: what each change means; one answer for each item, in their order.
     ///
     /// # Errors
@@ -122,6 +136,12 @@ pub trait Session: Send + Sync {
     /// # Errors
     /// When nothing can be checked.
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError>;
+
+    /// Types whose objects [`Session::discover`] leaves to [`Session::read`] where the cluster's unique id is known: the
+    /// cloud cannot list them by ownership. What the state knows of them is then read beside the discovery, not after it.
+    fn left_to_read(&self) -> &[String] {
+        &[]
+    }
 
     /// Whether [`Session::price`] answers. Optional.
     fn prices(&self) -> bool {

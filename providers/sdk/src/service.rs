@@ -70,11 +70,13 @@ impl Service {
         let session = self.provider.open_session(request).await?;
         let scope = session.scope().clone();
         let prices = session.prices();
+        let left_to_read = session.left_to_read().to_vec();
         Ok(proto::OpenSessionResponse {
             session: self.sessions.insert(session),
             account: scope.account,
             region: scope.region,
             prices,
+            left_to_read,
             error: None,
         })
     }

@@ -34,6 +34,7 @@ pub(super) struct RemoteSession {
     scope: Scope,
     batch: u32,
     prices: bool,
+    left_to_read: Vec<String>,
     actions: Multiplexer,
 }
 
@@ -43,6 +44,7 @@ impl RemoteSession {
             connection,
             id: answer.session.clone(),
             prices: answer.prices,
+            left_to_read: answer.left_to_read.clone(),
             scope: answer.into(),
             batch,
             actions: Multiplexer::new(),
@@ -246,6 +248,10 @@ impl Session for RemoteSession {
         let batches = Batches::new(items, self.batch, &self.connection.life);
         let calls = batches.map(|batch| async move { self.preflight_batch(batch?.1).await });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
+    }
+
+    fn left_to_read(&self) -> &[String] {
+        &self.left_to_read
     }
 
     fn prices(&self) -> bool {

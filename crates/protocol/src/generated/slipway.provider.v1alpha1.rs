@@ -298,6 +298,10 @@ pub struct OpenSessionResponse {
     /// Whether Price answers.
     #[prost(bool, tag = "4")]
     pub prices: bool,
+    /// Types whose objects Discover leaves to Read where the cluster's unique id is known: the cloud cannot list them by
+    /// ownership. A client may read what it knows of them beside the discovery.
+    #[prost(string, repeated, tag = "5")]
+    pub left_to_read: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }

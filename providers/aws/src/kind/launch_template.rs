@@ -18,7 +18,7 @@ use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
-use crate::look::filter;
+use crate::look::{Look, filter};
 use crate::owner::{CLUSTER, identity, of_ec2, specification, visible};
 use crate::rate::Class;
 
@@ -144,6 +144,24 @@ impl Kind for LaunchTemplate {
 
     fn tagged_as(&self) -> Option<&'static str> {
         Some("launch-template")
+    }
+
+    /// Whose templates they are is known, so that templates and versions are asked for at once.
+    async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
+        let ids = look.tagged("launch-template").await?;
+        let reads = ids.iter().map(|id| async move {
+            let key = format!("{id} {}", look.request.cluster);
+            let (template, version) = tokio::try_join!(
+                look.cloud.get::<LaunchTemplates>(id),
+                look.cloud.get::<NewestVersions>(&key)
+            )?;
+            let found = template.zip(version).map(|(template, version)| {
+                let attributes = attributes(&look.cloud, &template, &version);
+                Found::ready(id, attributes, &of_ec2(template.tags()))
+            });
+            Ok::<_, ProviderError>(found)
+        });
+        Ok(try_join_all(reads).await?.into_iter().flatten().collect())
     }
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
