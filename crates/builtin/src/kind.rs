@@ -1,13 +1,14 @@
 //! The types of secrets: what each is made of and what it gives.
 
 mod encryption_key;
+mod keypair;
 mod token;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use slipway_resource::schema::{Durations, OwnershipKind};
-use slipway_resource::{Address, Attribute, Mode, ResourceType, Value};
+use slipway_resource::{Address, Attribute, Mode, ResourceType, Type, Value};
 use zeroize::Zeroizing;
 
 use crate::content::Fields;
@@ -31,7 +32,8 @@ pub(crate) struct Kind {
     make: Make,
 }
 
-static KINDS: LazyLock<[Kind; 2]> = LazyLock::new(|| [encryption_key::kind(), token::kind()]);
+static KINDS: LazyLock<[Kind; 3]> =
+    LazyLock::new(|| [encryption_key::kind(), keypair::kind(), token::kind()]);
 
 /// The type of an address.
 pub(crate) fn of(address: &Address) -> Option<&'static Kind> {
@@ -80,13 +82,23 @@ impl Kind {
 
     /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.
     pub fn normalise(&self, desired: &Value, observed: Option<&Value>) -> Value {
+        // What is only there on request stays away without it.
+        let is_authority = desired.get("certificate_authority").is_some_and(|value| !value.is_null());
+        let of_authority = ["certificate_pem", "pin", "not_after"];
         let value = |(name, attribute): (&String, &Attribute)| {
             let value = match attribute.mode {
+                Mode::Computed if !is_authority && of_authority.contains(&name.as_str()) => Value::Null,
+                Mode::Computed
+                    if name == "token_id"
+                        && desired.get("form").is_some_and(|form| form.as_str() != Some("bootstrap")) =>
+                {
+                    Value::Null
+                }
                 Mode::Computed => {
                     observed.and_then(|observed| observed.get(name)).cloned().unwrap_or(Value::Unknown)
                 }
                 _ => match desired.get(name).filter(|value| !value.is_null()) {
-                    Some(wanted) => wanted.clone(),
+                    Some(wanted) => with_defaults(attribute, wanted),
                     None => attribute.default.clone(),
                 },
             };
@@ -94,6 +106,18 @@ impl Kind {
         };
         Value::map(self.resource.attributes.iter().map(value))
     }
+}
+
+/// A wanted value with the defaults of the fields inside it.
+fn with_defaults(attribute: &Attribute, wanted: &Value) -> Value {
+    let (Type::Object(fields), Some(entries)) = (&attribute.kind, wanted.as_map()) else {
+        return wanted.clone();
+    };
+    let mut entries = entries.clone();
+    for (name, field) in fields {
+        entries.entry(name.clone()).or_insert_with(|| field.default.clone());
+    }
+    Value::map(entries)
 }
 
 /// The attributes that a secret has, as they shall be, with what making it gave.

@@ -1,0 +1,86 @@
+//! `keypair`: a private key, with the certificate of an authority on request.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::pki::{Pin, PrivateKey, Template};
+use slipway_resource::{Attribute, Type, Value};
+use zeroize::Zeroizing;
+
+use super::{KEYPAIR, Kind, with_outputs};
+use crate::content::Fields;
+
+/// How long an authority is valid unless said otherwise: ten years.
+const VALIDITY_SECONDS: i64 = 10 * 365 * 24 * 3_600;
+
+pub(super) fn kind() -> Kind {
+    let authority = Type::object([
+        ("common_name", Attribute::required(Type::String).describe("The authority's name.")),
+        (
+            "validity_seconds",
+            Attribute::optional(Type::Integer)
+                .default_to(Value::Integer(VALIDITY_SECONDS))
+                .describe("How long its certificate is valid; ten years unless given."),
+        ),
+    ]);
+    let attributes = vec![
+        (
+            "algorithm",
+            Attribute::optional(Type::String)
+                .immutable()
+                .default_to("RSA-2048")
+                .describe("RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384."),
+        ),
+        (
+            "certificate_authority",
+            Attribute::optional(authority)
+                .immutable()
+                .describe("Makes it an authority: a certificate that it has signed for itself."),
+        ),
+        ("public_key_pem", Attribute::computed(Type::String).describe("The public key.")),
+        ("certificate_pem", Attribute::computed(Type::String).describe("The authority's certificate.")),
+        (
+            "pin",
+            Attribute::computed(Type::String).describe(
+                "The digest of the authority's public key, sha256:…, by which who joins a cluster knows it.",
+            ),
+        ),
+        ("not_after", Attribute::computed(Type::String).describe("When the authority's certificate ends.")),
+    ];
+    Kind::new(
+        KEYPAIR,
+        "A private key, and the certificate of an authority if wanted; its field is `private_key_pem`. What was signed with it is worth nothing without it.",
+        true,
+        attributes,
+        make,
+    )
+}
+
+fn make(desired: &Value) -> Result<(Value, Fields), String> {
+    let failed = |error: &dyn std::error::Error| format!("cannot be made: {error}");
+    let algorithm = desired.get("algorithm").and_then(Value::as_str).unwrap_or("RSA-2048");
+    let algorithm = EncryptionAlgorithm::from_str(algorithm).map_err(|error| failed(&error))?;
+    let key = PrivateKey::generate(algorithm).map_err(|error| failed(&error))?;
+    let text = key.to_pem().map_err(|error| failed(&error))?;
+    let mut attributes = with_outputs(desired, [("public_key_pem", Value::from(key.public_key().to_pem()))]);
+    if let Some(authority) = desired.get("certificate_authority").filter(|value| !value.is_null()) {
+        let name = authority.get("common_name").and_then(Value::as_str).unwrap_or_default();
+        let validity =
+            authority.get("validity_seconds").and_then(Value::as_integer).unwrap_or(VALIDITY_SECONDS);
+        let validity = Duration::from_secs(u64::try_from(validity).unwrap_or_default());
+        let template =
+            Template::authority(name, Timestamp::now(), validity).map_err(|error| failed(&error))?;
+        let certificate = template.self_signed(&key).map_err(|error| failed(&error))?;
+        attributes = with_outputs(
+            &attributes,
+            [
+                ("certificate_pem", certificate.to_pem().into()),
+                ("pin", Pin::of(certificate.public_key()).to_string().into()),
+                ("not_after", certificate.not_after().to_string().into()),
+            ],
+        );
+    }
+    Ok((attributes, vec![("private_key_pem", Zeroizing::new(text.expose().to_owned()))]))
+}
