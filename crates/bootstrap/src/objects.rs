@@ -1,1 +1,68 @@
-//! API objects that a cluster needs from its beginning.
+//! API objects that a cluster needs from its beginning, as JSON values: settings that joining nodes read, tokens, and who
+//! may read what.
+//!
+//! They are what kubeadm posts, without what the server alone sets (`status`, `resourceVersion`).
+
+mod certificates;
+mod cluster_info;
+pub(crate) mod rbac;
+mod settings;
+mod token;
+
+use aws_lc_rs::digest;
+use serde_json::{Map, Value, json};
+
+pub use certificates::{OWNER_DESCRIPTION, certificates_owner, certificates_roles, shared_certificates};
+pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles};
+pub use rbac::{BOOTSTRAPPERS, NODES, cluster_administrators, node_approval, node_readers, role_and_binding};
+pub use settings::{cluster_settings, kubelet_settings};
+pub use token::{TokenObject, bootstrap_token};
+
+/// The annotation with the hash of a configuration that nobody but a tool has written.
+pub const HASH_ANNOTATION: &str = "kubeadm.kubernetes.io/component-config.hash";
+/// The namespace of a cluster's own parts.
+pub const SYSTEM: &str = "kube-system";
+/// The namespace that everybody may read.
+pub const PUBLIC: &str = "kube-public";
+
+/// The hash over a ConfigMap's values, which come in the order of their keys.
+#[must_use]
+pub fn hash<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
+    let mut context = digest::Context::new(&digest::SHA256);
+    for value in values {
+        context.update(value.as_bytes());
+    }
+    let digest = context.finish();
+    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// An object's metadata.
+#[must_use]
+pub(crate) fn metadata(namespace: Option<&str>, name: &str) -> Value {
+    let mut metadata = json!({"name": name});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = namespace.into();
+    }
+    metadata
+}
+
+/// A ConfigMap; with `signed`, with the hash that says that its values were generated.
+#[must_use]
+pub(crate) fn config_map(namespace: &str, name: &str, data: Vec<(&str, String)>, signed: bool) -> Value {
+    let data: Map<String, Value> =
+        data.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
+    let mut metadata = metadata(Some(namespace), name);
+    if signed {
+        let mut keys: Vec<&String> = data.keys().collect();
+        keys.sort();
+        let values = keys.into_iter().filter_map(|key| data.get(key)?.as_str());
+        let annotations: Map<String, Value> =
+            [(HASH_ANNOTATION.to_owned(), hash(values).into())].into_iter().collect();
+        metadata["annotations"] = annotations.into();
+    }
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use crate::configuration::GoDuration;
 
 pub(crate) use kube_proxy::KUBE_PROXY;
 pub(crate) use kubelet::KUBELET;
-pub(crate) use pod::{CONTAINER_ENVIRONMENT, POD};
+pub(crate) use pod::{CONTAINER_ENVIRONMENT, DEPLOYMENT, POD};
 
 /// How a value of a Go type is written.
 pub(crate) enum Shape {
@@ -29,6 +29,8 @@ pub(crate) enum Shape {
     Number,
     /// A span of time, as `4m0s`.
     Duration,
+    /// A span of time, as nanoseconds or as text, whichever it was.
+    TimeOrDuration,
     /// An amount, as `100m` or `64Mi`.
     Quantity,
     /// A value that may be missing, `null` then.
@@ -88,14 +90,14 @@ impl Shape {
             (Self::Map(item), Some(Value::Object(entries))) => Value::Object(
                 entries.iter().map(|(key, value)| (key.clone(), item.encode(Some(value)))).collect(),
             ),
-            (Self::Duration, Some(Value::String(text))) => {
+            (Self::Duration | Self::TimeOrDuration, Some(Value::String(text))) => {
                 text.parse::<GoDuration>().map_or_else(|_| text.clone(), |span| span.to_string()).into()
             }
             (Self::Quantity, Some(Value::String(text))) => quantity::canonical(text).into(),
             (Self::Quantity, Some(Value::Number(number))) => quantity::canonical(&number.to_string()).into(),
             (Self::Text, None) => "".into(),
             (Self::Bool, None) => false.into(),
-            (Self::Number, None) => 0.into(),
+            (Self::Number | Self::TimeOrDuration, None) => 0.into(),
             (Self::Duration, None) => "0s".into(),
             (Self::Quantity, None) => "0".into(),
             (Self::Any | Self::Pointer(_) | Self::List(_) | Self::Map(_), None) => Value::Null,

@@ -5,8 +5,7 @@ use super::{Field, Shape, always, filled, given};
 /// Logging, shared by all components.
 pub(super) const LOGGING: Shape = Shape::Object(&[
     filled("format", Shape::Text),
-    // A number of nanoseconds when it was none, else the span as it was written.
-    always("flushFrequency", Shape::Number),
+    always("flushFrequency", Shape::TimeOrDuration),
     always("verbosity", Shape::Number),
     filled("vmodule", Shape::Any),
     always("options", Shape::Object(&[always("text", OUTPUT), always("json", OUTPUT)])),

@@ -17,11 +17,17 @@ pub(crate) const POD: Shape = Shape::Object(&[
     always("status", Shape::Object(&[])),
 ]);
 
+/// A Deployment, as far as its pods go.
+pub(crate) const DEPLOYMENT: Shape = Shape::Object(&[always(
+    "spec",
+    Shape::Object(&[always("template", Shape::Object(&[always("spec", POD_SPEC)]))]),
+)]);
+
 /// The variables of a container.
 pub(crate) const CONTAINER_ENVIRONMENT: Shape = Shape::List(&ENVIRONMENT_VARIABLE);
 
 /// The specification of a pod, alone or in a template.
-pub(super) const POD_SPEC: Shape = Shape::Object(&[
+const POD_SPEC: Shape = Shape::Object(&[
     filled("volumes", Shape::List(&VOLUME)),
     filled("initContainers", Shape::List(&CONTAINER)),
     always("containers", Shape::List(&CONTAINER)),

@@ -1,0 +1,98 @@
+use serde_json::{Value, json};
+
+use super::metadata;
+
+/// The group of nodes that join with a token.
+pub const BOOTSTRAPPERS: &str = "system:bootstrappers:kubeadm:default-node-token";
+/// The group of nodes.
+pub const NODES: &str = "system:nodes";
+
+const API: &str = "rbac.authorization.k8s.io/v1";
+
+/// Somebody to whom a role is given.
+#[must_use]
+pub(crate) fn group(name: &str) -> Value {
+    json!({"kind": "Group", "name": name})
+}
+
+/// A service account to whom a role is given.
+#[must_use]
+pub(crate) fn service_account_subject(name: &str) -> Value {
+    json!({"kind": "ServiceAccount", "name": name, "namespace": super::SYSTEM})
+}
+
+/// A service account of `kube-system`.
+#[must_use]
+pub(crate) fn service_account(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(Some(super::SYSTEM), name)})
+}
+
+/// A role that may read one object, and who has it; both have one name.
+#[must_use]
+pub fn role_and_binding(
+    namespace: &str,
+    name: &str,
+    resource: &str,
+    object: &str,
+    subjects: Vec<Value>,
+) -> [Value; 2] {
+    let rules = json!([{
+        "apiGroups": [""], "resourceNames": [object], "resources": [resource], "verbs": ["get"],
+    }]);
+    [
+        json!({"apiVersion": API, "kind": "Role", "metadata": metadata(Some(namespace), name), "rules": rules}),
+        json!({
+            "apiVersion": API, "kind": "RoleBinding", "metadata": metadata(Some(namespace), name),
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": subjects,
+        }),
+    ]
+}
+
+/// A role of the whole cluster.
+#[must_use]
+pub(crate) fn cluster_role(name: &str, rules: Value) -> Value {
+    json!({"apiVersion": API, "kind": "ClusterRole", "metadata": metadata(None, name), "rules": rules})
+}
+
+/// Who has a role of the whole cluster.
+#[must_use]
+pub(crate) fn cluster_binding(name: &str, role: &str, subject: Value) -> Value {
+    json!({
+        "apiVersion": API, "kind": "ClusterRoleBinding", "metadata": metadata(None, name),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    })
+}
+
+/// What makes `admin.conf` an administrator: before it stands, only `super-admin.conf` may do anything.
+#[must_use]
+pub fn cluster_administrators() -> Value {
+    let group = group(crate::pki::inventory::ADMINISTRATORS);
+    cluster_binding("kubeadm:cluster-admins", "cluster-admin", group)
+}
+
+/// Lets joining nodes see whether one of their name is there already.
+#[must_use]
+pub fn node_readers() -> [Value; 2] {
+    let rules = json!([{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]);
+    [
+        cluster_role("kubeadm:get-nodes", rules),
+        cluster_binding("kubeadm:get-nodes", "kubeadm:get-nodes", group(BOOTSTRAPPERS)),
+    ]
+}
+
+/// Lets nodes ask for their certificates, have the first approved, and renew it.
+#[must_use]
+pub fn node_approval() -> [Value; 3] {
+    let approval = |kind: &str| format!("system:certificates.k8s.io:certificatesigningrequests:{kind}");
+    [
+        cluster_binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", group(BOOTSTRAPPERS)),
+        cluster_binding("kubeadm:node-autoapprove-bootstrap", &approval("nodeclient"), group(BOOTSTRAPPERS)),
+        cluster_binding(
+            "kubeadm:node-autoapprove-certificate-rotation",
+            &approval("selfnodeclient"),
+            group(NODES),
+        ),
+    ]
+}

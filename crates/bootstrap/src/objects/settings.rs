@@ -1,0 +1,29 @@
+use serde_json::Value;
+
+use super::rbac::{BOOTSTRAPPERS, NODES, group, role_and_binding};
+use super::{SYSTEM, config_map};
+use crate::configuration::Configuration;
+use crate::expand::Facts;
+use crate::kubelet;
+
+/// The ConfigMap with the cluster's settings, kubeadm's `ClusterConfiguration` as text, and who may read it.
+#[must_use]
+pub fn cluster_settings(cluster_configuration: String) -> Vec<Value> {
+    let data = vec![("ClusterConfiguration", cluster_configuration)];
+    let subjects = vec![group(BOOTSTRAPPERS), group(NODES)];
+    let roles =
+        role_and_binding(SYSTEM, "kubeadm:nodes-kubeadm-config", "configmaps", "kubeadm-config", subjects);
+    std::iter::once(config_map(SYSTEM, "kubeadm-config", data, false)).chain(roles).collect()
+}
+
+/// The ConfigMap with the kubelets' configuration, and who may read it. Only one that nobody has edited has the hash: it
+/// says that an upgrade may make it anew.
+#[must_use]
+pub fn kubelet_settings(configuration: &Configuration, facts: &Facts) -> Vec<Value> {
+    let data = vec![("kubelet", kubelet::config_map_text(configuration, facts))];
+    let subjects = vec![group(NODES), group(BOOTSTRAPPERS)];
+    let roles = role_and_binding(SYSTEM, "kubeadm:kubelet-config", "configmaps", "kubelet-config", subjects);
+    std::iter::once(config_map(SYSTEM, "kubelet-config", data, kubelet::generated(configuration)))
+        .chain(roles)
+        .collect()
+}
