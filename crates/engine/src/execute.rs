@@ -192,7 +192,12 @@ impl<'a> Dispatcher<'a> {
         let Some(step) = plan.steps.get(id.index()) else { return Ok(()) };
         match result {
             Ok(applied) => {
-                let done = EndResult::Done { identity: applied.identity.clone() };
+                let kind = step.address.kind();
+                let owner = self.work.providers.of_type(kind);
+                let done = match owner {
+                    Some((_, handle, _)) => EndResult::done(&applied, &handle.schema, kind),
+                    None => EndResult::nothing(),
+                };
                 take_effect(&mut self.work.snapshot, effect, &done);
                 if matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Tag) {
                     self.expectations.carry_forward(&step.address, &applied.attributes);

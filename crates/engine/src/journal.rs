@@ -2,10 +2,12 @@
 //!
 //! `Begin` is durable before a call leaves, `End` before a dependent starts. A record is one JSON value.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use slipway_plan::{Record, StepId};
-use slipway_resource::provider::ApplyRequest;
-use slipway_resource::{Address, Digest, ErrorClass, Identity};
+use slipway_resource::provider::{Applied, ApplyRequest};
+use slipway_resource::{Address, Digest, ErrorClass, Identity, Schema, Value};
 
 /// One record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +110,9 @@ pub enum EndResult {
     Done {
         /// The object, where there is one.
         identity: Option<Identity>,
+        /// What the state remembers of what the server set.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        remembered: BTreeMap<String, Value>,
     },
     /// It had none.
     NotDone,
@@ -120,6 +125,22 @@ pub enum EndResult {
         /// The object that exists all the same.
         identity: Option<Identity>,
     },
+}
+
+impl EndResult {
+    /// The end of a step that touched the state only.
+    pub(crate) fn nothing() -> Self {
+        Self::Done { identity: None, remembered: BTreeMap::new() }
+    }
+
+    /// The end of a step that had its effect on a resource of a type.
+    pub(crate) fn done(applied: &Applied, schema: &Schema, kind: &str) -> Self {
+        let kind = schema.types.get(kind);
+        Self::Done {
+            identity: applied.identity.clone(),
+            remembered: kind.map(|kind| kind.remembered(&applied.attributes)).unwrap_or_default(),
+        }
+    }
 }
 
 impl Entry {

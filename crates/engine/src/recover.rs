@@ -65,7 +65,7 @@ pub async fn recover(
 async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Error> {
     let Some(request) = open.begin.request else {
         // It touches the state only; writing that down is all there is to it.
-        return Ok(EndResult::Done { identity: None });
+        return Ok(EndResult::nothing());
     };
     let provider = &open.begin.provider;
     let Some(handle) = providers.get(provider) else {
@@ -73,13 +73,14 @@ async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Err
             ProviderError::new(ErrorClass::NotFound, "the provider of an interrupted step is not at hand");
         return Err(Error::provider(provider, "resume a step", error));
     };
+    let kind = request.ownership.address.kind().to_owned();
     let resume = ResumeRequest { request, identity: open.identity.clone(), handle: open.handle };
     let backoff = Backoff::default();
     let mut attempt = 0;
     loop {
         attempt += 1;
         return Ok(match handle.session.resume(resume.clone(), EventSink::discard()).await {
-            Ok(Resolution::Done(applied)) => EndResult::Done { identity: applied.identity },
+            Ok(Resolution::Done(applied)) => EndResult::done(&applied, &handle.schema, &kind),
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
                 class: ErrorClass::OutcomeUnknown,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Record, Snapshot, StepId};
-use slipway_resource::{Digest, Identity};
+use slipway_resource::{Digest, Identity, Value};
 
 use crate::journal::{Begin, Effect, End, EndResult, Entry, RunBegin};
 
@@ -66,7 +66,7 @@ impl Replayed {
             Entry::End(End { step, result }) => {
                 if let Some(open) = self.open.remove(&step) {
                     take_effect(snapshot, open.begin.effect, &result);
-                    if let (EndResult::Done { identity }, Some(run)) = (result, &mut self.run) {
+                    if let (EndResult::Done { identity, .. }, Some(run)) = (result, &mut self.run) {
                         run.done.insert(step, identity);
                     }
                 }
@@ -79,7 +79,10 @@ impl Replayed {
 /// Changes the state as a step's end says.
 pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndResult) {
     match (effect, result) {
-        (Effect::Put { address, record, previous }, EndResult::Done { identity }) => {
+        (Effect::Put { address, mut record, previous }, EndResult::Done { identity, remembered }) => {
+            if let Some(Value::Map(applied)) = &mut record.applied {
+                applied.extend(remembered.clone());
+            }
             put(snapshot, &address, *record, previous.as_ref(), identity.clone());
         }
         // Half made: known from now on, and not as it was asked for.
@@ -126,7 +129,7 @@ fn put(
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::{Address, ClusterUid, ErrorClass, Value};
+    use slipway_resource::{Address, ClusterUid, ErrorClass};
 
     use super::*;
 
@@ -162,7 +165,7 @@ mod tests {
     }
 
     fn done(identity: &str) -> EndResult {
-        EndResult::Done { identity: Some(Identity::new(identity)) }
+        EndResult::Done { identity: Some(Identity::new(identity)), remembered: BTreeMap::new() }
     }
 
     fn replay(entries: Vec<Entry>) -> (Snapshot, Replayed) {
@@ -188,7 +191,7 @@ mod tests {
         let (snapshot, _) = replay(entries.clone());
         assert_eq!(snapshot.resources[&address()].identity, Identity::new("net-2"));
         assert_eq!(snapshot.resources[&address()].deposed, [Identity::new("net-1")]);
-        entries.extend([begin(3, surplus), end(3, EndResult::Done { identity: None })]);
+        entries.extend([begin(3, surplus), end(3, EndResult::nothing())]);
         assert!(replay(entries).0.resources[&address()].deposed.is_empty());
     }
 
@@ -201,6 +204,15 @@ mod tests {
         };
         let (snapshot, _) = replay(vec![begin(1, put(None)), end(1, failed)]);
         assert_eq!(snapshot.resources[&address()].applied, None);
+    }
+
+    #[test]
+    fn what_the_server_set_is_remembered_beside_what_was_asked_for() {
+        let remembered = BTreeMap::from([("digest".to_owned(), Value::from("d-1"))]);
+        let remembers = EndResult::Done { identity: Some(Identity::new("net-1")), remembered };
+        let (snapshot, _) = replay(vec![begin(1, put(None)), end(1, remembers)]);
+        let applied = snapshot.resources[&address()].applied.as_ref().unwrap();
+        assert_eq!(*applied, Value::map([("name", "a"), ("digest", "d-1")]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use slipway_plan::StepId;
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest,
 };
-use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Session};
+use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Schema, Session};
 use slipway_state_store::{Error as StoreError, Journal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -34,6 +34,7 @@ pub(crate) struct Unit {
     pub address: Address,
     pub rate_class: String,
     pub provider: String,
+    pub schema: Arc<Schema>,
     pub effect: Effect,
     /// The call; none for a step that touches the state only.
     pub call: Option<Call>,
@@ -87,7 +88,7 @@ pub(crate) async fn run(unit: Unit, shared: Arc<Shared>) -> Finished {
 }
 
 async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
-    let Unit { id, address, rate_class, provider, effect, call } = unit;
+    let Unit { id, address, rate_class, provider, schema, effect, call } = unit;
     let mut gone = false;
     if let Some(Call { expectation: Some((reader, identity, expectation)), request, .. }) = &call {
         let deletes = matches!(request.action, Action::Delete { .. });
@@ -115,7 +116,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
         _ => Ok(Applied::default()),
     };
     let end = match &result {
-        Ok(applied) => EndResult::Done { identity: applied.identity.clone() },
+        Ok(applied) => EndResult::done(applied, &schema, address.kind()),
         Err(Failure::Provider(error)) => EndResult::Failed {
             class: error.class.clone(),
             message: error.message.clone(),

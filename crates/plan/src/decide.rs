@@ -21,6 +21,8 @@ pub(crate) struct Subject<'a> {
     pub provider: &'a str,
     pub record: Option<&'a Record>,
     pub object: Option<&'a Found>,
+    /// Its attributes with what is wanted in view, where its provider sees more of it then.
+    pub seen: Option<&'a Value>,
     pub surplus: Vec<Found>,
     /// What is left as it was found when the object was taken over, with the digests of what was wanted then.
     pub as_found: BTreeMap<Path, Digest>,
@@ -55,7 +57,8 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         return create(subject, planned, context);
     };
     let last_applied = subject.record.and_then(|record| record.applied.as_ref());
-    let all = diff::diff(subject.kind, &object.attributes, &planned.normalised, last_applied);
+    let attributes = subject.seen.unwrap_or(&object.attributes);
+    let all = diff::diff(subject.kind, attributes, &planned.normalised, last_applied);
     let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
         subject.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
     });
@@ -92,29 +95,25 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         reasons.push(Reason::new(ReasonCode::Renamed, format!("it was {previous} before")));
     }
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
-    let drift = drift(&subject, object, &changes, last_applied);
+    let drift = drift(&subject, object, attributes, &changes, last_applied);
     let idle = action == ChangeAction::NoOp && subject.previous_address.is_none();
     let precondition = if idle && planned.rollout.is_none() {
         Precondition::None
     } else {
         let mut managed: Vec<&Value> = vec![&planned.normalised];
         managed.extend(last_applied);
+        // Of what is observed without knowing what is wanted: so it is read again before the step.
         Precondition::unchanged(subject.kind, &object.attributes, &managed)
     };
     let mut after = planned.normalised;
     for change in &ignored {
         after.set(&change.path, change.before.clone());
     }
-    complete(
-        &mut after,
-        subject.kind,
-        (!action.is_replace()).then_some(&object.attributes),
-        &planned.unknown_after,
-    );
+    complete(&mut after, subject.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
     let change = ResourceChange {
         action,
         identity: Some(object.identity.clone()),
-        before: if idle && planned.rollout.is_none() { Value::Null } else { object.attributes.clone() },
+        before: if idle && planned.rollout.is_none() { Value::Null } else { attributes.clone() },
         after,
         changes,
         ignored: ignored.into_iter().map(|change| change.path).collect(),
@@ -292,6 +291,7 @@ fn change_reason(
 fn drift(
     subject: &Subject<'_>,
     object: &Found,
+    attributes: &Value,
     changes: &[Change],
     last_applied: Option<&Value>,
 ) -> Option<ResourceChange> {
@@ -319,7 +319,7 @@ fn drift(
         action: ChangeAction::Update,
         identity: Some(object.identity.clone()),
         before: applied.clone(),
-        after: object.attributes.clone(),
+        after: attributes.clone(),
         changes: drifted,
         reasons,
         ..blank(subject)

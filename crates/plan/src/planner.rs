@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rollout};
+use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
@@ -14,7 +14,7 @@ use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::graph::{self, Dependencies};
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
-use crate::providers::{Providers, ask, preflight};
+use crate::providers::{self, Providers, ask, preflight};
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
@@ -186,6 +186,8 @@ struct Prepared<'a> {
     object: Option<&'a Found>,
     surplus: Vec<Found>,
     as_found: BTreeMap<Path, Digest>,
+    /// What its provider says that would become of it.
+    rehearsal: Rehearsal,
 }
 
 impl<'p> Planner<'p> {
@@ -210,6 +212,7 @@ impl<'p> Planner<'p> {
                     }
                 }
             }
+            self.rehearse(&mut prepared).await?;
             let planned = self.ask(&prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
@@ -267,21 +270,55 @@ impl<'p> Planner<'p> {
             (Some(record), Some(object)) => leave_as_found(&mut wanted, record, object),
             _ => BTreeMap::new(),
         };
-        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found }))
+        let rehearsal = Rehearsal::default();
+        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, rehearsal }))
+    }
+
+    /// Asks those providers that can what would become of what is wanted.
+    async fn rehearse(&self, prepared: &mut [Prepared<'_>]) -> Result<(), Error> {
+        let is_rehearsed = |address: &Address| {
+            let owner = self.inputs.providers.of_type(address.kind());
+            owner.is_some_and(|(_, handle, _)| handle.session.rehearses())
+        };
+        let mut places = Vec::new();
+        let mut items = Vec::new();
+        for (place, prepared) in prepared.iter().enumerate() {
+            // What is only used stays as it is.
+            if is_rehearsed(&prepared.desired.address) && prepared.desired.lifecycle.existing.is_none() {
+                places.push(place);
+                items.push(self.item(prepared));
+            }
+        }
+        let rehearsals = providers::rehearse(self.inputs.providers, items).await?;
+        for (place, rehearsal) in places.into_iter().zip(rehearsals) {
+            if let Some(prepared) = prepared.get_mut(place) {
+                prepared.rehearsal = rehearsal;
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&self, prepared: &Prepared<'_>) -> PlanItem {
+        let address = &prepared.desired.address;
+        let Rehearsal { desired, observed, .. } = &prepared.rehearsal;
+        let found = prepared.object.map(|object| observed.as_ref().unwrap_or(&object.attributes));
+        PlanItem {
+            address: address.clone(),
+            desired: Some(desired.as_ref().unwrap_or(&prepared.resolved).clone()),
+            observed: found.cloned(),
+            last_applied: self.records.get(address).and_then(|record| record.applied.clone()),
+        }
     }
 
     /// Asks the providers what the changes mean; one answer for each, in their order.
     async fn ask(&self, prepared: &[Prepared<'_>]) -> Result<Vec<Planned>, Error> {
-        let items = prepared.iter().map(|prepared| {
-            let address = &prepared.desired.address;
-            PlanItem {
-                address: address.clone(),
-                desired: Some(prepared.resolved.clone()),
-                observed: prepared.object.map(|object| object.attributes.clone()),
-                last_applied: self.records.get(address).and_then(|record| record.applied.clone()),
-            }
-        });
-        ask(self.inputs.providers, items.collect()).await
+        let items = prepared.iter().map(|prepared| self.item(prepared)).collect();
+        let mut planned = ask(self.inputs.providers, items).await?;
+        for (prepared, planned) in prepared.iter().zip(&mut planned) {
+            planned.reasons.extend(prepared.rehearsal.reasons.iter().cloned());
+            planned.replace_paths.extend(prepared.rehearsal.replace_paths.iter().cloned());
+        }
+        Ok(planned)
     }
 
     fn decide(
@@ -303,6 +340,7 @@ impl<'p> Planner<'p> {
             provider,
             record: self.records.get(address),
             object: prepared.object,
+            seen: prepared.rehearsal.observed.as_ref(),
             surplus: prepared.surplus.clone(),
             as_found: prepared.as_found.clone(),
             previous_address: self.moved.get(address).cloned(),

@@ -1,10 +1,11 @@
 //! The providers of a plan, and asking them in batches.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use slipway_resource::provider::{Info, PlanItem, Planned, PreflightFinding, PreflightItem};
-use slipway_resource::{ResourceType, Schema, Session, Value};
+use slipway_resource::provider::{Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal};
+use slipway_resource::{ProviderError, ResourceType, Schema, Session, Value};
 
 use crate::assemble::Decided;
 use crate::change::ChangeAction;
@@ -60,8 +61,30 @@ impl Providers {
     }
 }
 
-/// Asks each provider about its items, in batches as large as it takes; answers in the order of the items.
+/// Asks each provider what it would make of its items; answers in the order of the items.
+pub(crate) async fn rehearse(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, Error> {
+    batched(providers, items, "Rehearse", |session, batch| {
+        Box::pin(async move { session.rehearse(batch).await })
+    })
+    .await
+}
+
+/// Asks each provider about its items; answers in the order of the items.
 pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Planned>, Error> {
+    batched(providers, items, "Plan", |session, batch| Box::pin(async move { session.plan(batch).await }))
+        .await
+}
+
+/// What a call to a session gives, later.
+type Answers<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, ProviderError>> + Send + 'a>>;
+
+/// Asks in batches as large as each provider takes.
+async fn batched<T: Clone + Default>(
+    providers: &Providers,
+    items: Vec<PlanItem>,
+    called: &str,
+    call: impl for<'s> Fn(&'s dyn Session, Vec<PlanItem>) -> Answers<'s, T>,
+) -> Result<Vec<T>, Error> {
     let mut by_provider: BTreeMap<&str, Vec<(usize, PlanItem)>> = BTreeMap::new();
     let count = items.len();
     for (position, item) in items.into_iter().enumerate() {
@@ -69,7 +92,7 @@ pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<V
         let (name, _, _) = providers.of_type(kind).ok_or_else(|| Error::UnknownType(item.address.clone()))?;
         by_provider.entry(name).or_default().push((position, item));
     }
-    let mut answers: Vec<Planned> = vec![Planned::default(); count];
+    let mut answers: Vec<T> = vec![T::default(); count];
     for (name, items) in by_provider {
         let Some(handle) = providers.get(name) else {
             continue;
@@ -78,16 +101,16 @@ pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<V
         let mut rest = items.into_iter().peekable();
         while rest.peek().is_some() {
             let (positions, batch): (Vec<usize>, Vec<PlanItem>) = rest.by_ref().take(size).unzip();
-            let planned = handle.session.plan(batch).await;
-            let planned = planned
+            let found = call(&*handle.session, batch).await;
+            let found = found
                 .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
-            if planned.len() != positions.len() {
-                let message = format!("Plan answered {} of {} items", planned.len(), positions.len());
+            if found.len() != positions.len() {
+                let message = format!("{called} answered {} of {} items", found.len(), positions.len());
                 return Err(Error::Contract { provider: name.to_owned(), message });
             }
-            for (position, planned) in positions.into_iter().zip(planned) {
+            for (position, found) in positions.into_iter().zip(found) {
                 if let Some(place) = answers.get_mut(position) {
-                    *place = planned;
+                    *place = found;
                 }
             }
         }

@@ -41,6 +41,7 @@ answers!(
     DiscoverResponse,
     ReadResponse,
     LocateResponse,
+    RehearseResponse,
     PlanResponse,
     PreflightResponse,
     PriceResponse,

@@ -140,6 +140,15 @@ impl Differ {
                     self.value(item, &path.child(key.as_str()), found, wanted, applied, inherited);
                 }
             }
+            // What has no schema is compared as deep as both sides have the same shape.
+            (Type::Any, Value::Map(_), Value::Map(_)) => {
+                let fields = Type::map(Type::Any);
+                self.value(&fields, path, found, wanted, applied, inherited);
+            }
+            (Type::Any, Value::List(before), Value::List(after)) if before.len() == after.len() => {
+                let items = Type::list(Type::Any);
+                self.value(&items, path, found, wanted, applied, inherited);
+            }
             (Type::List(item), Value::List(before), Value::List(after)) if before.len() == after.len() => {
                 for (index, (found, wanted)) in before.iter().zip(after).enumerate() {
                     let applied = applied.and_then(Value::as_list).and_then(|items| items.get(index));

@@ -111,6 +111,10 @@ pub struct Attribute {
     /// Whether the value of an object that is taken over stays as found until the wanted value changes.
     #[serde(default)]
     pub kept_on_adoption: bool,
+    /// Whether the state remembers what the server set, beside what was asked for: a provider then sees it again in
+    /// `last_applied`. For what the server sets only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remembered: bool,
     /// What an absent value means to the server, if that is fixed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub default: Value,
@@ -157,6 +161,15 @@ pub enum Type {
     Object(BTreeMap<String, Attribute>),
 }
 
+impl ResourceType {
+    /// Of what an action has left, the attributes that the state remembers.
+    #[must_use]
+    pub fn remembered(&self, attributes: &Value) -> BTreeMap<String, Value> {
+        let names = self.attributes.iter().filter(|(_, attribute)| attribute.remembered);
+        names.filter_map(|(name, _)| Some((name.clone(), attributes.get(name)?.clone()))).collect()
+    }
+}
+
 impl Attribute {
     /// An attribute of a type and a mode, mutable, shown, without default.
     #[must_use]
@@ -168,6 +181,7 @@ impl Attribute {
             sensitive: false,
             write_only: false,
             kept_on_adoption: false,
+            remembered: false,
             default: Value::Null,
             description: String::new(),
         }
@@ -222,6 +236,13 @@ impl Attribute {
     #[must_use]
     pub fn kept_on_adoption(mut self) -> Self {
         self.kept_on_adoption = true;
+        self
+    }
+
+    /// The state remembers what the server set.
+    #[must_use]
+    pub fn remembered(mut self) -> Self {
+        self.remembered = true;
         self
     }
 

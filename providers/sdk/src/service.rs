@@ -71,12 +71,14 @@ impl Service {
         let scope = session.scope().clone();
         let prices = session.prices();
         let left_to_read = session.left_to_read().to_vec();
+        let rehearses = session.rehearses();
         Ok(proto::OpenSessionResponse {
             session: self.sessions.insert(session),
             account: scope.account,
             region: scope.region,
             prices,
             left_to_read,
+            rehearses,
             error: None,
         })
     }
@@ -130,6 +132,21 @@ impl Service {
         let located = open.session.locate(request.try_into().map_err(invalid)?).await?;
         let pages = pages(located.into_iter().map(proto::Located::from));
         Ok(Box::new(pages.map(|located| proto::LocateResponse { located, error: None })))
+    }
+
+    async fn rehearsing(
+        &self,
+        request: proto::PlanRequest,
+    ) -> Result<Messages<proto::RehearseResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let rehearsals = open.session.rehearse(self.items(request.items.iter())?).await?;
+        if rehearsals.len() != request.items.len() {
+            let text =
+                format!("the provider rehearsed {} of {} items", rehearsals.len(), request.items.len());
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        let pages = pages(rehearsals.into_iter().map(proto::Rehearsal::from));
+        Ok(Box::new(pages.map(|rehearsals| proto::RehearseResponse { rehearsals, error: None })))
     }
 
     async fn planning(
@@ -247,6 +264,7 @@ impl provider_server::Provider for Service {
     type DiscoverStream = Answers<proto::DiscoverResponse>;
     type ReadStream = Answers<proto::ReadResponse>;
     type LocateStream = Answers<proto::LocateResponse>;
+    type RehearseStream = Answers<proto::RehearseResponse>;
     type PlanStream = Answers<proto::PlanResponse>;
     type ApplyStream = Answers<proto::ApplyEvents>;
     type ResumeStream = Answers<proto::ResumeResponse>;
@@ -317,6 +335,10 @@ impl provider_server::Provider for Service {
 
     async fn locate(&self, request: Request<proto::LocateRequest>) -> Paged<proto::LocateResponse> {
         paged(self.locating(request.into_inner()).await)
+    }
+
+    async fn rehearse(&self, request: Request<proto::PlanRequest>) -> Paged<proto::RehearseResponse> {
+        paged(self.rehearsing(request.into_inner()).await)
     }
 
     async fn plan(&self, request: Request<proto::PlanRequest>) -> Paged<proto::PlanResponse> {

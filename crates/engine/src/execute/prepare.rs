@@ -34,12 +34,13 @@ impl<'a> Dispatcher<'a> {
             Box::new(ProviderError::new(ErrorClass::Invalid, text))
         })?;
         let kept = self.kept(step, change).await?;
-        let effect = self.effect(step, change, &kept)?;
+        let effect = self.effect(step, change, kind, &kept)?;
         let mut unit = Unit {
             id: step.id,
             address: step.address.clone(),
             rate_class: step.rate_class.clone(),
             provider: provider.to_owned(),
+            schema: handle.schema.clone(),
             effect,
             call: None,
         };
@@ -172,7 +173,13 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// What the state learns when the step is done.
-    fn effect(&self, step: &Step, change: Option<&ResourceChange>, kept: &Kept) -> Prepared<Effect> {
+    fn effect(
+        &self,
+        step: &Step,
+        change: Option<&ResourceChange>,
+        kind: &ResourceType,
+        kept: &Kept,
+    ) -> Prepared<Effect> {
         let address = step.address.clone();
         Ok(match (&step.action, change) {
             (
@@ -190,6 +197,10 @@ impl<'a> Dispatcher<'a> {
                     _ => self.resolved(&change.record.applied)?,
                 };
                 secrets::strip(&mut applied);
+                // A call's own end says what it left; here it is what was read.
+                if let (StepAction::Record, Value::Map(entries)) = (&step.action, &mut applied) {
+                    entries.extend(kind.remembered(&change.before));
+                }
                 record.applied = (!renamed_only).then_some(applied);
                 Effect::Put { address, record: Box::new(record), previous: change.previous_address.clone() }
             }

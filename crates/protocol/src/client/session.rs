@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
-    ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -35,6 +35,7 @@ pub(super) struct RemoteSession {
     batch: u32,
     prices: bool,
     left_to_read: Vec<String>,
+    rehearses: bool,
     actions: Multiplexer,
 }
 
@@ -45,6 +46,7 @@ impl RemoteSession {
             id: answer.session.clone(),
             prices: answer.prices,
             left_to_read: answer.left_to_read.clone(),
+            rehearses: answer.rehearses,
             scope: answer.into(),
             batch,
             actions: Multiplexer::new(),
@@ -98,6 +100,22 @@ impl RemoteSession {
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
         Ok(found)
+    }
+
+    async fn rehearse_batch(&self, items: Vec<proto::PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        let asked = items.len();
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.rehearse(proto::PlanRequest { session: self.id.clone(), items });
+        let mut rehearsals: Vec<Rehearsal> = Vec::with_capacity(asked);
+        let take = |page: proto::RehearseResponse| {
+            rehearsals.extend(self.all(page.rehearsals)?);
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
+        if rehearsals.len() != asked {
+            return Err(self.miscounted("Rehearse", rehearsals.len(), asked));
+        }
+        Ok(rehearsals)
     }
 
     async fn plan_batch(
@@ -228,6 +246,17 @@ impl Session for RemoteSession {
             return Err(self.miscounted("Locate", located.len(), asked));
         }
         Ok(located)
+    }
+
+    fn rehearses(&self) -> bool {
+        self.rehearses
+    }
+
+    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        let items = items.into_iter().map(|item| ((), proto::PlanItem::from(&item)));
+        let batches = Batches::new(items, self.batch, &self.connection.life);
+        let calls = batches.map(|batch| async move { self.rehearse_batch(batch?.1).await });
+        stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

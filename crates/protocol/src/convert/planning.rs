@@ -1,7 +1,7 @@
 //! What changes mean.
 
 use slipway_resource::provider::{
-    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rollout,
+    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal, Rollout,
 };
 use slipway_resource::{Identity, ProviderError, Value};
 
@@ -88,6 +88,30 @@ pub(crate) fn planned_from_message(message: proto::Planned, item: PlanItem) -> R
     forget_texts(&mut normalised);
     let message = proto::Planned { normalised_same_as: SameAs::Unspecified.into(), ..message };
     Ok(Planned { normalised, ..message.try_into()? })
+}
+
+impl From<Rehearsal> for proto::Rehearsal {
+    fn from(rehearsal: Rehearsal) -> Self {
+        Self {
+            desired: rehearsal.desired.as_ref().map(WireValue::new),
+            observed: rehearsal.observed.as_ref().map(WireValue::new),
+            reasons: rehearsal.reasons,
+            replace_paths: texts(&rehearsal.replace_paths),
+        }
+    }
+}
+
+impl TryFrom<proto::Rehearsal> for Rehearsal {
+    type Error = Malformed;
+
+    fn try_from(message: proto::Rehearsal) -> Result<Self, Malformed> {
+        Ok(Self {
+            desired: optional_value(message.desired.as_ref())?,
+            observed: optional_value(message.observed.as_ref())?,
+            reasons: message.reasons,
+            replace_paths: paths(&message.replace_paths)?,
+        })
+    }
 }
 
 /// Leaves of secrets what a provider gets to see in Plan, and so may answer.

@@ -116,6 +116,7 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         sensitive: attribute.sensitive,
         write_only: attribute.write_only,
         kept_on_adoption: attribute.kept_on_adoption,
+        remembered: attribute.remembered,
         default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
@@ -135,6 +136,7 @@ fn attributes_from_messages(
             sensitive: message.sensitive,
             write_only: message.write_only,
             kept_on_adoption: message.kept_on_adoption,
+            remembered: message.remembered,
             default: value(message.default)?,
             description: message.description,
         };

@@ -127,10 +127,20 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
         Just(Mode::OptionalComputed),
         Just(Mode::Computed)
     ];
-    (kind, mode, any::<[bool; 4]>(), value(), ".{0,4}").prop_map(
+    (kind, mode, any::<[bool; 5]>(), value(), ".{0,4}").prop_map(
         |(kind, mode, flags, default, description)| {
-            let [immutable, sensitive, write_only, kept_on_adoption] = flags;
-            Attribute { kind, mode, immutable, sensitive, write_only, kept_on_adoption, default, description }
+            let [immutable, sensitive, write_only, kept_on_adoption, remembered] = flags;
+            Attribute {
+                kind,
+                mode,
+                immutable,
+                sensitive,
+                write_only,
+                kept_on_adoption,
+                remembered,
+                default,
+                description,
+            }
         },
     )
 }

@@ -235,6 +235,9 @@ pub struct Attribute {
     /// Whether the value of an object that is taken over stays as found until the wanted value changes.
     #[prost(bool, tag = "9")]
     pub kept_on_adoption: bool,
+    /// Whether the state remembers what the server set, and sends it again in `last_applied`. For what the server sets only.
+    #[prost(bool, tag = "10")]
+    pub remembered: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {
@@ -302,6 +305,9 @@ pub struct OpenSessionResponse {
     /// ownership. A client may read what it knows of them beside the discovery.
     #[prost(string, repeated, tag = "5")]
     pub left_to_read: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether Rehearse answers.
+    #[prost(bool, tag = "6")]
+    pub rehearses: bool,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
@@ -558,6 +564,27 @@ pub struct PlanItem {
     /// The value that `last_applied` is the same as; it is not sent twice. Providers must understand it.
     #[prost(enumeration = "SameAs", tag = "5")]
     pub last_applied_same_as: i32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RehearseResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub rehearsals: ::prost::alloc::vec::Vec<Rehearsal>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+/// What the cloud would make of an item.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Rehearsal {
+    /// The wanted attributes as the cloud would keep them, for Plan. Absent: as they are.
+    #[prost(message, optional, tag = "1")]
+    pub desired: ::core::option::Option<crate::wire::WireValue>,
+    /// What exists, with what is wanted in view, for the comparison. Absent: as it was observed.
+    #[prost(message, optional, tag = "2")]
+    pub observed: ::core::option::Option<crate::wire::WireValue>,
+    #[prost(string, repeated, tag = "3")]
+    pub reasons: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "4")]
+    pub replace_paths: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanResponse {
@@ -1609,6 +1636,34 @@ pub mod provider_client {
                 .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Locate"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Optional, announced by OpenSession. Asks the cloud what it would make of what is wanted, in a way that leaves
+        /// nothing behind, before Plan: one answer for each item, in order.
+        pub async fn rehearse(
+            &mut self,
+            request: impl tonic::IntoRequest<super::PlanRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::RehearseResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/Rehearse",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Rehearse"),
+                );
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// Pure: what changes mean: one answer for each item, in order.
         pub async fn plan(
             &mut self,
@@ -1952,6 +2007,18 @@ pub mod provider_server {
             &self,
             request: tonic::Request<super::LocateRequest>,
         ) -> std::result::Result<tonic::Response<Self::LocateStream>, tonic::Status>;
+        /// Server streaming response type for the Rehearse method.
+        type RehearseStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::RehearseResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Optional, announced by OpenSession. Asks the cloud what it would make of what is wanted, in a way that leaves
+        /// nothing behind, before Plan: one answer for each item, in order.
+        async fn rehearse(
+            &self,
+            request: tonic::Request<super::PlanRequest>,
+        ) -> std::result::Result<tonic::Response<Self::RehearseStream>, tonic::Status>;
         /// Server streaming response type for the Plan method.
         type PlanStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::PlanResponse, tonic::Status>,
@@ -2584,6 +2651,52 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = LocateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/Rehearse" => {
+                    #[allow(non_camel_case_types)]
+                    struct RehearseSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::ServerStreamingService<super::PlanRequest>
+                    for RehearseSvc<T> {
+                        type Response = super::RehearseResponse;
+                        type ResponseStream = T::RehearseStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::PlanRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::rehearse(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RehearseSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -21,6 +21,26 @@ pub struct PlanItem {
     pub last_applied: Option<Value>,
 }
 
+/// What the cloud would make of a change, asked in a way that leaves nothing behind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rehearsal {
+    /// The wanted attributes as the cloud would keep them; `Plan` gets them in place of those of the item. `None`
+    /// where there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<Value>,
+    /// What exists, with what is wanted in view: the comparison is made with it. Preconditions are not, they hold of what
+    /// was observed. `None` where that is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Value>,
+    /// Sentences that explain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Attributes whose change the cloud refuses for an object that exists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replace_paths: Vec<Path>,
+}
+
 /// What the change of one resource means. The engine computes the change itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
