@@ -10,10 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hyper_util::rt::TokioIo;
 use slipway_resource::provider::{Info, SessionRequest};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Channel, Endpoint, Uri};
+use tower::service_fn;
 
 use crate::convert::schema_from_pages;
 use crate::generated as proto;
@@ -79,11 +82,44 @@ impl Client {
             .initial_connection_window_size(16 << 20)
             .max_frame_size(FRAME_BYTES);
         let channel = endpoint.connect().await.map_err(|error| refused(&error))?;
+        Ok(Self::on(channel, life, deadlines))
+    }
+
+    /// Speaks with a provider over a stream of bytes.
+    ///
+    /// # Errors
+    /// `transient` when nobody answers at the other end.
+    pub async fn over<S>(stream: S, life: Life, deadlines: Deadlines) -> Result<Self, ProviderError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let refused = |error: &dyn std::error::Error| {
+            let text = format!("provider {}: nobody answers: {error}", life.name());
+            ProviderError::new(slipway_resource::ErrorClass::Transient, text)
+        };
+        // There is one stream: when it ends, so does the connection.
+        let mut stream = Some(stream);
+        let connector = service_fn(move |_: Uri| {
+            let stream = stream.take().map(TokioIo::new);
+            async move { stream.ok_or_else(|| std::io::Error::other("the connection has ended")) }
+        });
+        let endpoint = Endpoint::from_static("http://provider")
+            .initial_stream_window_size(4 << 20)
+            .initial_connection_window_size(16 << 20)
+            .max_frame_size(FRAME_BYTES);
+        let channel = endpoint.connect_with_connector(connector).await.map_err(|error| refused(&error))?;
+        let client = Self::on(channel, life, deadlines);
+        // A stream is connected before anybody has read from it.
+        client.connection.info().await?;
+        Ok(client)
+    }
+
+    fn on(channel: Channel, life: Life, deadlines: Deadlines) -> Self {
         let rpc = ProviderClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let connection = Connection { rpc, life, deadlines, info: OnceCell::new(), schema: OnceCell::new() };
-        Ok(Self { connection: Arc::new(connection) })
+        Self { connection: Arc::new(connection) }
     }
 
     /// Whether the provider's process still runs, and its last words.

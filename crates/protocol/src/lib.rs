@@ -20,6 +20,7 @@ mod manifest;
 mod process;
 mod running;
 mod search;
+mod tunnel;
 pub mod wire;
 
 pub use answer::Answer;
@@ -31,6 +32,7 @@ pub use manifest::{Installed, Manifest};
 pub use process::{Launch, Process};
 pub use running::{Description, Running, describe, lock};
 pub use search::{PATH_VARIABLE, SearchPath};
+pub use tunnel::{Tunnel, TunnelError};
 
 /// The largest message that either side accepts, in bytes.
 pub const MESSAGE_LIMIT: usize = 64 << 20;

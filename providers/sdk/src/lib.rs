@@ -23,8 +23,10 @@ mod pages;
 mod serve;
 mod service;
 mod sessions;
+mod stream;
 
 pub use error::ServeError;
 pub use matching::{Candidate, Key, locate};
 pub use options::ServeOptions;
 pub use serve::{serve, serve_until};
+pub use stream::serve_stream;

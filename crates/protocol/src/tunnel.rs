@@ -1,0 +1,109 @@
+//! A provider at the other end of a process's standard input and output, as an agent behind SSH.
+
+use std::process::Stdio;
+
+use slipway_resource::{ErrorClass, ProviderError};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use crate::{Client, Deadlines, Life};
+
+/// A process through which a provider is spoken to. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Tunnel {
+    client: Client,
+    life: Life,
+    keeper: JoinHandle<()>,
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        // The process is the keeper's and goes with it.
+        self.keeper.abort();
+    }
+}
+
+impl Tunnel {
+    /// Starts a process and speaks the contract over its standard input and output.
+    ///
+    /// # Errors
+    /// `transient` when it cannot be started, or when nobody answers at its other end: what it wrote to its standard
+    /// error is in the message, and how it ended in [`TunnelError::status`].
+    pub async fn open(mut command: Command, name: &str, deadlines: Deadlines) -> Result<Self, TunnelError> {
+        let failed = |text: String| TunnelError {
+            status: None,
+            words: Vec::new(),
+            error: ProviderError::new(ErrorClass::Transient, text),
+        };
+        let spawned = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let program = command.as_std().get_program().display().to_string();
+        let mut child =
+            spawned.map_err(|error| failed(format!("{name}: {program} cannot be started: {error}")))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed(format!("{name}: {program} has no standard input and output")));
+        };
+        let (life, record) = Life::attended(name);
+        let (ended, mut end) = tokio::sync::watch::channel(None);
+        let keeper = tokio::spawn(async move {
+            let words = async {
+                let mut lines = BufReader::new(errors).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    record.line(line.trim_end());
+                }
+            };
+            let (status, ()) = tokio::join!(child.wait(), words);
+            record.ended(match &status {
+                Ok(status) => status.to_string(),
+                Err(error) => format!("cannot tell how: {error}"),
+            });
+            // Whoever opened it may be satisfied already.
+            let _ = ended.send(status.ok().and_then(|status| status.code()));
+        });
+        let opened = Client::over(tokio::io::join(output, input), life.clone(), deadlines).await;
+        match opened {
+            Ok(client) => Ok(Self { client, life, keeper }),
+            Err(error) => {
+                // It ends by itself when the other end refuses; one that does not is killed with the keeper.
+                let waited = std::time::Duration::from_secs(5);
+                let status = match tokio::time::timeout(waited, end.changed()).await {
+                    Ok(Ok(())) => *end.borrow(),
+                    _ => None,
+                };
+                keeper.abort();
+                Err(TunnelError { status, words: life.last_words(), error })
+            }
+        }
+    }
+
+    /// The provider at the other end.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether the process still runs, and its last words.
+    #[must_use]
+    pub fn life(&self) -> &Life {
+        &self.life
+    }
+}
+
+/// A tunnel that could not be opened.
+#[derive(Clone, Debug)]
+pub struct TunnelError {
+    /// With which code the process ended, if it did.
+    pub status: Option<i32>,
+    /// What it wrote to its standard error, the last lines.
+    pub words: Vec<String>,
+    /// What the connection says.
+    pub error: ProviderError,
+}
