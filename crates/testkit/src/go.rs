@@ -1,7 +1,7 @@
 //! Programs built from published Go modules.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -17,8 +17,8 @@ use crate::scratch::Scratch;
 pub struct Programs {
     /// Module and version of each that is required.
     pub modules: Vec<(String, String)>,
-    /// A module, and the module and version that stands in for it.
-    pub replacements: Vec<(String, String, String)>,
+    /// A module, and what stands in for it: a module and its version, or a folder.
+    pub replacements: Vec<(String, String)>,
     /// A package, and the name of the program that is made of it.
     pub packages: Vec<(String, String)>,
     /// What the linker is told besides leaving symbols out.
@@ -59,8 +59,8 @@ impl Programs {
         for (module, version) in &self.modules {
             text += &format!("require {module} {version}\n");
         }
-        for (module, other, version) in &self.replacements {
-            text += &format!("replace {module} => {other} {version}\n");
+        for (module, other) in &self.replacements {
+            text += &format!("replace {module} => {other}\n");
         }
         fs::write(work.path().join("go.mod"), text)?;
         Ok(work)
@@ -74,19 +74,31 @@ impl Programs {
     }
 }
 
-/// The `go.mod` of a published module.
+/// Where a published module is, once it is fetched.
+#[derive(Debug)]
+pub struct Module {
+    /// Its `go.mod`.
+    pub file: PathBuf,
+    /// The folder with its sources, which nobody may write to.
+    pub folder: PathBuf,
+}
+
+/// Fetches a published module if need be.
 ///
 /// # Errors
 /// When it cannot be fetched.
-pub fn module_file(module: &str, version: &str) -> Result<String> {
+pub fn fetch(module: &str, version: &str) -> Result<Module> {
     let work = Programs::default().module()?;
     let mut go = Command::new("go");
     go.current_dir(work.path()).args(["mod", "download", "-json"]).arg(format!("{module}@{version}"));
     let output = go.output().context("go cannot be started")?;
     let said: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let path =
-        said["GoMod"].as_str().with_context(|| format!("{module} {version} cannot be fetched: {said}"))?;
-    Ok(fs::read_to_string(path)?)
+    let path = |field: &str| {
+        let path =
+            said[field].as_str().with_context(|| format!("{module} {version} cannot be fetched: {said}"))?;
+        anyhow::Ok(PathBuf::from(path))
+    };
+    Ok(Module { file: path("GoMod")?, folder: path("Dir")? })
 }
 
 /// How Go names a program: by the last part of its package that is not a version.

@@ -1,6 +1,8 @@
 //! The components of Kubernetes, built from their published Go modules.
 
+use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -41,6 +43,20 @@ pub fn install() -> Result<PathBuf> {
         programs.packages.push(("k8s.io/kubernetes/test/images/agnhost".to_owned(), "agnhost".to_owned()));
         programs.build(folder)
     })
+}
+
+/// Builds the program of the container that holds a pod's namespaces if need be, and gives it.
+///
+/// # Errors
+/// When Kubernetes' sources cannot be fetched, or there is no C compiler.
+pub fn install_pause() -> Result<PathBuf> {
+    let folder = cache::installed("pause", VERSION, |folder| {
+        let kubernetes = go::fetch("k8s.io/kubernetes", &format!("v{VERSION}"))?.folder;
+        let mut compiler = Command::new("cc");
+        compiler.args(["-Os", "-static", "-s", "-DVERSION=v3.10.1", "-o"]).arg(folder.join("pause"));
+        cache::run(compiler.arg(kubernetes.join("build/pause/linux/pause.c")))
+    })?;
+    Ok(folder.join("pause"))
 }
 
 /// Builds etcd if need be, and gives the folder with `etcd`, `etcdctl` and `etcdutl`.
@@ -106,11 +122,11 @@ fn suite(name: &str, package: &str) -> Result<PathBuf> {
 /// minor and patch of that are Kubernetes' own.
 fn kubernetes_module() -> Result<Programs> {
     let published = format!("v0.{}", VERSION.trim_start_matches("1."));
-    let file = go::module_file("k8s.io/kubernetes", &format!("v{VERSION}"))?;
+    let file = fs::read_to_string(go::fetch("k8s.io/kubernetes", &format!("v{VERSION}"))?.file)?;
     let mut replacements: Vec<_> = file
         .lines()
         .filter_map(|line| line.trim().strip_suffix(" v0.0.0"))
-        .map(|module| (module.to_owned(), module.to_owned(), published.clone()))
+        .map(|module| (module.to_owned(), format!("{module} {published}")))
         .collect();
     replacements.sort();
     let minor = VERSION.split('.').nth(1).unwrap_or_default();

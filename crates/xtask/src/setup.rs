@@ -1,15 +1,59 @@
 //! Installs ahead what the tests would install for themselves.
 
-use slipway_testkit::{Azurite, FakeGcs, Moto, age};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use slipway_testkit::{Azurite, FakeGcs, Moto, age, flannel, image, kubernetes, packages};
 
 use crate::output::say;
 
 /// Installs what the tests start into the user's cache folder.
 ///
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
-/// fake-gcs-server and age are built with Go, moto comes through pip unless `python3` has it.
+/// moto comes through pip unless `python3` has it, everything else is built with Go. Machines need some of the
+/// system's packages (apt, as root), and a store of images, which only root can fill.
 #[derive(clap::Args)]
-pub struct Setup;
+pub struct Setup {
+    /// Only these.
+    #[arg(long, value_name = "PART", value_enum)]
+    only: Vec<Part>,
+    /// The end-to-end suite of Kubernetes too, conformance included. It takes minutes and some gigabytes to build.
+    #[arg(long)]
+    conformance: bool,
+}
+
+/// What is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// What stands in for clouds, and age.
+    Clouds,
+    /// Kubernetes, etcd and kubeadm's end-to-end suite.
+    Kubernetes,
+    /// Packages and images for machines.
+    Machines,
+}
+
+type Install = fn() -> anyhow::Result<PathBuf>;
+
+const CLOUDS: [(&str, Install); 4] = [
+    ("Azurite", Azurite::install),
+    ("fake-gcs-server", FakeGcs::install),
+    ("age", age::install),
+    ("moto", Moto::install),
+];
+
+const KUBERNETES: [(&str, Install); 3] = [
+    ("etcd", kubernetes::install_etcd),
+    ("Kubernetes", kubernetes::install),
+    ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),
+];
+
+const MACHINES: [(&str, Install); 4] = [
+    ("the program of sandboxes", kubernetes::install_pause),
+    ("CoreDNS", kubernetes::install_coredns),
+    ("flannel", flannel::install),
+    ("the store of images", image::install),
+];
 
 impl Setup {
     /// Runs the task.
@@ -17,10 +61,35 @@ impl Setup {
     /// # Errors
     /// When something cannot be installed.
     pub fn run(&self) -> anyhow::Result<()> {
-        say(&format!("Azurite is at {}", Azurite::install()?.display()));
-        say(&format!("fake-gcs-server is at {}", FakeGcs::install()?.display()));
-        say(&format!("age is in {}", age::install()?.display()));
-        say(&format!("moto is in {}", Moto::install()?.display()));
+        let wanted = |part| self.only.is_empty() || self.only.contains(&part);
+        let start = Instant::now();
+        if wanted(Part::Clouds) {
+            install(&CLOUDS)?;
+        }
+        if wanted(Part::Kubernetes) {
+            install(&KUBERNETES)?;
+        }
+        if self.conformance {
+            install(&[("the end-to-end suite of Kubernetes", kubernetes::e2e as Install)])?;
+        }
+        if wanted(Part::Machines) {
+            let start = Instant::now();
+            match packages::install()?.join(", ") {
+                new if new.is_empty() => say("packages: all are there"),
+                new => say(&format!("packages: {new} ({:.1} s)", start.elapsed().as_secs_f64())),
+            }
+            install(&MACHINES)?;
+        }
+        say(&format!("all is there ({:.1} s)", start.elapsed().as_secs_f64()));
         Ok(())
     }
+}
+
+fn install(parts: &[(&str, Install)]) -> anyhow::Result<()> {
+    for (name, install) in parts {
+        let start = Instant::now();
+        let place = install()?;
+        say(&format!("{name}: {} ({:.1} s)", place.display(), start.elapsed().as_secs_f64()));
+    }
+    Ok(())
 }

@@ -1,0 +1,26 @@
+//! Images of containers, made from programs without a registry, and a store of containerd that has them.
+
+use std::path::PathBuf;
+
+mod catalog;
+mod layout;
+mod store;
+
+pub use catalog::{AGNHOST, BUSYBOX, PAUSE, all};
+pub use layout::write;
+pub use store::install;
+
+/// An image of one layer.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    /// Its name with registry and tag.
+    pub name: String,
+    /// The place in the image, and the file that is copied there. All can be executed.
+    pub files: Vec<(String, PathBuf)>,
+    /// The place in the image, and what the symbolic link there says.
+    pub links: Vec<(String, String)>,
+    /// What is run, unless the container says otherwise.
+    pub entrypoint: Vec<String>,
+    /// Who runs it, as numbers; root when empty.
+    pub user: String,
+}

@@ -1,0 +1,136 @@
+//! The images that clusters of tests use, under the names that kubeadm and the tests of Kubernetes call them by.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::Image;
+use crate::{flannel, kubernetes};
+
+/// The image with `agnhost`, the program of Kubernetes' own tests, and a shell.
+pub const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.56";
+
+/// The image with `busybox`.
+pub const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
+
+/// The image that holds a pod's namespaces.
+pub const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
+
+/// Where the packages have busybox.
+const BUSYBOX_PROGRAM: &str = "/bin/busybox";
+
+/// What shells and tests call busybox by in images that are about something else.
+const USUAL: [&str; 12] =
+    ["cat", "cp", "hostname", "ip", "ls", "nc", "nslookup", "ping", "rm", "sh", "sleep", "wget"];
+
+/// All images: what kubeadm asks for, flannel's, and those for pods of tests.
+///
+/// # Errors
+/// When a program of theirs cannot be built, or a package is missing.
+pub fn all() -> Result<Vec<Image>> {
+    let programs = kubernetes::install()?;
+    let version = kubernetes::VERSION;
+    let etcd = kubernetes::install_etcd()?;
+    let mut images = vec![
+        Image {
+            name: PAUSE.to_owned(),
+            files: vec![("/pause".to_owned(), kubernetes::install_pause()?)],
+            entrypoint: vec!["/pause".to_owned()],
+            user: "65535:65535".to_owned(),
+            ..Image::default()
+        },
+        Image {
+            // The name is the one that kubeadm asks for; in it is the version that is built.
+            name: "registry.k8s.io/etcd:3.6.5-0".to_owned(),
+            files: ["etcd", "etcdctl", "etcdutl"]
+                .map(|name| (format!("/usr/local/bin/{name}"), etcd.join(name)))
+                .into(),
+            ..Image::default()
+        },
+        Image {
+            name: format!("registry.k8s.io/coredns/coredns:v{}", kubernetes::COREDNS_VERSION),
+            files: vec![("/coredns".to_owned(), kubernetes::install_coredns()?.join("coredns"))],
+            entrypoint: vec!["/coredns".to_owned()],
+            ..Image::default()
+        },
+    ];
+    for name in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+        images.push(Image {
+            name: format!("registry.k8s.io/{name}:v{version}"),
+            files: vec![(format!("/usr/local/bin/{name}"), programs.join(name))],
+            ..Image::default()
+        });
+    }
+    let mut proxy = packet_filters()?;
+    proxy.name = format!("registry.k8s.io/kube-proxy:v{version}");
+    proxy.files.push(("/usr/local/bin/kube-proxy".to_owned(), programs.join("kube-proxy")));
+    images.push(proxy);
+    let flannel = flannel::install()?;
+    let mut daemon = with_busybox(packet_filters()?, &USUAL);
+    daemon.name = format!("ghcr.io/flannel-io/flannel:v{}", flannel::VERSION);
+    daemon.files.push(("/opt/bin/flanneld".to_owned(), flannel.join("flanneld")));
+    daemon.entrypoint = vec!["/opt/bin/flanneld".to_owned()];
+    images.push(daemon);
+    let mut plugin = with_busybox(Image::default(), &USUAL);
+    plugin.name = flannel::PLUGIN_IMAGE.to_owned();
+    plugin.files.push(("/flannel".to_owned(), flannel.join("flannel")));
+    images.push(plugin);
+    let mut agnhost = with_busybox(Image::default(), &USUAL);
+    agnhost.name = AGNHOST.to_owned();
+    agnhost.files.push(("/agnhost".to_owned(), programs.join("agnhost")));
+    agnhost.entrypoint = vec!["/agnhost".to_owned()];
+    images.push(agnhost);
+    let commands = said(Command::new(BUSYBOX_PROGRAM).arg("--list"))?;
+    let commands: Vec<&str> = commands.lines().filter(|name| *name != "busybox").collect();
+    let mut busybox = with_busybox(Image::default(), &commands);
+    busybox.name = BUSYBOX.to_owned();
+    busybox.entrypoint = vec!["/bin/sh".to_owned()];
+    images.push(busybox);
+    Ok(images)
+}
+
+fn with_busybox(mut image: Image, commands: &[&str]) -> Image {
+    image.files.push((BUSYBOX_PROGRAM.to_owned(), BUSYBOX_PROGRAM.into()));
+    image.links.extend(commands.iter().map(|name| (format!("/bin/{name}"), BUSYBOX_PROGRAM.to_owned())));
+    image
+}
+
+/// The programs that write the kernel's packet filter, with all that they load.
+fn packet_filters() -> Result<Image> {
+    let mut image = Image::default();
+    for family in ["iptables", "ip6tables"] {
+        for suffix in ["", "-save", "-restore"] {
+            image.links.push((format!("/usr/sbin/{family}{suffix}"), "xtables-nft-multi".to_owned()));
+        }
+    }
+    let mut files: Vec<PathBuf> = ["xtables-nft-multi", "nft", "conntrack"]
+        .iter()
+        .map(|name| Path::new("/usr/sbin").join(name))
+        .collect();
+    for folder in fs::read_dir("/usr/lib")?.flatten() {
+        // Matches and targets are loaded when a rule names them.
+        let extensions = fs::read_dir(folder.path().join("xtables")).into_iter().flatten().flatten();
+        files.extend(extensions.map(|entry| entry.path()));
+    }
+    files.sort();
+    // What they are linked with, the extensions too: one of them needs a library that the programs do not.
+    let linked = said(Command::new("ldd").args(&files))?;
+    let words =
+        linked.lines().filter(|line| line.starts_with(char::is_whitespace)).flat_map(str::split_whitespace);
+    let mut libraries: Vec<PathBuf> = words.filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
+    libraries.sort();
+    libraries.dedup();
+    files.extend(libraries);
+    for file in files {
+        image.files.push((file.display().to_string(), fs::canonicalize(&file)?));
+    }
+    Ok(image)
+}
+
+fn said(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("{name} cannot be started"))?;
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,71 @@
+//! A store of containerd with all images: filled once, and given to machines by hard links.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use aws_lc_rs::digest::{SHA256, digest};
+
+use super::{Image, catalog, layout};
+use crate::process::Process;
+use crate::scratch::Scratch;
+use crate::wait::until;
+use crate::{cache, packages};
+
+/// containerd without the part for Kubernetes, which wants a network.
+const CONFIGURATION: &str = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
+
+/// Fills the store if need be, and gives it: what containerd is to have as its root.
+///
+/// Only its databases (`*.db`) are ever written again; blobs and unpacked layers are what they are, and may be shared
+/// between machines.
+///
+/// # Errors
+/// When this is not root, a package or a program is missing, or the images cannot be imported.
+pub fn install() -> Result<PathBuf> {
+    packages::install()?;
+    let images = catalog::all()?;
+    let folder = cache::installed("images", &version(&images)?, |folder| fill(&images, folder))?;
+    Ok(folder.join("containerd"))
+}
+
+/// Tells stores apart by the images and by what is in them.
+fn version(images: &[Image]) -> Result<String> {
+    let mut text = format!("{images:?}");
+    for (_, source) in images.iter().flat_map(|image| &image.files) {
+        let file = fs::metadata(source).with_context(|| source.display().to_string())?;
+        text += &format!("{} {} ", file.size(), file.mtime());
+    }
+    Ok(layout::hex(&digest(&SHA256, text.as_bytes()).as_ref()[..6]))
+}
+
+fn fill(images: &[Image], folder: &Path) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("only root can unpack images for machines");
+    }
+    let archive = folder.join("images.tar");
+    layout::write(images, &archive)?;
+    let scratch = Scratch::new("images")?;
+    let (configuration, socket) = (scratch.path().join("config.toml"), scratch.path().join("socket"));
+    fs::write(&configuration, CONFIGURATION)?;
+    let mut containerd = Command::new("unshare");
+    // Layers are mounted while they are unpacked: nobody else is to see that.
+    containerd.args(["--mount", "--propagation", "private", "containerd", "--config"]).arg(&configuration);
+    containerd.arg("--root").arg(folder.join("containerd")).arg("--state").arg(scratch.path().join("state"));
+    containerd.arg("--address").arg(&socket);
+    let containerd = Process::start(&containerd, &scratch.path().join("log"))?;
+    let ctr = |arguments: &[&str]| {
+        let mut ctr = Command::new("ctr");
+        ctr.arg("--address").arg(&socket).args(["--namespace", "k8s.io"]).args(arguments);
+        ctr
+    };
+    until("containerd answers", || {
+        containerd.running()?;
+        Ok(ctr(&["version"]).output()?.status.success().then_some(()))
+    })?;
+    cache::run(ctr(&["images", "import", "--snapshotter", "overlayfs"]).arg(&archive))?;
+    drop(containerd);
+    Ok(fs::remove_file(archive)?)
+}
