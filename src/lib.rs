@@ -9,6 +9,7 @@ mod composition;
 mod configuration;
 mod error;
 mod holding;
+mod node;
 mod output;
 mod plan_source;
 mod planning;

@@ -1,13 +1,14 @@
 //! One call of the program, from its arguments to its exit code.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use clap::Parser;
 use slipway_protocol::Running;
 use slipway_secrets::{Keyring, SealedBackend};
-use slipway_state_store::{Backend, Settings};
+use slipway_state_store::{Backend, FileBackend, Settings};
 
 use crate::cli::{Cli, Global, LogFormat};
 use crate::commands;
@@ -132,6 +133,15 @@ impl Context {
             Some(decorate) => decorate(backend),
             None => backend,
         })
+    }
+
+    /// A state in a folder of this machine, whatever the options say; it is not encrypted.
+    pub fn folder(&self, path: &Path) -> Arc<dyn Backend> {
+        let backend: Arc<dyn Backend> = Arc::new(FileBackend::open(path));
+        match &self.decorate_backend {
+            Some(decorate) => decorate(backend),
+            None => backend,
+        }
     }
 
     /// Keeps a provider's process until the command is through.

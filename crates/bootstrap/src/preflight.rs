@@ -4,6 +4,7 @@
 //! run and all findings are reported at once, each with a way out. The names are kubeadm's where kubeadm has the check,
 //! so that `--ignore-preflight-errors` takes the same words.
 
+mod derive;
 mod facts;
 mod host;
 mod network;

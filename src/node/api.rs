@@ -1,0 +1,194 @@
+//! A connection to a cluster's API, by whatever a machine has to trust it with and to be known by.
+
+mod trust;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, USER_AGENT};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value as Json;
+use slipway_resource::SecretText;
+
+pub(crate) use trust::Trust;
+
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(15);
+/// No answer that is asked for here is larger.
+const LARGEST: usize = 16 << 20;
+
+/// As whom the API is spoken to.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Credentials {
+    /// As nobody.
+    #[default]
+    Anonymous,
+    /// By a bearer token.
+    Token(SecretText),
+    /// By a client certificate and its key, in PEM.
+    Certificate { certificate: String, key: SecretText },
+}
+
+/// A connection to an API.
+#[derive(Debug)]
+pub(crate) struct Api {
+    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    server: String,
+    token: Option<SecretText>,
+}
+
+/// An answer that is no failure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    /// The object.
+    pub body: Json,
+    /// When the server gave it, by the server's clock.
+    pub date: Option<jiff::Timestamp>,
+}
+
+/// Why the API did not answer as it should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// What it should be trusted by, or what should be shown to it, cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// Nobody answers, or is not whom one trusts.
+    #[error("{server} does not answer: {text}")]
+    Unreachable { server: String, text: String },
+    /// It refuses.
+    #[error("{method} {path}: {status} {message}")]
+    Refused { method: Method, path: String, status: StatusCode, message: String },
+    /// The answer cannot be read.
+    #[error("the answer to {path} cannot be read: {text}")]
+    Unreadable { path: String, text: String },
+}
+
+impl ApiError {
+    /// The HTTP status of a refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(status.as_u16()),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may succeed in a moment.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Refused { status, .. } => status.as_u16() == 429 || status.is_server_error(),
+            Self::Unusable(_) | Self::Unreadable { .. } => false,
+        }
+    }
+}
+
+impl Api {
+    /// Prepares a connection to a server such as `https://10.0.0.1:6443`; nothing is called yet.
+    pub fn new(server: &str, trust: &Trust, credentials: &Credentials) -> Result<Self, ApiError> {
+        let tls = trust::configuration(trust, credentials).map_err(ApiError::Unusable)?;
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
+        let token = match credentials {
+            Credentials::Token(token) => Some(token.clone()),
+            _ => None,
+        };
+        let http = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { http, server: server.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// The server's URL.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Asks for an object.
+    pub async fn get(&self, path: &str) -> Result<Answer, ApiError> {
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Asks for an object that need not exist.
+    pub async fn find(&self, path: &str) -> Result<Option<Json>, ApiError> {
+        match self.get(path).await {
+            Ok(answer) => Ok(Some(answer.body)),
+            Err(error) if error.status() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes an object.
+    pub async fn post(&self, path: &str, body: &Json) -> Result<Json, ApiError> {
+        Ok(self.send(Method::POST, path, Some(("application/json", body))).await?.body)
+    }
+
+    /// Changes fields of an object.
+    pub async fn merge(&self, path: &str, body: &Json) -> Result<Json, ApiError> {
+        Ok(self.send(Method::PATCH, path, Some(("application/merge-patch+json", body))).await?.body)
+    }
+
+    /// Removes an object.
+    pub async fn delete(&self, path: &str) -> Result<(), ApiError> {
+        self.send(Method::DELETE, path, None).await.map(drop)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, &Json)>,
+    ) -> Result<Answer, ApiError> {
+        let mut request = Request::builder()
+            .method(method.clone())
+            .uri(format!("{}{path}", self.server))
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, concat!("slipway/", env!("CARGO_PKG_VERSION")));
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
+        }
+        if let Some((media_type, _)) = &body {
+            request = request.header(CONTENT_TYPE, *media_type);
+        }
+        let body = body.map(|(_, body)| body.to_string()).unwrap_or_default();
+        let request = request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| ApiError::Unusable(format!("{}{path}: {error}", self.server)))?;
+        let unreachable = |text: String| ApiError::Unreachable { server: self.server.clone(), text };
+        let exchange = async {
+            let answer = self.http.request(request).await.map_err(|error| unreachable(causes(&error)))?;
+            let (status, date) = (answer.status(), answer.headers().get(DATE).cloned());
+            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+            let body = body.map_err(|error| unreachable(causes(error.as_ref())))?;
+            Ok::<_, ApiError>((status, date, body.to_bytes()))
+        };
+        let (status, date, body) = tokio::time::timeout(REQUEST, exchange)
+            .await
+            .map_err(|_| unreachable(format!("no answer within {} s", REQUEST.as_secs())))??;
+        let document: Result<Json, _> = serde_json::from_slice(&body);
+        if !status.is_success() {
+            let said = document.unwrap_or_default();
+            let message = said.get("message").and_then(Json::as_str).unwrap_or_default().to_owned();
+            return Err(ApiError::Refused { method, path: path.to_owned(), status, message });
+        }
+        let body = document
+            .map_err(|error| ApiError::Unreadable { path: path.to_owned(), text: error.to_string() })?;
+        let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date.to_str().ok()?).ok());
+        Ok(Answer { body, date: date.map(|date| date.timestamp()) })
+    }
+}
+
+/// The messages of a failure and of what caused it.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if texts.last() != Some(&text) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}

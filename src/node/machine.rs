@@ -1,0 +1,99 @@
+//! The machine on which the program runs: its root, its own state, what is known to be ours on it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use slipway_bootstrap::configuration::Detected;
+use slipway_engine::State;
+use slipway_plan::Providers;
+use slipway_provider_node::Node;
+use slipway_resource::Value;
+use slipway_resource::provider::{DiscoverRequest, SessionRequest};
+use slipway_state_store::Backend;
+
+use super::access::NodeAccess;
+use super::facts;
+use super::spec::{CLUSTER, NodeSpec};
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::providers;
+
+/// Where the machine's own state is.
+const STATE: &str = "/var/lib/slipway/state";
+
+/// The machine.
+pub(crate) struct Machine {
+    pub root: PathBuf,
+    pub detected: Detected,
+    pub backend: Arc<dyn Backend>,
+    /// The state as it was read, without a hold.
+    pub state: Option<State>,
+}
+
+impl Machine {
+    /// Looks at the machine. Changes nothing.
+    pub async fn open(context: &Context, root: &Path) -> Result<Self, CommandError> {
+        let root = std::path::absolute(root)
+            .map_err(|error| CommandError::file("the root", root, &error))?;
+        let backend = context.folder(&facts::below(&root, STATE));
+        let state = State::read(&*backend, CLUSTER).await?;
+        Ok(Self { detected: facts::detect(&root), root, backend, state })
+    }
+
+    /// What the machine was made by, by the last run that was complete or that was interrupted.
+    pub fn spec(&self) -> Result<Option<NodeSpec>, CommandError> {
+        let Some(state) = &self.state else { return Ok(None) };
+        let interrupted = state.replayed.run.as_ref().map(|run| &run.spec);
+        let document = interrupted.unwrap_or(&state.snapshot.spec);
+        if document.is_null() { Ok(None) } else { NodeSpec::from_json(document).map(Some) }
+    }
+
+    /// The providers of a machine, and whether the API that the cluster's objects are behind exists yet.
+    pub async fn providers(&self, access: NodeAccess) -> Result<(Providers, Arc<AtomicBool>), CommandError> {
+        let exists = access.exists.clone();
+        let mut providers = Providers::default();
+        let config = Value::map([("root", Value::from(self.root.display().to_string()))]);
+        let request = SessionRequest { config, region: None, offline: false };
+        providers::add(&mut providers, "node", &Node::new(), request).await?;
+        let kubernetes = slipway_provider_kubernetes::Kubernetes::new(Arc::new(access));
+        let request = SessionRequest { config: Value::map::<String, Value>([]), region: None, offline: false };
+        providers::add(&mut providers, "kubernetes", &kubernetes, request).await?;
+        Ok((providers, exists))
+    }
+
+    /// The paths that earlier runs have made, also those that were interrupted.
+    pub async fn owned(&self, providers: &Providers) -> Result<BTreeSet<String>, CommandError> {
+        let mut owned = BTreeSet::new();
+        let Some(state) = &self.state else { return Ok(owned) };
+        let identities = state.snapshot.resources.values().map(|record| record.identity.as_str().to_owned());
+        owned.extend(identities.filter(|identity| identity.starts_with('/')));
+        if let Some(node) = providers.get("node") {
+            let request = DiscoverRequest { uid: Some(state.snapshot.uid.clone()), cluster: CLUSTER.to_owned() };
+            let discovery = node.session.discover(request).await?;
+            let found = discovery.objects.iter().map(|object| object.identity.as_str().to_owned());
+            owned.extend(found.filter(|identity| identity.starts_with('/')));
+        }
+        if owned.contains("/etc/kubernetes/manifests/etcd.yaml") {
+            // What the member that is ours keeps its data in.
+            owned.insert("/var/lib/etcd".to_owned());
+        }
+        if owned.contains("/var/lib/kubelet/config.yaml") {
+            // What the kubelet that is ours was given, and what it keeps itself.
+            owned.extend(["/etc/kubernetes/manifests", "/etc/kubernetes/kubelet.conf"].map(str::to_owned));
+        }
+        Ok(owned)
+    }
+
+    /// What is asked of the host before a bootstrap.
+    pub fn looking(&self, socket: Option<&String>, owned: BTreeSet<String>) -> facts::Looking {
+        facts::Looking {
+            root: self.root.clone(),
+            cri_socket: socket.cloned(),
+            pull: true,
+            owned,
+            clock_ahead_seconds: None,
+        }
+    }
+}

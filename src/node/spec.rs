@@ -1,0 +1,44 @@
+//! What a machine was made by: kept in its state, so that a later plan needs no document.
+
+use serde::{Deserialize, Serialize};
+use slipway_bootstrap::configuration::Configuration;
+use slipway_bootstrap::preflight::Purpose;
+
+use crate::error::CommandError;
+
+/// The name under which the machine's own state knows it.
+pub(crate) const CLUSTER: &str = "node";
+
+/// What a machine is to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NodeSpec {
+    /// Its part in the cluster.
+    pub role: Purpose,
+    /// Everything about the node and its cluster, without the text of any secret.
+    pub configuration: Configuration,
+    /// Whether shared certificates are uploaded when the cluster begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upload_certificates: bool,
+    /// Phases that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+}
+
+impl NodeSpec {
+    /// As the state keeps it.
+    pub fn to_json(&self) -> Result<serde_json::Value, CommandError> {
+        serde_json::to_value(self).map_err(|error| {
+            CommandError::internal("the node's configuration cannot be written as JSON", &error)
+        })
+    }
+
+    /// From what the state keeps.
+    pub fn from_json(document: &serde_json::Value) -> Result<Self, CommandError> {
+        Self::deserialize(document).map_err(|error| {
+            CommandError::new("NODE0004", "the state of this machine does not say what it was made by")
+                .cause(error.to_string())
+                .hint("name the configuration with --config FILE")
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! A machine as something that is planned for and carried out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use slipway_bootstrap::expand::Phased;
+use slipway_engine::{Observed, SecretSource, State, observe};
+use slipway_plan::file::Mode;
+use slipway_plan::{Inputs, Observations, Providers, Snapshot};
+use slipway_resource::{Address, ClusterUid, Desired};
+use slipway_secrets::SecretStore;
+use slipway_state_store::Backend;
+use tokio::time::Instant;
+
+use super::phases::Selection;
+use super::secrets::NodeSecrets;
+use super::spec::{CLUSTER, NodeSpec};
+use crate::error::CommandError;
+use crate::planning::{Planned, Request};
+use crate::subject::Subject;
+
+/// A machine with what it is to be.
+pub(crate) struct NodeSubject {
+    pub spec: NodeSpec,
+    /// Everything that it consists of, by phase.
+    pub phased: Vec<Phased>,
+    /// Which phases are meant.
+    pub selection: Selection,
+    pub providers: Providers,
+    pub backend: Arc<dyn Backend>,
+    pub texts: NodeSecrets,
+    /// The state as it was read, without a hold.
+    pub state: Option<State>,
+    /// Whether the API that the cluster's objects are behind exists.
+    pub api_exists: Arc<AtomicBool>,
+    /// Records that are not this machine's to delete.
+    pub released: fn(&Address) -> bool,
+}
+
+impl NodeSubject {
+    /// The wanted resources, and the addresses that are meant when not all are.
+    fn wanted(&self) -> (Vec<Desired>, Vec<String>) {
+        if self.selection.is_all() {
+            return (self.phased.iter().map(|phased| phased.desired.clone()).collect(), Vec::new());
+        }
+        let meant: BTreeSet<&Address> = self
+            .phased
+            .iter()
+            .filter(|phased| self.selection.means(&phased.phase))
+            .map(|phased| &phased.desired.address)
+            .collect();
+        let desired = self.phased.iter().map(|phased| {
+            let mut desired = phased.desired.clone();
+            if meant.contains(&desired.address) {
+                // What is left out has been made by other means: nothing waits for it.
+                desired.depends_on.retain(|address| meant.contains(address));
+            }
+            desired
+        });
+        (desired.collect(), meant.iter().map(ToString::to_string).collect())
+    }
+
+    /// Whether the API server that keeps the cluster's objects was there when this state was written.
+    fn knows_api(&self, prior: Option<&Snapshot>) -> bool {
+        if self.spec.role != slipway_bootstrap::preflight::Purpose::Init {
+            return true;
+        }
+        let server = Address::new("static_pod", "kube-apiserver");
+        prior.is_some_and(|prior| prior.resources.contains_key(&server))
+    }
+}
+
+#[async_trait(?Send)]
+impl Subject for NodeSubject {
+    fn cluster(&self) -> &str {
+        CLUSTER
+    }
+
+    fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    fn backend(&self) -> Option<Arc<dyn Backend>> {
+        Some(self.backend.clone())
+    }
+
+    fn texts(&self) -> &dyn SecretSource {
+        &self.texts
+    }
+
+    fn secret_store(&self, _: &ClusterUid) -> Result<Option<SecretStore>, CommandError> {
+        Ok(None)
+    }
+
+    fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    fn taken(&self, state: &mut State) {
+        state.snapshot.resources.retain(|address, _| !(self.released)(address));
+    }
+
+    fn begins(&self) {
+        self.api_exists.store(true, Ordering::SeqCst);
+    }
+
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError> {
+        self.api_exists.store(self.knows_api(prior), Ordering::SeqCst);
+        let kept = prior.map(|prior| {
+            let mut kept = prior.clone();
+            kept.resources.retain(|address, _| !(self.released)(address));
+            kept
+        });
+        let prior = kept.as_ref();
+        let (desired, targets) = match request.mode {
+            Mode::Delete => (Vec::new(), Vec::new()),
+            Mode::Apply | Mode::Drift => self.wanted(),
+        };
+        let observed = if request.offline {
+            Observed { observations: Observations::default(), uid: None, at: Instant::now() }
+        } else {
+            observe(CLUSTER, &self.providers, prior, &desired).await?
+        };
+        let generation = crate::planning::generation(&*self.backend, CLUSTER).await?;
+        let mut options = request.options.clone();
+        options.targets.extend(targets);
+        let uid = observed.uid.clone();
+        let inputs = Inputs {
+            cluster: CLUSTER,
+            uid: uid.clone(),
+            mode: request.mode,
+            spec: self.spec.to_json()?,
+            desired,
+            notes: Vec::new(),
+            prior,
+            generation,
+            observations: observed.observations,
+            providers: &self.providers,
+            catalogs: std::collections::BTreeMap::new(),
+            options,
+            locate: &|_| None,
+        };
+        let plan = slipway_plan::plan(inputs).await?;
+        Ok(Planned { plan, observed_at: observed.at, uid })
+    }
+}
