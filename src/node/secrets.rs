@@ -30,7 +30,7 @@ impl NodeSecrets {
     }
 
     /// A secret that the machine keeps under a name: as it is kept, or made now and kept when [`NodeSecrets::store`] is called.
-    pub fn kept(&mut self, name: &str, make: impl FnOnce() -> String) -> Secret {
+    pub fn remembered(&mut self, name: &str, make: impl FnOnce() -> String) -> Secret {
         let source = format!("{KEPT}{name}");
         let text = match std::fs::read_to_string(self.folder.join(name)) {
             Ok(text) => SecretText::new(text.trim_end()),
@@ -89,11 +89,11 @@ mod tests {
     fn what_the_machine_keeps_stays_the_same() {
         let root = tempfile::tempdir().unwrap();
         let mut secrets = NodeSecrets::new(root.path());
-        let made = secrets.kept("token", || "one".to_owned());
+        let made = secrets.remembered("token", || "one".to_owned());
         assert!(!root.path().join("var").exists(), "nothing is written before it is needed");
         secrets.store().unwrap();
         let mut again = NodeSecrets::new(root.path());
-        let kept = again.kept("token", || "two".to_owned());
+        let kept = again.remembered("token", || "two".to_owned());
         assert_eq!(kept.text.unwrap().expose(), "one");
         assert_eq!(again.text(&made.source).unwrap().expose(), "one");
         assert!(again.text("option:token").is_err());
