@@ -1,3 +1,29 @@
 //! The provider for what is inside one node: files, certificates, static pods, services, members of etcd.
 //!
-//! It works below one root folder: `/` on a running machine, another one for an image.
+//! It works below one root folder: `/` on a running machine, another one for an image. Which objects are ours is in a
+//! ledger on the node itself, written before the object; what is not in it is never deleted.
+
+mod attributes;
+mod config;
+mod disk;
+mod error;
+mod host;
+mod http;
+mod kind;
+mod ledger;
+mod mounts;
+mod owner;
+mod planning;
+mod program;
+mod provider;
+mod purge;
+mod ready;
+mod replaced;
+mod root;
+mod session;
+mod supervise;
+
+pub use config::{Config, InitSystem};
+pub use disk::Checkpoint;
+pub use owner::Owner;
+pub use provider::Node;

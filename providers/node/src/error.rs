@@ -1,0 +1,46 @@
+//! Failures in the classes of the contract.
+
+use std::io;
+use std::path::Path;
+
+use slipway_resource::{ErrorClass, ProviderError};
+
+/// The request itself is wrong.
+pub(crate) fn invalid(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Invalid, message)
+}
+
+/// Something else has the place.
+pub(crate) fn conflict(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Conflict, message)
+}
+
+/// It does not get better by itself.
+pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Permanent, message)
+}
+
+/// It may be better the next time, and nothing has happened.
+pub(crate) fn transient(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::Transient, message)
+}
+
+/// The object is not there.
+pub(crate) fn not_found(message: impl Into<String>) -> ProviderError {
+    ProviderError::new(ErrorClass::NotFound, message)
+}
+
+/// What the operating system says about a path, in the class that the engine understands.
+pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> ProviderError {
+    let text = format!("{}: cannot {doing}: {error}", path.display());
+    let class = match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            ErrorClass::Permission { action: doing.to_owned() }
+        }
+        io::ErrorKind::NotFound => ErrorClass::NotFound,
+        io::ErrorKind::DirectoryNotEmpty => ErrorClass::Dependency { blockers: Vec::new() },
+        io::ErrorKind::Interrupted | io::ErrorKind::ResourceBusy => ErrorClass::Transient,
+        _ => ErrorClass::Permanent,
+    };
+    ProviderError::new(class, text)
+}

@@ -1,0 +1,96 @@
+//! Asking a URL: whether a component is ready, and what etcd says.
+
+mod trust;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+pub(crate) use trust::Trust;
+
+/// No answer is larger.
+const LARGEST: usize = 4 << 20;
+
+/// Asks URLs, with one way to trust those who answer.
+pub(crate) struct Client {
+    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    limit: Duration,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Bytes,
+}
+
+/// Nobody has answered, or something else went wrong on the way. What was asked may have had its effect.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Failure(pub(crate) String);
+
+impl Client {
+    /// A client that waits that long for one answer.
+    pub(crate) fn new(trust: &Trust, limit: Duration) -> Result<Self, Failure> {
+        let tls = trust.to_tls()?;
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_connect_timeout(Some(limit));
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        Ok(Self { http: legacy::Client::builder(TokioExecutor::new()).build(connector), limit })
+    }
+
+    pub(crate) async fn get(&self, url: &str) -> Result<Answer, Failure> {
+        self.send(Method::GET, url, Bytes::new()).await
+    }
+
+    pub(crate) async fn post(&self, url: &str, document: &serde_json::Value) -> Result<Answer, Failure> {
+        self.send(Method::POST, url, Bytes::from(document.to_string())).await
+    }
+
+    async fn send(&self, method: Method, url: &str, body: Bytes) -> Result<Answer, Failure> {
+        let uri: Uri = url.parse().map_err(|_| Failure(format!("`{url}` is no URL")))?;
+        let request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("content-type", "application/json")
+            .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")))
+            .body(Full::new(body))
+            .map_err(|error| Failure(error.to_string()))?;
+        let exchange = async {
+            let answer = self.http.request(request).await.map_err(|error| Failure(causes(&error)))?;
+            let status = answer.status().as_u16();
+            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+            let body = body.map_err(|error| Failure(causes(error.as_ref())))?.to_bytes();
+            Ok(Answer { status, body })
+        };
+        match tokio::time::timeout(self.limit, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure(format!("no answer within {} s", self.limit.as_secs()))),
+        }
+    }
+}
+
+/// The messages of a failure and of what caused it.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if texts.last() != Some(&text) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}

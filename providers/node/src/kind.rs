@@ -1,0 +1,186 @@
+//! The types of a node, and what each of them must be able to do.
+
+mod directory;
+mod file;
+mod form;
+mod kernel_module;
+mod service;
+mod sysctl;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value as Json;
+use slipway_resource::provider::{Applied, ApplyEvent, EventSink, PlanItem, Planned};
+use slipway_resource::{Address, ErrorClass, Identity, ProviderError, ResourceType, Schema, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::attributes::Attributes;
+use crate::config::Config;
+use crate::error::invalid;
+use crate::host::Host;
+use crate::ledger::{Entry, Found};
+
+pub(crate) use form::RATE_CLASS;
+
+/// An object of a type.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) host: Arc<Host>,
+    pub(crate) identity: Identity,
+    /// What the ledger says of it.
+    pub(crate) entry: Option<Entry>,
+}
+
+impl Place {
+    /// What the type remembers of it.
+    pub(crate) fn memory(&self) -> &Json {
+        self.entry.as_ref().map_or(&Json::Null, |entry| &entry.memory)
+    }
+
+    /// What was wanted the last time, without texts of secrets.
+    pub(crate) fn wanted(&self) -> Attributes<'_> {
+        Attributes(self.entry.as_ref().map_or(&Value::Null, |entry| &entry.wanted))
+    }
+}
+
+/// One action on an object.
+#[derive(Clone)]
+pub(crate) struct Work {
+    pub(crate) place: Place,
+    /// What is wanted; null for a delete.
+    pub(crate) desired: Value,
+    pub(crate) events: EventSink,
+    pub(crate) stop: CancellationToken,
+    pub(crate) deadline: Instant,
+}
+
+impl Work {
+    pub(crate) fn host(&self) -> &Arc<Host> {
+        &self.place.host
+    }
+
+    pub(crate) fn wanted(&self) -> Attributes<'_> {
+        Attributes(&self.desired)
+    }
+
+    pub(crate) fn identity(&self) -> &str {
+        self.place.identity.as_str()
+    }
+
+    /// Tells people what is going on.
+    pub(crate) fn tell(&self, text: impl Into<String>) {
+        self.events.send(ApplyEvent::Progress(text.into()));
+    }
+
+    /// Waits a little, or not, when the action was cancelled or its time is over.
+    pub(crate) async fn pause(&self, time: std::time::Duration) -> Result<(), ProviderError> {
+        let until = Instant::now() + time;
+        if until >= self.deadline {
+            return Err(ProviderError::new(ErrorClass::Permanent, "the time for this step is over"));
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => Ok(()),
+            () = self.stop.cancelled() => Err(self.cancelled()),
+        }
+    }
+
+    /// Cancelled, with the object that is left.
+    pub(crate) fn cancelled(&self) -> ProviderError {
+        let mut error = ProviderError::new(ErrorClass::Cancelled, "stopped while it waited");
+        error.identity = Some(self.place.identity.clone());
+        error
+    }
+
+    /// Does what blocks elsewhere.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Work) -> Result<T, ProviderError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let work = self.clone();
+        self.host().blocking(move |_| act(&work)).await
+    }
+}
+
+/// A type of objects of a node.
+///
+/// Creating and changing are one thing, [`Kind::make`]: from whatever is there to what is wanted. It may be called again
+/// after it was interrupted anywhere.
+#[async_trait]
+pub(crate) trait Kind: Send + Sync {
+    /// Its attributes.
+    fn resource_type(&self) -> ResourceType;
+
+    /// What its object is called, from what is wanted.
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError>;
+
+    /// Pure: makes the wanted attributes those that a read will return. `planned.normalised` has the wanted ones with
+    /// their defaults already, and unknown for what the node sets.
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+        let _ = (item, planned);
+        Ok(())
+    }
+
+    /// Looks what stands in the place before anything is made there.
+    ///
+    /// # Errors
+    /// `conflict` when that must not be touched.
+    async fn look(&self, work: &Work) -> Result<Found, ProviderError>;
+
+    /// What must be remembered before the object is touched, so that an interrupted change is understood.
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        Ok(work.place.memory().clone())
+    }
+
+    /// Makes the object as it is wanted; returns what to remember of it.
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError>;
+
+    /// Takes the object away, as far as it is ours; one that is gone already is a success.
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError>;
+
+    /// Its attributes; `None` when it is not there.
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError>;
+
+    /// Runs a gate that the type declares.
+    async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
+        let _ = (work, arguments);
+        Err(invalid(format!("there is no operation {name}")))
+    }
+}
+
+/// All types by name.
+pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
+
+impl Kinds {
+    pub(crate) fn new() -> Self {
+        let kinds: [(&'static str, Box<dyn Kind>); 5] = [
+            ("directory", Box::new(directory::Directory)),
+            ("file", Box::new(file::File)),
+            ("kernel_module", Box::new(kernel_module::KernelModule)),
+            ("service", Box::new(service::Service)),
+            ("sysctl", Box::new(sysctl::Sysctl)),
+        ];
+        Self(BTreeMap::from(kinds))
+    }
+
+    /// The type of an address.
+    pub(crate) fn of(&self, address: &Address) -> Result<&dyn Kind, ProviderError> {
+        self.0.get(address.kind()).map(AsRef::as_ref).ok_or_else(|| {
+            invalid(format!("{}: a node has no such type", address.kind())).with_address(address)
+        })
+    }
+
+    /// The names of the types.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    pub(crate) fn schema(&self) -> Schema {
+        Schema {
+            config: Config::schema(),
+            types: self.0.iter().map(|(name, kind)| ((*name).to_owned(), kind.resource_type())).collect(),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The content of a file: plain, in base64, or a secret that is only compared.
+
+use aws_lc_rs::digest::SHA256;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use slipway_resource::{Path, ProviderError, Secret, Value};
+
+use super::super::Place;
+use super::form::recall;
+use crate::attributes::Attributes;
+use crate::disk::Status;
+use crate::error::invalid;
+
+/// A content that is wanted.
+pub(super) struct Content {
+    pub(super) bytes: Vec<u8>,
+    secret: Option<Secret>,
+}
+
+/// What is remembered of the contents of a file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Memory {
+    /// The one that was written.
+    pub(super) now: Option<Version>,
+    /// The one that is being written.
+    pub(super) next: Option<Version>,
+}
+
+/// One content, as it may be remembered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Version {
+    /// SHA-256 of the bytes in hexadecimal digits. It stays on the node, beside the file itself.
+    pub(super) digest: String,
+    /// Where it is from and its fingerprint, when it is a secret.
+    pub(super) secret: Option<Secret>,
+}
+
+impl Content {
+    /// The content that is asked for.
+    pub(super) fn of(wanted: Attributes<'_>) -> Result<Self, ProviderError> {
+        let secret = |name: &str| match wanted.0.get(name) {
+            Some(Value::Secret(secret)) => Some(Secret { text: None, ..secret.clone() }),
+            _ => None,
+        };
+        if let Some(text) = wanted.optional_text("content")? {
+            return Ok(Self { bytes: text.as_bytes().to_vec(), secret: secret("content") });
+        }
+        let text = wanted.text("content_base64")?;
+        Ok(Self { bytes: decoded(text)?, secret: secret("content_base64") })
+    }
+
+    pub(super) fn version(&self) -> Version {
+        Version { digest: digest(&self.bytes), secret: self.secret.clone() }
+    }
+}
+
+fn decoded(text: &str) -> Result<Vec<u8>, ProviderError> {
+    BASE64.decode(text).map_err(|_| invalid("content_base64 is no base64"))
+}
+
+/// SHA-256 in hexadecimal digits.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    let digest = aws_lc_rs::digest::digest(&SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The digest of a planned content that is no secret and known.
+pub(super) fn planned_digest(planned: &Value) -> Result<Option<String>, ProviderError> {
+    match (planned.get("content"), planned.get("content_base64")) {
+        (Some(Value::String(text)), _) => Ok(Some(digest(text.as_bytes()))),
+        (_, Some(Value::String(text))) => Ok(Some(digest(&decoded(text)?))),
+        _ => Ok(None),
+    }
+}
+
+/// What stands for the digest of a content that is not known: the fingerprint of a secret.
+pub(super) fn digest_of_secret(planned: &Value) -> Value {
+    let secret = ["content", "content_base64"].iter().find_map(|name| match planned.get(name) {
+        Some(Value::Secret(secret)) => secret.fingerprint.clone(),
+        _ => None,
+    });
+    secret.map_or(Value::Unknown, Value::from)
+}
+
+/// Puts what may be seen of a content into the attributes of a file.
+pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Value) {
+    let memory = recall::<Memory>(place.memory()).unwrap_or_default();
+    let actual = digest(bytes);
+    let versions = [&memory.now, &memory.next];
+    let known = versions.into_iter().flatten().find(|version| version.digest == actual);
+    let in_base64 = place.wanted().0.get("content_base64").is_some();
+    let name = if in_base64 { "content_base64" } else { "content" };
+    let wants_secret = versions.into_iter().flatten().any(|version| version.secret.is_some());
+    // Of a file that nobody here has written, what others may not read is a secret.
+    let is_secret = wants_secret || (place.entry.is_none() && status.mode() & 0o077 == 0);
+    let (content, shown) = match (known.and_then(|version| version.secret.clone()), is_secret) {
+        (Some(secret), _) => {
+            let shown = secret.fingerprint.clone().map_or(Value::Null, Value::from);
+            (Value::Secret(secret), shown)
+        }
+        (None, true) => (Value::Secret(Secret::new(format!("file:{}", place.identity))), Value::Null),
+        (None, false) if in_base64 => (BASE64.encode(bytes).into(), actual.into()),
+        (None, false) => (String::from_utf8_lossy(bytes).into_owned().into(), actual.into()),
+    };
+    into.set(&Path::key(name), content);
+    into.set(&Path::key("sha256"), shown);
+}

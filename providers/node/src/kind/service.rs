@@ -1,0 +1,209 @@
+//! A service: a program that is kept running.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use slipway_resource::provider::{Applied, PlanItem, Planned};
+use slipway_resource::{Attribute, Digest, Path, ProviderError, ResourceType, Type, Value};
+
+use super::form::{self, memorise, recall};
+use super::{Kind, Place, Work};
+use crate::attributes::Attributes;
+use crate::error::invalid;
+use crate::ledger::Found;
+use crate::ready::{self, Condition, VERIFY};
+use crate::supervise::{self, Definition, State};
+
+/// A service of the node's init system, or, where there is none, of Slipway's own watch.
+pub(crate) struct Service;
+
+/// What was running when the last step on it was through.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    /// Digest of what it was started with.
+    started_with: Option<String>,
+    /// Whether the service was there before, as that of a package, and whether it was enabled then.
+    found_enabled: Option<bool>,
+}
+
+#[async_trait]
+impl Kind for Service {
+    fn resource_type(&self) -> ResourceType {
+        let optional = |kind, text: &str| Attribute::optional(kind).describe(text);
+        let mut service = form::resource_type(
+            "A program that is kept running.",
+            2_000,
+            [
+                ("name", Attribute::required(Type::String).immutable().describe("Its name, as kubelet.")),
+                (
+                    "command",
+                    optional(
+                        Type::list(Type::String),
+                        "The program and its arguments, for a node without an init system.",
+                    )
+                    .write_only(),
+                ),
+                (
+                    "environment",
+                    optional(
+                        Type::map(Type::String),
+                        "Variables of its environment, for a node without an init system.",
+                    )
+                    .write_only(),
+                ),
+                (
+                    "unit",
+                    optional(
+                        Type::String,
+                        "The text of its unit for systemd, or of its script for OpenRC; without, one is there.",
+                    ),
+                ),
+                ("running", optional(Type::Bool, "Whether it runs.").default_to(true)),
+                ("enabled", optional(Type::Bool, "Whether it starts with the machine.").default_to(true)),
+                (
+                    "restart_triggers",
+                    optional(Type::map(Type::String), "What it is restarted for when it changes.")
+                        .write_only(),
+                ),
+                ("pid", Attribute::computed(Type::Integer).describe("The number of its process.")),
+            ],
+        );
+        service.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
+        service.operations.insert(VERIFY.to_owned(), ready::operation());
+        service
+    }
+
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
+        let name = desired.text("name")?;
+        let is_plain = !name.is_empty()
+            && name.len() < 200
+            && !name.starts_with(['.', '-'])
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte));
+        if is_plain { Ok(name.to_owned()) } else { Err(invalid(format!("`{name}` is no name of a service"))) }
+    }
+
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+        if item.observed.is_some() {
+            // Its process may be another one afterwards.
+            planned.normalised.set(&Path::key("pid"), Value::Unknown);
+        }
+        Ok(())
+    }
+
+    async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
+        let state = supervise::of(work.host()).state(work.host(), work.identity()).await?;
+        Ok(if state.is_some() { Found::Kept } else { Found::Nothing })
+    }
+
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        let mut memory: Memory = recall(work.place.memory()).unwrap_or_default();
+        if work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept)
+            && memory.found_enabled.is_none()
+        {
+            let state = supervise::of(work.host()).state(work.host(), work.identity()).await?;
+            memory.found_enabled = Some(state.is_some_and(|state| state.enabled));
+        }
+        memorise(&memory)
+    }
+
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        let wanted = work.wanted();
+        let definition = definition(wanted)?;
+        let (running, enabled) = (
+            wanted.optional_flag("running").unwrap_or(true),
+            wanted.optional_flag("enabled").unwrap_or(true),
+        );
+        let mut memory: Memory = recall(work.place.memory()).unwrap_or_default();
+        let with = started_with(&definition, wanted)?;
+        let supervisor = supervise::of(work.host());
+        let was_defined = supervisor.define(work, &definition).await?;
+        supervisor.enable(work, enabled).await?;
+        let state = supervisor.state(work.host(), work.identity()).await?;
+        let is_running = state.as_ref().is_some_and(|state| state.running);
+        let is_current = !was_defined && memory.started_with.as_deref() == Some(with.as_str());
+        match (running, is_running) {
+            (false, true) => supervisor.stop(work).await?,
+            (false, false) => {}
+            (true, false) => supervisor.start(work, &definition).await?,
+            (true, true) if is_current => {}
+            (true, true) => supervisor.restart(work, &definition).await?,
+        }
+        if running {
+            Condition::of(wanted)?.wait(work).await?;
+        }
+        memory.started_with = Some(with);
+        memorise(&memory)
+    }
+
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
+        let supervisor = supervise::of(work.host());
+        if supervisor.state(work.host(), work.identity()).await?.is_some_and(|state| state.running) {
+            supervisor.stop(work).await?;
+        }
+        let memory: Memory = recall(work.place.memory()).unwrap_or_default();
+        if !memory.found_enabled.unwrap_or(false) {
+            supervisor.enable(work, false).await?;
+        }
+        supervisor.forget(work).await
+    }
+
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
+        let state = supervise::of(&place.host).state(&place.host, place.identity.as_str()).await?;
+        let wanted = place.wanted();
+        let State { running, enabled, unit, pid } = match (state, &place.entry) {
+            (Some(state), _) => state,
+            // Without an init system nothing is left of a service that does not run but the ledger's word.
+            (None, Some(entry))
+                if supervise::of(&place.host).is_ours() && entry.stage != crate::ledger::Stage::Creating =>
+            {
+                State::stopped()
+            }
+            _ => return Ok(None),
+        };
+        let mut value = Value::map([
+            ("name", Value::from(place.identity.as_str())),
+            ("running", running.into()),
+            ("pid", pid.map_or(Value::Null, |pid| Value::Integer(i64::from(pid)))),
+        ]);
+        let own = supervise::of(&place.host).is_ours();
+        let enabled = if own { wanted.optional_flag("enabled").unwrap_or(true) } else { enabled };
+        value.set(&Path::key("enabled"), enabled.into());
+        let unit = if own { wanted.optional_text("unit")?.map(str::to_owned) } else { unit };
+        // A unit that nobody asked for is that of a package.
+        if own || wanted.0.get("unit").is_some() || place.entry.is_none() {
+            value.set(&Path::key("unit"), unit.map_or(Value::Null, Value::from));
+        }
+        Ok(Some(value))
+    }
+
+    async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
+        if name != VERIFY {
+            return Err(invalid(format!("a service has no operation {name}")));
+        }
+        let of_arguments = Condition::of(Attributes(arguments))?;
+        if of_arguments.is_empty() {
+            Condition::of(work.place.wanted())?.wait(work).await?;
+        } else {
+            of_arguments.wait(work).await?;
+        }
+        Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+    }
+}
+
+fn definition(wanted: Attributes<'_>) -> Result<Definition, ProviderError> {
+    Ok(Definition {
+        command: wanted.texts("command"),
+        environment: wanted.map("environment")?,
+        unit: wanted.optional_text("unit")?.map(str::to_owned),
+    })
+}
+
+/// A digest of everything that it is restarted for.
+fn started_with(definition: &Definition, wanted: Attributes<'_>) -> Result<String, ProviderError> {
+    let triggers: BTreeMap<String, String> = wanted.map("restart_triggers")?;
+    let all = (&definition.command, &definition.environment, &definition.unit, triggers);
+    let digest = Digest::of(&all).map_err(|error| invalid(error.to_string()))?;
+    Ok(digest.as_str().to_owned())
+}

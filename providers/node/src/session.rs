@@ -1,0 +1,117 @@
+//! A session: the work on one node.
+
+mod act;
+mod actual;
+mod resume;
+mod running;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{
+    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
+    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
+    ResumeRequest, Scope,
+};
+use slipway_resource::{Address, Digest, Identity, Observed, ProviderError, Schema, Session, Token, Value};
+
+use crate::Checkpoint;
+use crate::config::Config;
+use crate::error::invalid;
+use crate::host::Host;
+use crate::kind::Kinds;
+use crate::planning;
+use running::Running;
+
+/// The work on one node.
+pub(crate) struct NodeSession {
+    host: Arc<Host>,
+    scope: Scope,
+    kinds: Arc<Kinds>,
+    schema: Arc<Schema>,
+    running: Running,
+}
+
+impl NodeSession {
+    pub(crate) fn new(
+        config: Config,
+        scope: Scope,
+        kinds: Arc<Kinds>,
+        schema: Arc<Schema>,
+        checkpoint: Option<Checkpoint>,
+    ) -> Self {
+        let host = Arc::new(Host::new(config, checkpoint));
+        Self { host, scope, kinds, schema, running: Running::default() }
+    }
+}
+
+#[async_trait]
+impl Session for NodeSession {
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        let data = serde_json::json!({});
+        let digest = Digest::of(&data).map_err(|error| invalid(error.to_string()))?;
+        Ok(Catalog { digest, data })
+    }
+
+    async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {
+        // What a node must look like is said by the core, for every provider of machines alike.
+        Ok(Expansion::default())
+    }
+
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        self.list(request).await
+    }
+
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        Ok(self.read_all(requests).await)
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        self.look_for(request).await
+    }
+
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        items.iter().map(|item| planning::plan(&self.kinds, &self.schema, item)).collect()
+    }
+
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        self.check(items).await
+    }
+
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        self.act(request, events).await
+    }
+
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
+        self.find_again(request, events).await
+    }
+
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
+        self.running.cancel(token.as_ref());
+        Ok(())
+    }
+
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError> {
+        match self.schema.types.get(kind) {
+            Some(known) if known.version == version => Ok(attributes),
+            _ => Err(invalid(format!("{kind} has no version {version}"))),
+        }
+    }
+
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        self.find(address, identity).await
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}

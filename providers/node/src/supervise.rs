@@ -1,0 +1,131 @@
+//! What keeps services running: the node's init system, or our own watch where there is none.
+
+mod openrc;
+mod own;
+mod systemd;
+
+use std::collections::BTreeMap;
+
+use slipway_resource::ProviderError;
+
+use crate::config::InitSystem;
+use crate::host::Host;
+use crate::kind::Work;
+
+/// What keeps the services of a node running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Supervisor {
+    Systemd,
+    OpenRc,
+    Own,
+}
+
+/// What a service is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Definition {
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    pub(crate) environment: BTreeMap<String, String>,
+    /// The text for the init system.
+    pub(crate) unit: Option<String>,
+}
+
+/// How a service is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) running: bool,
+    pub(crate) enabled: bool,
+    /// The text that the init system has, when it is in the administrator's folder.
+    pub(crate) unit: Option<String>,
+    pub(crate) pid: Option<u32>,
+}
+
+impl State {
+    pub(crate) fn stopped() -> Self {
+        Self { running: false, enabled: false, unit: None, pid: None }
+    }
+}
+
+/// What keeps the services of this node running.
+pub(crate) fn of(host: &Host) -> Supervisor {
+    let there = |path: &str| host.disk.status(path).is_ok_and(|status| status.is_some());
+    match host.config.init_system {
+        InitSystem::Systemd => Supervisor::Systemd,
+        InitSystem::OpenRc => Supervisor::OpenRc,
+        InitSystem::None => Supervisor::Own,
+        InitSystem::Auto if there("/run/systemd/system") => Supervisor::Systemd,
+        InitSystem::Auto if there("/run/openrc") => Supervisor::OpenRc,
+        InitSystem::Auto => Supervisor::Own,
+    }
+}
+
+impl Supervisor {
+    /// Whether it is our own watch.
+    pub(crate) fn is_ours(self) -> bool {
+        self == Self::Own
+    }
+
+    /// How a service is; `None` when there is none of that name.
+    pub(crate) async fn state(self, host: &Host, name: &str) -> Result<Option<State>, ProviderError> {
+        match self {
+            Self::Systemd => systemd::state(host, name).await,
+            Self::OpenRc => openrc::state(host, name).await,
+            Self::Own => own::state(host, name),
+        }
+    }
+
+    /// Has the init system know the service; whether that is something new to it.
+    pub(crate) async fn define(self, work: &Work, definition: &Definition) -> Result<bool, ProviderError> {
+        match self {
+            Self::Systemd => systemd::define(work, definition).await,
+            Self::OpenRc => openrc::define(work, definition),
+            Self::Own => Ok(false),
+        }
+    }
+
+    /// Has the service start with the machine, or not.
+    pub(crate) async fn enable(self, work: &Work, enabled: bool) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::enable(work, enabled).await,
+            Self::OpenRc => openrc::enable(work, enabled).await,
+            // Nothing of ours starts with a machine that has no init system; the next run finds it stopped.
+            Self::Own => Ok(()),
+        }
+    }
+
+    pub(crate) async fn start(self, work: &Work, definition: &Definition) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::switch(work, "restart").await,
+            Self::OpenRc => openrc::switch(work, "start").await,
+            Self::Own => own::start(work, definition).await,
+        }
+    }
+
+    pub(crate) async fn restart(self, work: &Work, definition: &Definition) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::switch(work, "restart").await,
+            Self::OpenRc => openrc::switch(work, "restart").await,
+            Self::Own => {
+                own::stop(work).await?;
+                own::start(work, definition).await
+            }
+        }
+    }
+
+    pub(crate) async fn stop(self, work: &Work) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::switch(work, "stop").await,
+            Self::OpenRc => openrc::switch(work, "stop").await,
+            Self::Own => own::stop(work).await,
+        }
+    }
+
+    /// Takes away what was written for the service.
+    pub(crate) async fn forget(self, work: &Work) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::forget(work).await,
+            Self::OpenRc => openrc::forget(work),
+            Self::Own => own::forget(work),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The provider for a node at work below a root of its own.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod it {
+    mod bench;
+    mod crash;
+    mod files;
+    mod services;
+}

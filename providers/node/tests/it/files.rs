@@ -1,0 +1,188 @@
+//! Files and folders: their life, tampering, what was there before, whose they are.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use slipway_resource::provider::{Action, Resolution};
+use slipway_resource::{ErrorClass, Identity, Observation};
+
+use super::bench::{Bench, secret, value};
+
+fn mode(bench: &Bench, path: &str) -> u32 {
+    std::fs::metadata(bench.path(path)).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn a_file_lives_and_tampering_shows() {
+    let bench = Bench::new().await;
+    let wanted = value(json!({"path": "/etc/a.conf", "content": "one\n", "mode": "0640"}));
+    let made = bench.create("file.a", wanted.clone()).await.unwrap();
+    assert_eq!(made.identity.unwrap().as_str(), "/etc/a.conf");
+    assert_eq!((bench.text("/etc/a.conf").as_str(), mode(&bench, "/etc/a.conf")), ("one\n", 0o640));
+    assert_eq!(bench.changes("file.a", "/etc/a.conf", &wanted).await, [""; 0]);
+    assert_eq!(bench.discover().await.len(), 1);
+
+    bench.put("/etc/a.conf", "changed\n");
+    std::fs::set_permissions(bench.path("/etc/a.conf"), PermissionsExt::from_mode(0o666)).unwrap();
+    let changes = bench.changes("file.a", "/etc/a.conf", &wanted).await;
+    assert_eq!(changes, ["content: changed\n -> one\n", "mode: 0666 -> 0640"]);
+    bench.update("file.a", "/etc/a.conf", wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("file.a", "/etc/a.conf", &wanted).await, [""; 0]);
+
+    bench.delete("file.a", "/etc/a.conf").await.unwrap();
+    assert!(!bench.path("/etc/a.conf").exists());
+    assert!(bench.discover().await.is_empty());
+    assert!(!bench.path("/var/lib/slipway/owner").exists(), "the last object gives the node back");
+}
+
+#[tokio::test]
+async fn a_secret_is_compared_and_never_returned() {
+    let bench = Bench::new().await;
+    let mut wanted = value(json!({"path": "/etc/key", "mode": "0600"}));
+    wanted.set(&slipway_resource::Path::key("content"), secret("hunter2"));
+    let made = bench.create("file.key", wanted.clone()).await.unwrap();
+    assert_eq!((bench.text("/etc/key").as_str(), mode(&bench, "/etc/key")), ("hunter2", 0o600));
+    let read = bench.read("file.key", "/etc/key").await;
+    for shown in [format!("{made:?}"), format!("{read:?}"), format!("{:?}", bench.discover().await)] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+    for entry in std::fs::read_dir(bench.path("/var/lib/slipway/owned")).unwrap() {
+        assert!(!std::fs::read_to_string(entry.unwrap().path()).unwrap().contains("hunter2"));
+    }
+    assert_eq!(bench.changes("file.key", "/etc/key", &wanted).await, [""; 0]);
+    bench.put("/etc/key", "hunter3");
+    assert_eq!(bench.changes("file.key", "/etc/key", &wanted).await, ["content: (secret) -> (secret)"]);
+    bench.update("file.key", "/etc/key", wanted.clone()).await.unwrap();
+    assert_eq!(bench.text("/etc/key"), "hunter2");
+    let mut other = wanted.clone();
+    other.set(&slipway_resource::Path::key("content"), secret("longer one"));
+    assert_eq!(bench.changes_since("file.key", "/etc/key", &other, &wanted).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_there_before_is_kept_replaced_or_refused() {
+    let bench = Bench::new().await;
+    for name in ["kept", "replaced", "refused"] {
+        bench.put(&format!("/etc/{name}"), "before");
+    }
+    let wanted = |name: &str, more: serde_json::Value| {
+        let mut json = json!({"path": format!("/etc/{name}"), "content": "ours"});
+        json.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        value(json)
+    };
+    let refused = bench.create("file.refused", wanted("refused", json!({}))).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict);
+    assert!(bench.discover().await.is_empty());
+
+    let kept = wanted("kept", json!({"keep_existing": true}));
+    bench.create("file.kept", kept.clone()).await.unwrap();
+    assert_eq!(bench.text("/etc/kept"), "before");
+    assert_eq!(bench.changes("file.kept", "/etc/kept", &kept).await, [""; 0]);
+    bench.delete("file.kept", "/etc/kept").await.unwrap();
+    assert_eq!(bench.text("/etc/kept"), "before");
+
+    std::fs::set_permissions(bench.path("/etc/replaced"), PermissionsExt::from_mode(0o604)).unwrap();
+    let replaced = wanted("replaced", json!({"replace_existing": true}));
+    bench.create("file.replaced", replaced.clone()).await.unwrap();
+    assert_eq!(bench.text("/etc/replaced"), "ours");
+    bench.delete("file.replaced", "/etc/replaced").await.unwrap();
+    assert_eq!((bench.text("/etc/replaced").as_str(), mode(&bench, "/etc/replaced")), ("before", 0o604));
+
+    // One that nobody here has made is left alone, whoever asks.
+    bench.delete("file.refused", "/etc/refused").await.unwrap();
+    assert_eq!(bench.text("/etc/refused"), "before");
+}
+
+#[tokio::test]
+async fn a_folder_goes_with_what_is_in_it_only_when_it_is_ours() {
+    let bench = Bench::new().await;
+    let wanted = |path: &str| value(json!({"path": path, "mode": "0700", "purge": true}));
+    bench.create("directory.data", wanted("/var/lib/etcd")).await.unwrap();
+    bench.put("/var/lib/etcd/member/wal", "data");
+    std::os::unix::fs::symlink("/etc/passwd", bench.path("/var/lib/etcd/link")).unwrap();
+    bench.put("/var/lib/foreign/member/wal", "data");
+    bench.create("directory.foreign", wanted("/var/lib/foreign")).await.unwrap();
+    bench.create("directory.swapped", wanted("/var/lib/swapped")).await.unwrap();
+    std::fs::rename(bench.path("/var/lib/swapped"), bench.path("/var/lib/aside")).unwrap();
+    bench.put("/var/lib/swapped/other", "data");
+    bench.create("directory.plain", value(json!({"path": "/var/lib/plain"}))).await.unwrap();
+    bench.put("/var/lib/plain/data", "data");
+    for name in ["data", "foreign", "swapped", "plain"] {
+        let path = if name == "data" { "/var/lib/etcd".to_owned() } else { format!("/var/lib/{name}") };
+        bench.delete(&format!("directory.{name}"), &path).await.unwrap();
+    }
+    assert!(!bench.path("/var/lib/etcd").exists());
+    assert_eq!(bench.text("/var/lib/foreign/member/wal"), "data");
+    assert_eq!(bench.text("/var/lib/swapped/other"), "data");
+    assert_eq!(bench.text("/var/lib/plain/data"), "data");
+    assert!(std::path::Path::new("/etc/passwd").exists());
+}
+
+#[tokio::test]
+async fn another_cluster_is_refused() {
+    let mut bench = Bench::new().await;
+    let wanted = || value(json!({"path": "/etc/a", "content": "a"}));
+    bench.create("file.a", wanted()).await.unwrap();
+    bench.uid = "uid-b";
+    let refused = bench.create("file.b", value(json!({"path": "/etc/b", "content": "b"}))).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict);
+    assert!(refused.message.contains("uid-a") && refused.message.contains("uid-b"), "{refused}");
+    assert_eq!(bench.delete("file.a", "/etc/a").await.unwrap_err().class, ErrorClass::Conflict);
+    assert!(bench.path("/etc/a").exists() && !bench.path("/etc/b").exists());
+    bench.uid = "uid-a";
+    bench.delete("file.a", "/etc/a").await.unwrap();
+    bench.uid = "uid-b";
+    bench.create("file.b", wanted()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_found_again() {
+    let bench = Bench::new().await;
+    let mut wanted = value(json!({"path": "/etc/key", "mode": "0600"}));
+    wanted.set(&slipway_resource::Path::key("content"), secret("hunter2"));
+    let request = bench.request("file.key", Action::Create { desired: wanted });
+    assert_eq!(bench.resume(request.clone()).await, Resolution::NotDone);
+    bench.apply(request.clone()).await.unwrap();
+    // The journal keeps no text of a secret.
+    let mut stripped = request.clone();
+    if let Action::Create { desired } = &mut stripped.action {
+        let text = serde_json::to_string(&desired).unwrap();
+        *desired = serde_json::from_str(&text).unwrap();
+    }
+    assert!(matches!(bench.resume(stripped).await, Resolution::Done(_)));
+    let again = bench.apply(request).await.unwrap();
+    assert_eq!(again.identity, Some(Identity::new("/etc/key")));
+}
+
+#[tokio::test]
+async fn paths_are_refused_when_planned() {
+    let bench = Bench::new().await;
+    for path in ["relative", "/a/../b", "/a//b"] {
+        let refused = bench.planned("file.a", value(json!({"path": path, "content": ""}))).await;
+        assert_eq!(refused.unwrap_err().class, ErrorClass::Invalid, "{path}");
+    }
+    for json in [
+        json!({"path": "/a"}),
+        json!({"path": "/a", "content": "a", "content_base64": "YQ=="}),
+        json!({"path": "/a", "content": "a", "mode": "abc"}),
+    ] {
+        let refused = bench.planned("file.a", value(json.clone())).await;
+        assert_eq!(refused.unwrap_err().class, ErrorClass::Invalid, "{json}");
+    }
+}
+
+#[tokio::test]
+async fn a_setting_comes_back_as_it_was() {
+    let bench = Bench::new().await;
+    bench.put("/proc/sys/net/ipv4/ip_forward", "0\n");
+    let wanted = value(json!({"name": "net.ipv4.ip_forward", "value": "1"}));
+    bench.create("sysctl.a", wanted.clone()).await.unwrap();
+    assert_eq!(bench.text("/proc/sys/net/ipv4/ip_forward"), "1");
+    bench.put("/proc/sys/net/ipv4/ip_forward", "0\n");
+    let changes = bench.changes("sysctl.a", "net.ipv4.ip_forward", &wanted).await;
+    assert_eq!(changes, ["value: 0 (after a restart 1) -> 1"]);
+    bench.update("sysctl.a", "net.ipv4.ip_forward", wanted).await.unwrap();
+    bench.delete("sysctl.a", "net.ipv4.ip_forward").await.unwrap();
+    assert_eq!(bench.text("/proc/sys/net/ipv4/ip_forward"), "0");
+    assert_eq!(bench.read("sysctl.a", "net.ipv4.ip_forward").await, Observation::Absent);
+}

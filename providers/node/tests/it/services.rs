@@ -1,0 +1,153 @@
+//! Services without an init system: kept running, restarted for a reason only, never there twice.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use slipway_resource::{Observation, Value};
+
+use super::bench::{Bench, value};
+
+/// Waits for what comes within seconds.
+async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..600 {
+        if let Some(found) = look() {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{what} does not come");
+}
+
+/// A service that notes each of its starts, and ends with its root.
+fn service(bench: &Bench, level: &str) -> Value {
+    let root = bench.root.display();
+    let script = format!("echo $$ $LEVEL >>{root}/starts; while [ -d {root} ]; do sleep 0.2; done");
+    value(json!({
+        "name": "example",
+        "command": ["/bin/sh", "-c", script],
+        "environment": {"LEVEL": level},
+        "ready_path": "/starts",
+    }))
+}
+
+fn starts(bench: &Bench) -> Vec<(i32, String)> {
+    let text = std::fs::read_to_string(bench.root.join("starts")).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| {
+            let (pid, level) = line.split_once(' ')?;
+            Some((pid.parse().ok()?, level.to_owned()))
+        })
+        .collect()
+}
+
+fn lives(pid: i32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+fn kill(pid: i32) {
+    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn watch(bench: &Bench) -> i32 {
+    bench.text("/var/lib/slipway/services/example/pid").trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn it_is_kept_running_until_it_is_deleted() {
+    let bench = Bench::new().await;
+    let wanted = service(&bench, "1");
+    bench.create("service.example", wanted.clone()).await.unwrap();
+    let first = until("the first start", || starts(&bench).first().cloned()).await;
+    let found = bench.attributes("service.example", "example").await;
+    assert_eq!(found.get("pid"), Some(&Value::Integer(first.0.into())));
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+
+    kill(first.0);
+    let second = until("the second start", || starts(&bench).get(1).cloned()).await;
+    assert_ne!(first.0, second.0);
+    assert!(bench.text("/var/log/slipway/example.log").contains("ended with status 137"));
+
+    bench.delete("service.example", "example").await.unwrap();
+    assert!(!lives(second.0));
+    assert_eq!(bench.read("service.example", "example").await, Observation::Absent);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(starts(&bench).len(), 2);
+}
+
+#[tokio::test]
+async fn it_is_restarted_for_a_reason_only() {
+    let bench = Bench::new().await;
+    bench.create("service.example", service(&bench, "1")).await.unwrap();
+    until("the first start", || starts(&bench).first().cloned()).await;
+    bench.update("service.example", "example", service(&bench, "1")).await.unwrap();
+    assert_eq!(starts(&bench).len(), 1);
+    bench.update("service.example", "example", service(&bench, "2")).await.unwrap();
+    let second = until("the second start", || starts(&bench).get(1).cloned()).await;
+    assert_eq!(second.1, "2");
+    assert!(!lives(starts(&bench)[0].0));
+    let mut triggered = service(&bench, "2");
+    triggered.set(&slipway_resource::Path::key("restart_triggers"), value(json!({"settings": "digest"})));
+    bench.update("service.example", "example", triggered).await.unwrap();
+    until("the third start", || starts(&bench).get(2).cloned()).await;
+    let mut stopped = service(&bench, "2");
+    stopped.set(&slipway_resource::Path::key("running"), false.into());
+    bench.update("service.example", "example", stopped.clone()).await.unwrap();
+    assert!(starts(&bench).iter().all(|(pid, _)| !lives(*pid)));
+    assert_eq!(bench.changes("service.example", "example", &stopped).await, [""; 0]);
+    bench.delete("service.example", "example").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_dead_watch_shows_and_leaves_no_second_program() {
+    let bench = Bench::new().await;
+    let wanted = service(&bench, "1");
+    bench.create("service.example", wanted.clone()).await.unwrap();
+    let first = until("the first start", || starts(&bench).first().cloned()).await;
+    kill(watch(&bench));
+    until("the end of the watch", || (!lives(watch(&bench))).then_some(())).await;
+    assert!(lives(first.0), "the program outlives its watch");
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, ["running: false -> true"]);
+    bench.update("service.example", "example", wanted).await.unwrap();
+    until("the second start", || starts(&bench).get(1).cloned()).await;
+    assert!(!lives(first.0), "and not the next start");
+    bench.delete("service.example", "example").await.unwrap();
+    assert!(!lives(starts(&bench)[1].0));
+}
+
+#[tokio::test]
+async fn the_number_of_a_process_proves_nothing() {
+    let bench = Bench::new().await;
+    bench.create("service.example", service(&bench, "1")).await.unwrap();
+    until("the first start", || starts(&bench).first().cloned()).await;
+    kill(watch(&bench));
+    until("the end of the watch", || (!lives(watch(&bench))).then_some(())).await;
+    // As after a restart of the machine: the number is somebody else's today.
+    let mut foreign = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let number = i32::try_from(foreign.id()).unwrap();
+    bench.put("/var/lib/slipway/services/example/pid", &number.to_string());
+    bench.delete("service.example", "example").await.unwrap();
+    let spared = foreign.try_wait().unwrap().is_none();
+    foreign.kill().unwrap();
+    foreign.wait().unwrap();
+    assert!(spared);
+    kill(starts(&bench)[0].0);
+}
+
+#[tokio::test]
+async fn readiness_is_waited_for_and_its_lack_is_told() {
+    let bench = Bench::new().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let mut wanted = service(&bench, "1");
+    wanted.set(&slipway_resource::Path::key("ready_url"), format!("http://127.0.0.1:{port}/healthz").into());
+    wanted.set(&slipway_resource::Path::key("ready_timeout_seconds"), Value::Integer(1));
+    let error = bench.create("service.example", wanted).await.unwrap_err();
+    assert!(error.message.contains("was not ready within") && error.message.contains("refused"), "{error}");
+    assert!(error.identity.is_some(), "the object that is left is named");
+    bench.delete("service.example", "example").await.unwrap();
+    assert!(Path::new("/proc").exists() && starts(&bench).iter().all(|(pid, _)| !lives(*pid)));
+}
