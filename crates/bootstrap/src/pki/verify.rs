@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use super::{certificate::Certificate, key::PublicKey, template::Template};
+use super::{certificate::Certificate, key::PublicKey, subject::Subject, template::Template};
 
 /// The longest chain of authorities that is followed.
 const LONGEST_CHAIN: usize = 8;
@@ -112,9 +112,7 @@ pub fn leaf(
         problems.push(Problem::OtherKey);
     }
     problems.extend(missing_names(certificate, template));
-    if let Some(problem) = subject(certificate, template) {
-        problems.push(problem);
-    }
+    problems.extend(subject(certificate, &template.subject));
     for usage in &template.usages {
         if !certificate.usages().contains(usage) {
             problems.push(Problem::MissingUsage(match usage {
@@ -141,14 +139,16 @@ fn holds(certificate: &Certificate, name: &str) -> bool {
     certificate.names().cover(name)
 }
 
-fn subject(certificate: &Certificate, template: &Template) -> Option<Problem> {
-    let sorted = |subject: &super::Subject| {
+/// Whether a certificate is for somebody else than `wanted`; the order of groups does not matter.
+#[must_use]
+pub fn subject(certificate: &Certificate, wanted: &Subject) -> Option<Problem> {
+    let sorted = |subject: &Subject| {
         let mut organizations = subject.organizations.clone();
         organizations.sort();
         organizations.dedup();
         (subject.common_name.clone(), organizations)
     };
-    let (wanted, found) = (sorted(&template.subject), sorted(certificate.subject()));
+    let (wanted, found) = (sorted(wanted), sorted(certificate.subject()));
     let text = |(name, organizations): &(String, Vec<String>)| match organizations.as_slice() {
         [] => format!("{name:?}"),
         some => format!("{name:?} of {}", some.join(", ")),

@@ -4,7 +4,7 @@ use slipway_bootstrap::{
     pki::{AlternativeNames, Certificate, PrivateKey, Request, Subject, Template, inventory},
 };
 
-use crate::support::{Place, display, run};
+use crate::support::{Place, config, display, run};
 
 /// The parts of a DER sequence, each with its header.
 fn parts(der: &[u8]) -> Vec<Vec<u8>> {
@@ -12,23 +12,10 @@ fn parts(der: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// What is signed in a certificate, without its serial number.
-fn content(certificate: &Certificate) -> Vec<Vec<u8>> {
+pub fn content(certificate: &Certificate) -> Vec<Vec<u8>> {
     let mut content = parts(&parts(certificate.as_der())[0]);
     content.remove(1);
     content
-}
-
-fn config(place: &Place, more: &str) -> String {
-    let cluster = &place.configuration.cluster;
-    format!(
-        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nlocalAPIEndpoint: {{advertiseAddress: \"{}\"}}\n\
-         nodeRegistration: {{name: {}, criSocket: \"unix:///run/x.sock\"}}\n---\napiVersion: kubeadm.k8s.io/v1beta4\n\
-         kind: ClusterConfiguration\nkubernetesVersion: v1.34.4\ncertificatesDir: {}\nencryptionAlgorithm: {}\n{more}",
-        place.configuration.node.advertise_address,
-        place.configuration.node.name,
-        cluster.certificates_dir,
-        cluster.encryption_algorithm,
-    )
 }
 
 /// kubeadm makes everything; with its keys and its times we make it again: only serial numbers differ.

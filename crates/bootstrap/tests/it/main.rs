@@ -1,4 +1,6 @@
 //! What kubeadm says of what this crate makes, and the other way round.
 
+mod accepted;
 mod certificates;
+mod kubeconfigs;
 mod support;

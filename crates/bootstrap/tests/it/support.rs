@@ -68,3 +68,17 @@ impl Place {
 pub fn display(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// A place's configuration as kubeadm's documents, with `more` at the end of the `ClusterConfiguration`.
+pub fn config(place: &Place, more: &str) -> String {
+    let cluster = &place.configuration.cluster;
+    format!(
+        "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nlocalAPIEndpoint: {{advertiseAddress: \"{}\"}}\n\
+         nodeRegistration: {{name: {}, criSocket: \"unix:///run/x.sock\"}}\n---\napiVersion: kubeadm.k8s.io/v1beta4\n\
+         kind: ClusterConfiguration\nkubernetesVersion: v1.34.4\ncertificatesDir: {}\nencryptionAlgorithm: {}\n{more}",
+        place.configuration.node.advertise_address,
+        place.configuration.node.name,
+        cluster.certificates_dir,
+        cluster.encryption_algorithm,
+    )
+}
