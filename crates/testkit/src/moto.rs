@@ -90,6 +90,12 @@ impl Moto {
         self.server.endpoint()
     }
 
+    /// The last of what it said, for messages.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.server.log()
+    }
+
     /// What a client needs in its environment to reach it.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
