@@ -9,6 +9,7 @@ pub mod certificate_upload;
 pub mod configuration;
 pub mod discovery;
 pub mod expand;
+pub mod from_cluster;
 pub mod kubeadm;
 pub mod kubeconfig;
 pub mod kubelet;

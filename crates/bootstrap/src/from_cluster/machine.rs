@@ -1,0 +1,65 @@
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expand::Facts;
+
+/// Which machines a cluster has: what a provider of machines pins in its catalog, under `placement`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Placement {
+    /// The machines, in the order of their names.
+    pub machines: Vec<Machine>,
+    /// The machine whose address is the control plane's endpoint, where one was elected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elected: Option<String>,
+}
+
+/// One machine of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Machine {
+    /// Its name: that of its node, and of the host in its resources.
+    pub name: String,
+    /// The pool that it belongs to.
+    pub pool: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// The failure domain that it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Whether it was there when the cluster began: the members of etcd begin together with those, and others join.
+    #[serde(default)]
+    pub founding: bool,
+    /// What was read on it.
+    #[serde(default)]
+    pub facts: Facts,
+    /// The CRI sockets that are there, as `unix://` URLs.
+    #[serde(default)]
+    pub cri_sockets: Vec<String>,
+}
+
+impl Placement {
+    /// The key in a catalog's data.
+    pub const KEY: &'static str = "placement";
+
+    /// The placement that a provider's catalog has; none for one that makes its machines itself.
+    ///
+    /// # Errors
+    /// When it does not have the form.
+    pub fn of(catalog: &serde_json::Value) -> Result<Option<Self>, serde_json::Error> {
+        catalog.get(Self::KEY).map(|placement| serde_json::from_value(placement.clone())).transpose()
+    }
+
+    /// The machine of a name.
+    #[must_use]
+    pub fn machine(&self, name: &str) -> Option<&Machine> {
+        self.machines.iter().find(|machine| machine.name == name)
+    }
+
+    /// The machine whose address is the control plane's endpoint, where one was elected.
+    #[must_use]
+    pub fn elected(&self) -> Option<&Machine> {
+        self.machine(self.elected.as_deref()?)
+    }
+}

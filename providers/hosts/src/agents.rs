@@ -1,0 +1,228 @@
+//! The agents of hosts: one connection for each, made when it is needed and kept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_protocol::{Client, Deadlines, Life, Tunnel};
+use slipway_resource::provider::SessionRequest;
+use slipway_resource::{Digest, Provider as _, ProviderError, Session};
+use slipway_spec::model::Host;
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::config::Config;
+use crate::error::{invalid, permanent, transient};
+use crate::facts::{self, Seen};
+use crate::remote::{Failure, Ssh};
+
+/// The folder of the agent on a host.
+const FOLDER: &str = "/var/lib/slipway/bin";
+
+/// How long the agent's executable may take on its way.
+const TRANSFER: Duration = Duration::from_secs(600);
+
+/// The exit code of a host without an agent.
+const NO_AGENT: i32 = 127;
+
+/// The agents of all hosts of a session.
+pub(crate) struct Agents {
+    config: Arc<Config>,
+    slots: BTreeMap<String, Mutex<Option<Arc<Agent>>>>,
+    /// The digest of the executable that hosts get.
+    digest: OnceCell<String>,
+}
+
+/// A connection with the agent of one host.
+pub(crate) struct Agent {
+    /// The work on that host.
+    pub session: Arc<dyn Session>,
+    /// The digest of its executable, as it was sent there; none for an agent that somebody else runs.
+    pub sha256: Option<String>,
+    tunnel: Option<Tunnel>,
+}
+
+impl Agent {
+    fn is_alive(&self) -> bool {
+        self.tunnel.as_ref().is_none_or(|tunnel| tunnel.life().ended().is_none())
+    }
+}
+
+impl Agents {
+    pub fn new(config: Arc<Config>) -> Self {
+        let slots = config.hosts.iter().map(|host| (host.name.clone(), Mutex::default())).collect();
+        Self { config, slots, digest: OnceCell::new() }
+    }
+
+    /// The agent of a host; none when it has none.
+    ///
+    /// # Errors
+    /// When the host cannot be entered, or its agent does not answer.
+    pub async fn of(&self, name: &str) -> Result<Option<Arc<Agent>>, ProviderError> {
+        let (host, slot) = self.host(name)?;
+        // Whoever needs the same agent meanwhile waits for this connection instead of making another one.
+        let mut slot = slot.lock().await;
+        if let Some(agent) = slot.as_ref().filter(|agent| agent.is_alive()) {
+            return Ok(Some(Arc::clone(agent)));
+        }
+        *slot = self.connect(host).await?.map(Arc::new);
+        Ok(slot.clone())
+    }
+
+    /// The agent of a host, if there is a connection with it now.
+    pub async fn connected(&self, name: &str) -> Option<Arc<Agent>> {
+        self.slots.get(name)?.lock().await.clone()
+    }
+
+    /// The agent of a host that must have one.
+    pub async fn needed(&self, name: &str) -> Result<Arc<Agent>, ProviderError> {
+        let missing = || transient(format!("the host {name} has no agent"));
+        self.of(name).await?.ok_or_else(missing)
+    }
+
+    /// What is known of a host before there is an agent on it.
+    pub async fn look(&self, name: &str) -> Result<Seen, ProviderError> {
+        let (host, _) = self.host(name)?;
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(facts::of_unseen(host, &self.config)) };
+        let printed = ssh.run(&facts::script()).await;
+        let printed = printed.map_err(|failure| failure.told(name, "tell about itself"))?;
+        Ok(facts::read(&printed, host, &self.config))
+    }
+
+    /// Whose cluster's node a host is, by its own word: the unique id and the name.
+    pub async fn owner(&self, name: &str) -> Result<Option<(String, String)>, ProviderError> {
+        let (host, _) = self.host(name)?;
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
+        let file = format!("{}/var/lib/slipway/owner", self.config.root.trim_end_matches('/'));
+        let printed = ssh.run(&format!("if [ -e {file} ]; then cat {file}; fi")).await;
+        let printed = printed.map_err(|failure| failure.told(name, "tell whose node it is"))?;
+        if printed.trim().is_empty() {
+            return Ok(None);
+        }
+        let owner: serde_json::Value = serde_json::from_str(&printed)
+            .map_err(|error| permanent(format!("{name}: {file} does not say whose node it is: {error}")))?;
+        let text = |field: &str| owner.get(field).and_then(serde_json::Value::as_str).map(ToOwned::to_owned);
+        Ok(text("uid").zip(text("cluster")))
+    }
+
+    /// Puts the agent on a host, unless it is there. Returns the digest of its executable.
+    pub async fn install(&self, name: &str) -> Result<Option<String>, ProviderError> {
+        let (host, slot) = self.host(name)?;
+        let Some(ssh) = Ssh::to(host, &self.config)? else {
+            // Somebody else runs it; it only has to answer.
+            self.needed(name).await?;
+            return Ok(None);
+        };
+        let digest = self.digest().await?;
+        let mut slot = slot.lock().await;
+        // The one that is replaced goes first.
+        *slot = None;
+        let script = format!(
+            r#"set -e
+umask 022
+mkdir -p {FOLDER}
+cat > {FOLDER}/.slipway.new
+set -- $(sha256sum {FOLDER}/.slipway.new)
+if [ "$1" != {digest} ]; then rm -f {FOLDER}/.slipway.new; echo "what arrived has the digest $1, not {digest}" >&2; exit 3; fi
+chmod 755 {FOLDER}/.slipway.new
+mv -f {FOLDER}/.slipway.new {FOLDER}/slipway
+printf '%s\n' {digest} > {FOLDER}/.slipway.sha256
+mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
+        );
+        let executable = self.executable()?;
+        ssh.send(&script, &executable, TRANSFER)
+            .await
+            .map_err(|failure| failure.told(name, "take its agent"))?;
+        *slot = self.connect(host).await?.map(Arc::new);
+        if slot.is_none() {
+            return Err(permanent(format!("the agent of {name} does not start")));
+        }
+        Ok(Some(digest))
+    }
+
+    /// Removes the agent from a host, with what it kept for itself.
+    pub async fn remove(&self, name: &str) -> Result<(), ProviderError> {
+        let (host, slot) = self.host(name)?;
+        let mut slot = slot.lock().await;
+        *slot = None;
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(()) };
+        // What else is in the folder is not the agent's: a folder that is not empty stays.
+        let script = format!(
+            "rm -rf {FOLDER}; cd /var/lib/slipway 2>/dev/null && rmdir owned supervised run 2>/dev/null; cd / && rmdir /var/lib/slipway 2>/dev/null; true"
+        );
+        ssh.run(&script).await.map(drop).map_err(|failure| failure.told(name, "let its agent go"))
+    }
+
+    /// The digest of the executable that hosts get, as hexadecimal digits.
+    pub async fn digest(&self) -> Result<String, ProviderError> {
+        let digest = self.digest.get_or_try_init(|| async {
+            let executable = self.executable()?;
+            let bytes = tokio::fs::read(&executable)
+                .await
+                .map_err(|error| invalid(format!("{} cannot be read: {error}", executable.display())))?;
+            let digest = Digest::of_bytes(&bytes);
+            Ok(digest.as_str().trim_start_matches("sha256:").to_owned())
+        });
+        digest.await.cloned()
+    }
+
+    /// The executable that hosts get: this program's, or the one beside it.
+    fn executable(&self) -> Result<PathBuf, ProviderError> {
+        if let Some(named) = &self.config.agent_executable {
+            return Ok(named.clone());
+        }
+        let own = std::env::current_exe()
+            .map_err(|error| permanent(format!("there is no executable to send: {error}")))?;
+        let is_program = |path: &Path| path.file_name().is_some_and(|name| name == "slipway");
+        let beside = own.with_file_name("slipway");
+        if is_program(&own) || !beside.is_file() { Ok(own) } else { Ok(beside) }
+    }
+
+    fn host(&self, name: &str) -> Result<(&Host, &Mutex<Option<Arc<Agent>>>), ProviderError> {
+        self.config.host(name).zip(self.slots.get(name)).ok_or_else(|| {
+            invalid(format!("the host {name} is described nowhere"))
+                .with_hint("add its Host document again, at least until it has been given back")
+        })
+    }
+
+    async fn connect(&self, host: &Host) -> Result<Option<Agent>, ProviderError> {
+        let deadlines = Deadlines::default();
+        if let Some(agent) = &host.agent {
+            let socket = Path::new(&agent.socket);
+            let client = Client::connect(socket, Life::unattended(&host.name), deadlines).await?;
+            let session = self.session(&client).await?;
+            return Ok(Some(Agent { session, sha256: None, tunnel: None }));
+        }
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
+        let script = format!(
+            "if [ -x {FOLDER}/slipway ]; then echo \"sha256 $(cat {FOLDER}/slipway.sha256 2>/dev/null)\" >&2; exec {FOLDER}/slipway node serve --stdio; fi; exit {NO_AGENT}"
+        );
+        let tunnel = match Tunnel::open(ssh.command(&script), &host.name, deadlines).await {
+            Ok(tunnel) => tunnel,
+            Err(failed) if failed.status == Some(NO_AGENT) => return Ok(None),
+            Err(failed) if failed.status == Some(255) => {
+                return Err(ssh.refused(&failed.words.join("\n")).await);
+            }
+            Err(failed) => {
+                let words = failed.words.join("; ");
+                return Err(transient(format!("the agent of {} does not answer: {words}", host.name)));
+            }
+        };
+        let words = tunnel.life().last_words();
+        let sha256 = words.iter().find_map(|line| line.strip_prefix("sha256 ")).map(ToOwned::to_owned);
+        let session = self.session(tunnel.client()).await?;
+        Ok(Some(Agent { session, sha256, tunnel: Some(tunnel) }))
+    }
+
+    async fn session(&self, client: &Client) -> Result<Arc<dyn Session>, ProviderError> {
+        let request = SessionRequest { config: self.config.of_node(), region: None, offline: false };
+        client.open_session(request).await
+    }
+}
+
+/// What became of a script is of no use without the host that it ran on.
+impl From<Failure> for ProviderError {
+    fn from(failure: Failure) -> Self {
+        failure.told("the host", "do what it was asked")
+    }
+}

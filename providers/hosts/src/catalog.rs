@@ -1,0 +1,121 @@
+//! The catalog: which machines a cluster has, and what was read on them; pinned in the state.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use slipway_bootstrap::from_cluster::{Machine, Placement};
+use slipway_resource::provider::{Catalog, CatalogRequest};
+use slipway_resource::{Digest, ProviderError};
+use slipway_spec::model::{Cluster, Endpoint, Host, HostAddressEntry, HostAddressType, HostSsh, Role};
+
+use crate::assign::{Assigned, Known, assign};
+use crate::error::{invalid, permanent};
+use crate::facts::{self, Seen};
+use crate::session::HostsSession;
+
+impl HostsSession {
+    /// The machines of a cluster: those that it had stay, and what was read on them stays as it was.
+    pub(crate) async fn place(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        let cluster: Cluster = serde_json::from_value(request.cluster)
+            .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
+        let pinned = match &request.pinned {
+            Some(catalog) => Placement::of(&catalog.data)
+                .map_err(|error| invalid(format!("the machines in the state cannot be read: {error}")))?,
+            None => None,
+        };
+        let hosts = described(&cluster)?;
+        let claims = match &self.inventory {
+            Some(inventory) => inventory.claims().await?,
+            None => BTreeMap::new(),
+        };
+        let taken = claims.into_iter().map(|(place, claim)| (place, claim.cluster)).collect();
+        let known = Known { cluster: &cluster, hosts: &hosts, pinned: pinned.as_ref(), taken: &taken };
+        let assigned = assign(&known)?;
+        let machines = join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref()))).await;
+        let machines: Vec<Machine> = machines.into_iter().collect::<Result<_, _>>()?;
+        let elected = elected(&cluster, &assigned, pinned.as_ref());
+        catalog(&Placement { machines, elected })
+    }
+
+    async fn machine(
+        &self,
+        Assigned { host, pool }: Assigned<'_>,
+        pinned: Option<&Placement>,
+    ) -> Result<Machine, ProviderError> {
+        let rule = pool.hosts.as_ref().map(|selection| selection.address.clone()).unwrap_or_default();
+        let address = rule.choose(host).ok_or_else(|| {
+            invalid(format!("the host {} has no address that the pool {} allows", host.name, pool.name))
+        })?;
+        let before = pinned.and_then(|pinned| pinned.machine(&host.name));
+        let seen = match before {
+            Some(before) => Seen { facts: before.facts.clone(), cri_sockets: before.cri_sockets.clone() },
+            None if self.offline => facts::of_unseen(host, &self.config),
+            None => self.agents.look(&host.name).await?,
+        };
+        Ok(Machine {
+            name: host.name.clone(),
+            pool: pool.name.clone(),
+            address,
+            zone: host.zone.clone(),
+            founding: before.map_or(pinned.is_none(), |before| before.founding),
+            facts: seen.facts,
+            cri_sockets: seen.cri_sockets,
+        })
+    }
+}
+
+/// The hosts of a cluster's inventories, and those that its pools list by address.
+fn described(cluster: &Cluster) -> Result<Vec<Host>, ProviderError> {
+    let mut hosts = cluster.hosts.clone();
+    for pool in &cluster.pools {
+        for listed in pool.hosts.iter().flat_map(|selection| &selection.addresses) {
+            if hosts.iter().any(|host| host.name == listed.name) {
+                continue;
+            }
+            let address = listed.address.parse().map_err(|_| {
+                let (name, address) = (&listed.name, &listed.address);
+                invalid(format!("the host {name} has the DNS name {address}, and its node needs an address"))
+                    .with_hint("write a Host document with both: `addresses` for the node, `ssh.address` to enter by")
+            })?;
+            let ssh = HostSsh { port: listed.port, user: listed.user.clone(), ..HostSsh::default() };
+            hosts.push(Host {
+                name: listed.name.clone(),
+                labels: BTreeMap::new(),
+                inventory: "default".to_owned(),
+                zone: None,
+                addresses: vec![HostAddressEntry {
+                    kind: HostAddressType::default(),
+                    address,
+                    interface: None,
+                }],
+                ssh: Some(ssh),
+                agent: None,
+            });
+        }
+    }
+    Ok(hosts)
+}
+
+/// The control plane whose address is the endpoint: the one before while it is there, else one that was there before, by
+/// name; the first of a new cluster.
+fn elected(cluster: &Cluster, assigned: &[Assigned<'_>], pinned: Option<&Placement>) -> Option<String> {
+    if !matches!(cluster.control_plane.endpoint, Endpoint::Elected {}) {
+        return None;
+    }
+    let was_there = |name: &str| pinned.is_some_and(|pinned| pinned.machine(name).is_some());
+    let was_elected = |name: &str| pinned.is_some_and(|pinned| pinned.elected.as_deref() == Some(name));
+    let mut standing: Vec<&str> = assigned
+        .iter()
+        .filter(|one| one.pool.role == Role::ControlPlane)
+        .map(|one| one.host.name.as_str())
+        .collect();
+    standing.sort_by_key(|name| (!was_elected(name), !was_there(name), *name));
+    standing.first().map(|name| (*name).to_owned())
+}
+
+pub(crate) fn catalog(placement: &Placement) -> Result<Catalog, ProviderError> {
+    let placement = serde_json::to_value(placement).map_err(|error| permanent(error.to_string()))?;
+    let data = serde_json::json!({ (Placement::KEY): placement });
+    let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
+    Ok(Catalog { digest, data })
+}

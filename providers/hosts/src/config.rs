@@ -1,0 +1,98 @@
+//! The configuration of a session.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use slipway_resource::{Attribute, Type, Value};
+use slipway_spec::model::Host;
+
+/// How a session is configured: the user's settings, and what the caller adds from the specs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// The hosts, as the specs describe them.
+    pub hosts: Vec<Host>,
+    /// Where inventories are: the URL of the state store.
+    pub state: Option<String>,
+    /// The folder that files named in the specs are relative to.
+    pub folder: Option<PathBuf>,
+    /// The executable that hosts get as their agent; `slipway` beside this one unless given.
+    pub agent_executable: Option<PathBuf>,
+    /// The folder below which a node is.
+    pub root: String,
+    /// What runs services on the hosts.
+    pub init_system: String,
+    /// Where programs are looked for on the hosts, as in `PATH`.
+    pub path: Option<String>,
+    /// How many seconds a connection may take.
+    pub connect_timeout_seconds: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            state: None,
+            folder: None,
+            agent_executable: None,
+            root: "/".to_owned(),
+            init_system: "auto".to_owned(),
+            path: None,
+            connect_timeout_seconds: 10,
+        }
+    }
+}
+
+impl Config {
+    pub fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Null => Ok(Self::default()),
+            value => serde_json::from_value(value.to_json()).map_err(|error| error.to_string()),
+        }
+    }
+
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == name)
+    }
+
+    /// What a session with the agent of a host is configured with.
+    pub fn of_node(&self) -> Value {
+        Value::map([
+            ("root", Value::from(self.root.as_str())),
+            ("init_system", self.init_system.as_str().into()),
+            ("exclusive", true.into()),
+            ("path", self.path.clone().into()),
+        ])
+    }
+}
+
+/// The form of the configuration.
+pub(crate) fn schema() -> BTreeMap<String, Attribute> {
+    let text = |default: &str, description: &str| {
+        Attribute::optional(Type::String).default_to(default).describe(description)
+    };
+    let none = |kind: Type, description: &str| Attribute::optional(kind).describe(description);
+    let attributes = [
+        ("hosts", none(Type::Any, "The hosts, from the Host documents of the specs.")),
+        ("state", none(Type::String, "Where inventories are: the state store, from the caller.")),
+        ("folder", none(Type::String, "The folder that files are relative to, from the caller.")),
+        (
+            "agent_executable",
+            none(
+                Type::String,
+                "The executable that hosts get as their agent; `slipway` beside the provider unless given.",
+            ),
+        ),
+        ("root", text("/", "The folder below which a node is: / on a machine.")),
+        ("init_system", text("auto", "What runs services on the hosts: auto, systemd, openrc or none.")),
+        ("path", none(Type::String, "Where programs are looked for on the hosts, as in PATH.")),
+        (
+            "connect_timeout_seconds",
+            Attribute::optional(Type::Integer)
+                .default_to(Value::Integer(10))
+                .describe("How many seconds a connection with a host may take."),
+        ),
+    ];
+    attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()
+}

@@ -1,0 +1,52 @@
+//! What the provider itself adds to a cluster: for each machine a claim and an agent.
+
+use slipway_bootstrap::from_cluster::Placement;
+use slipway_resource::provider::{ExpandNote, ExpandRequest, Expansion};
+use slipway_resource::{Address, Desired, Path, ProviderError, Value};
+use slipway_spec::model::Cluster;
+
+use crate::error::invalid;
+use crate::schema::{AGENT, CLAIM, HOST};
+
+/// The claims and agents of a cluster's machines.
+pub(crate) fn expand(request: ExpandRequest) -> Result<Expansion, ProviderError> {
+    let cluster: Cluster = serde_json::from_value(request.cluster)
+        .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
+    let placement = Placement::of(&request.catalog.data)
+        .map_err(|error| invalid(format!("the machines cannot be read: {error}")))?
+        .unwrap_or_default();
+    let mut resources = Vec::new();
+    for machine in &placement.machines {
+        let host = cluster.hosts.iter().find(|host| host.name == machine.name);
+        let inventory = host.map_or("default", |host| host.inventory.as_str());
+        let origin = format!("pools[{}].hosts", machine.pool);
+        let claim = Address::new(CLAIM, machine.name.as_str());
+        let attributes = Value::map([(HOST, machine.name.as_str()), ("inventory", inventory)]);
+        let mut claimed = Desired::new(claim.clone(), attributes);
+        claimed.origins.insert(Path::root(), origin.clone());
+        let attributes = Value::map([(HOST, machine.name.as_str())]);
+        let mut agent = Desired::new(Address::new(AGENT, machine.name.as_str()), attributes);
+        agent.depends_on.push(claim);
+        agent.origins.insert(Path::root(), origin);
+        resources.extend([claimed, agent]);
+    }
+    resources.sort_by(|one, other| one.address.cmp(&other.address));
+    Ok(Expansion { resources, notes: notes(&cluster) })
+}
+
+/// What has no effect on machines that exist already.
+fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
+    let mut notes = Vec::new();
+    let mut note = |field: String, message: &str| {
+        notes.push(ExpandNote { field, message: message.to_owned() });
+    };
+    if !cluster.cloud_labels.is_empty() {
+        note("cloudLabels".to_owned(), "hosts that exist already carry no tags; it has no effect");
+    }
+    for pool in &cluster.pools {
+        if pool.hosts.is_none() && pool.role.is_node() {
+            note(format!("pools[{}]", pool.name), "the pool selects no hosts, so that it has no nodes");
+        }
+    }
+    notes
+}

@@ -1,0 +1,91 @@
+//! What a plan takes from a host before there is an agent on it: read by one command of plain shell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_bootstrap::expand::{Facts, InitSystem};
+use slipway_spec::model::Host;
+
+use crate::config::Config;
+
+/// What was read on a host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub facts: Facts,
+    pub cri_sockets: Vec<String>,
+}
+
+/// Where container runtimes listen, in kubeadm's order.
+const SOCKETS: [&str; 3] =
+    ["/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"];
+
+/// Prints what is looked for, one `name=value` in each line.
+pub(crate) fn script() -> String {
+    format!(
+        r#"printf 'hostname=%s\n' "$(uname -n)"
+if [ -d /run/systemd/system ]; then echo init=systemd
+elif [ -d /run/openrc ]; then echo init=openrc
+else echo init=none; fi
+if command -v systemctl >/dev/null 2>&1 && systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved=yes; fi
+for folder in {folders}; do if [ -d "$folder" ]; then echo "ca=$folder"; fi; done
+for socket in {sockets}; do if [ -S "$socket" ]; then echo "cri=unix://$socket"; fi; done
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+  eval "value=\${{$name:-}}"; if [ -n "$value" ]; then echo "proxy=$name=$value"; fi
+done
+for folder in /usr/bin /usr/local/bin /opt/bin $(printf '%s' "$PATH" | tr ':' ' '); do
+  if [ -x "$folder/kubelet" ]; then echo "kubelet=$folder/kubelet"; break; fi
+done
+echo "path=$PATH"
+"#,
+        folders = Facts::CA_FOLDERS.join(" "),
+        sockets = SOCKETS.join(" "),
+    )
+}
+
+/// What the script printed.
+pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
+    let mut seen = of_unseen(host, config);
+    let mut proxies = BTreeMap::new();
+    let mut ca_folders = BTreeSet::new();
+    for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
+        match name {
+            "hostname" => seen.facts.hostname = value.to_lowercase(),
+            "init" if config.init_system == "auto" => seen.facts.init_system = init_system(value),
+            "resolved" => seen.facts.systemd_resolved = true,
+            "ca" => drop(ca_folders.insert(value.to_owned())),
+            "cri" => seen.cri_sockets.push(value.to_owned()),
+            "proxy" => {
+                if let Some((name, value)) = value.split_once('=') {
+                    proxies.insert(name.to_owned(), value.to_owned());
+                }
+            }
+            "kubelet" => seen.facts.kubelet = Some(value.to_owned()),
+            "path" if seen.facts.init_system == InitSystem::None => {
+                seen.facts.kubelet_environment.entry("PATH".to_owned()).or_insert_with(|| value.to_owned());
+            }
+            _ => {}
+        }
+    }
+    seen.facts.ca_folders = ca_folders;
+    seen.facts.proxy_environment = proxies;
+    seen
+}
+
+/// What is taken to be so of a host on which nothing was read.
+pub(crate) fn of_unseen(host: &Host, config: &Config) -> Seen {
+    let mut facts = Facts { hostname: host.name.clone(), ..Facts::default() };
+    if config.init_system != "auto" {
+        facts.init_system = init_system(&config.init_system);
+    }
+    if let (InitSystem::None, Some(path)) = (facts.init_system, &config.path) {
+        facts.kubelet_environment.insert("PATH".to_owned(), path.clone());
+    }
+    Seen { facts, cri_sockets: Vec::new() }
+}
+
+fn init_system(text: &str) -> InitSystem {
+    match text {
+        "openrc" => InitSystem::Openrc,
+        "none" => InitSystem::None,
+        _ => InitSystem::Systemd,
+    }
+}

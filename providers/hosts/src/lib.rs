@@ -1,0 +1,20 @@
+//! The provider for machines that exist already.
+//!
+//! A host belongs to an inventory and is claimed there by one cluster at a time. It is entered by SSH with pinned keys,
+//! or by an agent that runs there; the agent does the work inside it, with the types of the node provider. A session asks
+//! every host once for all that it has.
+
+mod agents;
+mod assign;
+mod catalog;
+mod config;
+mod error;
+mod expand;
+mod facts;
+mod inventory;
+mod provider;
+mod remote;
+mod schema;
+mod session;
+
+pub use provider::Hosts;

@@ -1,0 +1,45 @@
+//! The fingerprints of a host's keys, as OpenSSH shows them.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use tokio::process::Command;
+
+/// The fingerprint of a public key as it stands in a `.pub` file: `ssh-ed25519 SHA256:…`.
+pub(super) fn of(key: &str) -> Option<String> {
+    let mut words = key.split_whitespace();
+    let (kind, text) = (words.next()?, words.next()?);
+    let bytes = STANDARD.decode(text).ok()?;
+    Some(format!("{kind} SHA256:{}", STANDARD_NO_PAD.encode(digest(&SHA256, &bytes))))
+}
+
+/// The fingerprints of the keys that a host shows now; none when it cannot be asked.
+pub(super) async fn shown(address: &str, port: u16) -> Vec<String> {
+    let mut command = Command::new("ssh-keyscan");
+    command.args(["-T", "5", "-p", &port.to_string(), address]);
+    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let Ok(Ok(output)) = tokio::time::timeout(Duration::from_secs(10), command.output()).await else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    // `name type key`
+    let keys = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
+    let mut shown: Vec<String> = keys.filter_map(|(_, key)| of(key)).collect();
+    shown.sort();
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_fingerprint_is_that_of_openssh() {
+        let key =
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl github.com";
+        let fingerprint = "ssh-ed25519 SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU";
+        assert_eq!(super::of(key).as_deref(), Some(fingerprint));
+        assert_eq!(super::of("ssh-ed25519"), None);
+    }
+}

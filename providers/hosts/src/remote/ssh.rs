@@ -1,0 +1,209 @@
+//! The OpenSSH client, with pinned host keys and nothing else that would let a host in.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use slipway_resource::{ErrorClass, ProviderError};
+use slipway_spec::model::{Host, HostSsh};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+use super::fingerprint;
+use crate::config::Config;
+use crate::error::{invalid, permanent, transient};
+
+/// How long a command may take that only looks.
+const LOOKING: Duration = Duration::from_secs(60);
+
+/// One host behind SSH.
+#[derive(Debug)]
+pub(crate) struct Ssh {
+    name: String,
+    access: HostSsh,
+    address: String,
+    timeout_seconds: u32,
+    identity: Option<String>,
+    /// The file with the pinned keys, removed with this.
+    known: TempDir,
+}
+
+/// Why a command on a host did not do what it was to do.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The host cannot be entered.
+    Unreachable(ProviderError),
+    /// The command ended with this code, and these words.
+    Ended(i32, String),
+}
+
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Self {
+        Self::Unreachable(error)
+    }
+}
+
+impl Failure {
+    /// The failure as a provider tells it.
+    pub fn told(self, host: &str, what: &str) -> ProviderError {
+        match self {
+            Self::Unreachable(error) => error,
+            Self::Ended(code, words) => permanent(format!("{host} cannot {what} (exit {code}): {words}")),
+        }
+    }
+}
+
+impl Ssh {
+    /// The way to a host; none for one that has an agent already.
+    pub fn to(host: &Host, config: &Config) -> Result<Option<Self>, ProviderError> {
+        let Some(access) = &host.ssh else { return Ok(None) };
+        let address = access.address.clone().or_else(|| Some(host.addresses.first()?.address.to_string()));
+        let address =
+            address.ok_or_else(|| invalid(format!("the host {} has no address to enter by", host.name)))?;
+        let known = tempfile::Builder::new()
+            .prefix("slipway-hosts-")
+            .tempdir()
+            .map_err(|error| permanent(format!("there is no place for the keys of hosts: {error}")))?;
+        let lines: String = access.host_keys.iter().map(|key| format!("{} {key}\n", host.name)).collect();
+        std::fs::write(known.path().join(KNOWN), lines)
+            .map_err(|error| permanent(format!("the keys of hosts cannot be written: {error}")))?;
+        let identity = access.identity_file.as_ref().map(|file| match &config.folder {
+            Some(folder) => folder.join(file).display().to_string(),
+            None => file.clone(),
+        });
+        Ok(Some(Self {
+            name: host.name.clone(),
+            access: access.clone(),
+            address,
+            timeout_seconds: config.connect_timeout_seconds,
+            identity,
+            known,
+        }))
+    }
+
+    /// The client, about to run a script on the host as root.
+    pub fn command(&self, script: &str) -> Command {
+        let mut command = Command::new("ssh");
+        let known = self.known.path().join(KNOWN);
+        let mut option = |text: String| {
+            command.arg("-o").arg(text);
+        };
+        option("BatchMode=yes".to_owned());
+        option("StrictHostKeyChecking=yes".to_owned());
+        option(format!("UserKnownHostsFile={}", known.display()));
+        option("GlobalKnownHostsFile=/dev/null".to_owned());
+        option(format!("HostKeyAlias={}", self.name));
+        option("UpdateHostKeys=no".to_owned());
+        option(format!("ConnectTimeout={}", self.timeout_seconds));
+        option("ServerAliveInterval=15".to_owned());
+        option("ServerAliveCountMax=4".to_owned());
+        option("LogLevel=ERROR".to_owned());
+        if let Some(identity) = &self.identity {
+            option(format!("IdentityFile={identity}"));
+            option("IdentitiesOnly=yes".to_owned());
+        }
+        let shell = if self.access.user == "root" { "sh" } else { "sudo -n sh" };
+        command.arg("-T").arg("-p").arg(self.access.port.to_string()).arg("-l").arg(&self.access.user);
+        command.arg("--").arg(&self.address).arg(format!("exec {shell} -c {}", quoted(script)));
+        command
+    }
+
+    /// Runs a script that only looks; returns what it prints.
+    pub async fn run(&self, script: &str) -> Result<String, Failure> {
+        self.with_input(script, Stdio::null(), LOOKING).await
+    }
+
+    /// Runs a script that reads a file.
+    pub async fn send(&self, script: &str, file: &Path, patience: Duration) -> Result<String, Failure> {
+        let input = std::fs::File::open(file)
+            .map_err(|error| permanent(format!("{} cannot be read: {error}", file.display())))?;
+        self.with_input(script, input.into(), patience).await
+    }
+
+    async fn with_input(&self, script: &str, input: Stdio, patience: Duration) -> Result<String, Failure> {
+        let mut command = self.command(script);
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| permanent(format!("the SSH client cannot be started: {error}")))?;
+        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
+        let run = async {
+            let (mut text, mut words) = (Vec::new(), Vec::new());
+            let printed = async {
+                match &mut out {
+                    Some(out) => out.read_to_end(&mut text).await.map(drop),
+                    None => Ok(()),
+                }
+            };
+            let told = async {
+                match &mut errors {
+                    Some(errors) => errors.read_to_end(&mut words).await.map(drop),
+                    None => Ok(()),
+                }
+            };
+            let (printed, told) = tokio::join!(printed, told);
+            printed?;
+            told?;
+            Ok::<_, std::io::Error>((child.wait().await?, text, words))
+        };
+        let late = || transient(format!("{} did not answer within {} s", self.name, patience.as_secs()));
+        let ended = tokio::time::timeout(patience, run).await.map_err(|_| late())?;
+        let (status, text, words) = ended.map_err(|error| transient(format!("{}: {error}", self.name)))?;
+        if status.success() {
+            return Ok(String::from_utf8_lossy(&text).into_owned());
+        }
+        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        match status.code() {
+            // The client's own failures; a script of ours never ends so.
+            Some(255) | None => Err(Failure::Unreachable(self.refused(&words).await)),
+            Some(code) => Err(Failure::Ended(code, words)),
+        }
+    }
+
+    /// Why the host was not entered, by what the client wrote.
+    pub async fn refused(&self, words: &str) -> ProviderError {
+        let (name, address, port) = (&self.name, &self.address, self.access.port);
+        let last = words.lines().last().unwrap_or("the connection ended");
+        if words.contains("Host key verification failed") || words.contains("REMOTE HOST IDENTIFICATION") {
+            let shown = fingerprint::shown(address, port).await;
+            let shown = if shown.is_empty() { "another key".to_owned() } else { shown.join(", ") };
+            let pinned: Vec<String> =
+                self.access.host_keys.iter().filter_map(|key| fingerprint::of(key)).collect();
+            let text = if pinned.is_empty() {
+                format!("{name} ({address}:{port}) is refused: its key {shown} is pinned nowhere")
+            } else {
+                format!(
+                    "{name} ({address}:{port}) is refused: it shows {shown}, and what is pinned is {}",
+                    pinned.join(", ")
+                )
+            };
+            return ProviderError::new(ErrorClass::Permission { action: "enter the host".to_owned() }, text)
+                .with_hint(
+                    "compare it with what the machine itself says (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then put the key into `hostKeys`",
+                );
+        }
+        if words.contains("Permission denied") {
+            let text = format!("{name} ({address}:{port}) lets {} not in: {last}", self.access.user);
+            return ProviderError::new(ErrorClass::Permission { action: "enter the host".to_owned() }, text)
+                .with_hint("name the key by `identityFile`, or put it into an SSH agent");
+        }
+        transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
+    }
+}
+
+/// The file with the pinned keys.
+const KNOWN: &str = "known_hosts";
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_script_is_one_word() {
+        assert_eq!(super::quoted("echo 'a b'"), r"'echo '\''a b'\'''");
+    }
+}

@@ -1,0 +1,93 @@
+//! The resource types: claims and agents of hosts, and those of a node with the host that they are on.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::schema::{Durations, OwnershipKind};
+use slipway_resource::{Attribute, ResourceType, Schema, Type};
+
+/// A host that a cluster has taken from its inventory.
+pub(crate) const CLAIM: &str = "host_claim";
+
+/// The agent of a host.
+pub(crate) const AGENT: &str = "host_agent";
+
+/// The attribute that names the host.
+pub(crate) const HOST: &str = "host";
+
+/// The pace class of claims.
+pub(crate) const INVENTORY_CLASS: &str = "inventory";
+
+/// The pace class of agents.
+pub(crate) const TRANSFER_CLASS: &str = "transfer";
+
+/// All types.
+pub(crate) fn schema(node: &Schema) -> Schema {
+    let on_host = || Attribute::required(Type::String).immutable().describe("The host that it is on.");
+    let mut types: BTreeMap<String, ResourceType> = node
+        .types
+        .iter()
+        .map(|(name, kind)| {
+            let mut kind = kind.clone();
+            kind.attributes.insert(HOST.to_owned(), on_host());
+            // What may be there once on a node may be there once on each.
+            if !kind.exclusive.is_empty() {
+                kind.exclusive.push(HOST.to_owned());
+            }
+            (name.clone(), kind)
+        })
+        .collect();
+    types.insert(
+        CLAIM.to_owned(),
+        own(
+            "A host that the cluster has taken from its inventory: nobody else gets it until it is given back.",
+            INVENTORY_CLASS,
+            Durations { create_ms: 500, update_ms: 500, delete_ms: 500 },
+            [
+                (HOST, Attribute::required(Type::String).immutable().describe("The host.")),
+                (
+                    "inventory",
+                    Attribute::required(Type::String).immutable().describe("The inventory it belongs to."),
+                ),
+            ],
+        ),
+    );
+    types.insert(
+        AGENT.to_owned(),
+        own(
+            "The agent on a host, which does the work inside it.",
+            TRANSFER_CLASS,
+            Durations { create_ms: 5_000, update_ms: 5_000, delete_ms: 1_000 },
+            [
+                (HOST, Attribute::required(Type::String).immutable().describe("The host.")),
+                (
+                    "sha256",
+                    Attribute::optional_computed(Type::String)
+                        .describe("The digest of its executable; none where an agent runs already."),
+                ),
+            ],
+        ),
+    );
+    Schema { config: crate::config::schema(), types }
+}
+
+fn own<const N: usize>(
+    description: &str,
+    rate_class: &str,
+    durations: Durations,
+    attributes: [(&str, Attribute); N],
+) -> ResourceType {
+    ResourceType {
+        version: 1,
+        description: description.to_owned(),
+        attributes: attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect(),
+        ownership: OwnershipKind::Name,
+        rate_class: rate_class.to_owned(),
+        idempotent_create: true,
+        stateful: false,
+        create_before_delete: false,
+        exclusive: Vec::new(),
+        import_id: String::new(),
+        operations: BTreeMap::new(),
+        durations,
+    }
+}

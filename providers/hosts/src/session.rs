@@ -1,0 +1,172 @@
+//! A session: the inventory, and the agents of its hosts.
+
+mod act;
+mod actual;
+mod plan;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
+    Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest,
+    Scope,
+};
+use slipway_resource::{
+    Address, Identity, Observation, Observed, Path, ProviderError, Schema, Session, Token, Value,
+};
+
+use crate::agents::Agents;
+use crate::catalog::catalog;
+use crate::config::Config;
+use crate::error::{invalid, not_found};
+use crate::expand::expand;
+use crate::inventory::Inventory;
+use crate::schema::HOST;
+
+/// The work on the hosts of a configuration.
+pub(crate) struct HostsSession {
+    pub(crate) config: Arc<Config>,
+    pub(crate) agents: Agents,
+    pub(crate) inventory: Option<Inventory>,
+    pub(crate) offline: bool,
+    /// Plans for the inside of any host.
+    planner: Arc<dyn Session>,
+    /// The types of a node.
+    node: Arc<Schema>,
+    schema: Arc<Schema>,
+    scope: Scope,
+}
+
+impl HostsSession {
+    pub(crate) fn new(
+        config: Config,
+        offline: bool,
+        planner: Arc<dyn Session>,
+        node: Arc<Schema>,
+        schema: Arc<Schema>,
+    ) -> Result<Self, ProviderError> {
+        let inventory = match &config.state {
+            Some(url) if !offline => Some(Inventory::open(url)?),
+            _ => None,
+        };
+        let config = Arc::new(config);
+        let agents = Agents::new(Arc::clone(&config));
+        Ok(Self { config, agents, inventory, offline, planner, node, schema, scope: Scope::default() })
+    }
+
+    fn inventory(&self) -> Result<&Inventory, ProviderError> {
+        self.inventory.as_ref().ok_or_else(|| {
+            invalid("there is no inventory to claim hosts from")
+                .with_hint("`state` in the provider's configuration names the state store that has it")
+        })
+    }
+
+    /// Whether a type is that of a node's inside.
+    fn is_inside(&self, kind: &str) -> bool {
+        self.node.types.contains_key(kind)
+    }
+}
+
+/// What an object inside a host is called: the host, and what its agent calls it.
+fn identity_on(host: &str, identity: &Identity) -> Identity {
+    Identity::new(format!("{host}:{identity}"))
+}
+
+/// The host of an object inside one, and what its agent calls it.
+fn split(identity: &Identity) -> Result<(&str, Identity), ProviderError> {
+    let unknown = || not_found(format!("{identity} names no object of a host"));
+    let (host, inner) = identity.as_str().split_once(':').ok_or_else(unknown)?;
+    Ok((host, Identity::new(inner)))
+}
+
+/// Attributes as an agent has them, without the host; and the host.
+fn without_host(attributes: &Value) -> (Value, Option<String>) {
+    let host = attributes.get(HOST).and_then(Value::as_str).map(ToOwned::to_owned);
+    let mut inner = attributes.clone();
+    if let Value::Map(entries) = &mut inner {
+        entries.remove(HOST);
+    }
+    (inner, host)
+}
+
+/// Attributes with the host that the object is on.
+fn with_host(mut attributes: Value, host: &str) -> Value {
+    if !attributes.is_null() {
+        attributes.set(&Path::key(HOST), host.into());
+    }
+    attributes
+}
+
+#[async_trait]
+impl Session for HostsSession {
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        catalog(&slipway_bootstrap::from_cluster::Placement::default())
+    }
+
+    async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        self.place(request).await
+    }
+
+    async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
+        expand(request)
+    }
+
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        self.look(request).await
+    }
+
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        self.read_all(requests).await
+    }
+
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        self.plan_all(items).await
+    }
+
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        self.check(items).await
+    }
+
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        self.act(request, events).await
+    }
+
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
+        self.find_again(request, events).await
+    }
+
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
+        self.cancel_on_hosts(token).await
+    }
+
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError> {
+        match self.schema.types.get(kind) {
+            Some(known) if known.version == version => Ok(attributes),
+            _ => Err(invalid(format!("{kind} has no version {version}"))),
+        }
+    }
+
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+        let mut read = self.read_all(vec![request]).await?;
+        match read.pop() {
+            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
+            Some(observed @ Observed { observation: Observation::Present(_), .. }) => Ok(observed),
+            _ => Err(not_found(format!("{identity} is not there")).with_address(address)),
+        }
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! What there is: claims, agents, and what each agent finds; every host is asked once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::join_all;
+use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
+use slipway_resource::{Address, ClusterUid, Identity, Observation, Observed, ProviderError, Value};
+
+use super::plan::on_host;
+use super::{HostsSession, identity_on, split};
+use crate::agents::Agent;
+use crate::inventory::Claim;
+use crate::schema::{AGENT, CLAIM, HOST};
+
+/// What one host has.
+struct OfHost {
+    observed: Vec<Observed>,
+    /// Why not everything of it is known.
+    unknown: Option<ProviderError>,
+}
+
+impl HostsSession {
+    pub(super) async fn look(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        let claims = match &self.inventory {
+            Some(inventory) => inventory.claims().await?,
+            None => BTreeMap::new(),
+        };
+        let is_ours = |claim: &Claim| match &request.uid {
+            Some(uid) => claim.uid == *uid,
+            None => claim.cluster == request.cluster,
+        };
+        let ours: Vec<((String, String), Claim)> =
+            claims.into_iter().filter(|(_, claim)| is_ours(claim)).collect();
+        let uid = ours.first().map(|(_, claim)| claim.uid.clone());
+        let mut observed: Vec<Observed> = ours.iter().map(|(place, claim)| claimed(place, claim)).collect();
+        let asked = DiscoverRequest { uid: uid.clone().or(request.uid.clone()), ..request.clone() };
+        let hosts = ours.iter().map(|((_, host), _)| self.look_at(host, &asked));
+        let mut unknown: Option<ProviderError> = None;
+        for found in join_all(hosts).await {
+            observed.extend(found.observed);
+            unknown = unknown.or(found.unknown);
+        }
+        // New objects of a host that cannot be asked are unknown, and with them those of its types on all hosts that
+        // were not found: none of them is made before it is known that it is not there.
+        let unlisted = unknown.into_iter().flat_map(|error| {
+            let kinds = self.node.types.keys().map(String::as_str).chain([AGENT]);
+            kinds.map(move |kind| Unlisted { kind: kind.to_owned(), error: error.clone() })
+        });
+        let unlisted = unlisted.collect();
+        observed.sort_by(|one, other| (&one.address, &one.identity).cmp(&(&other.address, &other.identity)));
+        Ok(Discovery { observed, unlisted, uid: uid.filter(|_| request.uid.is_none()) })
+    }
+
+    async fn look_at(&self, host: &str, request: &DiscoverRequest) -> OfHost {
+        let nothing = |unknown| OfHost { observed: Vec::new(), unknown };
+        let agent = match self.agents.of(host).await {
+            Ok(Some(agent)) => agent,
+            // Claimed, and nothing done on it yet.
+            Ok(None) => return nothing(None),
+            Err(error) => return nothing(Some(error)),
+        };
+        let mut observed = vec![of_agent(host, &agent)];
+        let discovery = match agent.session.discover(request.clone()).await {
+            Ok(discovery) => discovery,
+            Err(error) => return OfHost { observed, unknown: Some(named(host, error)) },
+        };
+        observed.extend(discovery.observed.into_iter().map(|found| outside(host, found)));
+        let unknown = discovery.unlisted.into_iter().next().map(|unlisted| named(host, unlisted.error));
+        OfHost { observed, unknown }
+    }
+
+    pub(super) async fn read_all(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        let mut by_host: BTreeMap<String, Vec<(usize, ReadRequest)>> = BTreeMap::new();
+        let mut answers: Vec<Option<Observed>> = Vec::new();
+        for (position, request) in requests.into_iter().enumerate() {
+            if self.is_inside(request.address.kind()) {
+                match split(&request.identity) {
+                    Ok((host, inner)) => {
+                        let host = host.to_owned();
+                        let request = ReadRequest { identity: inner, ..request };
+                        by_host.entry(host).or_default().push((position, request));
+                        answers.push(None);
+                    }
+                    Err(_) => answers.push(Some(answer(&request, Observation::Absent))),
+                }
+            } else {
+                answers.push(Some(self.read_own(&request).await?));
+            }
+        }
+        let reads = by_host.into_iter().map(|(host, requests)| async move {
+            let (positions, requests): (Vec<usize>, Vec<ReadRequest>) = requests.into_iter().unzip();
+            let found = self.read_on(&host, requests).await;
+            positions.into_iter().zip(found).collect::<Vec<_>>()
+        });
+        for (position, observed) in join_all(reads).await.into_iter().flatten() {
+            if let Some(place) = answers.get_mut(position) {
+                *place = Some(observed);
+            }
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Reads on one host, in one call.
+    async fn read_on(&self, host: &str, requests: Vec<ReadRequest>) -> Vec<Observed> {
+        let all = |requests: &[ReadRequest], observation: Observation| -> Vec<Observed> {
+            let one = |request| outside(host, answer(request, observation.clone()));
+            requests.iter().map(one).collect()
+        };
+        match self.agents.of(host).await {
+            Ok(Some(agent)) => match agent.session.read(requests.clone()).await {
+                Ok(found) => found.into_iter().map(|found| outside(host, found)).collect(),
+                Err(error) => all(&requests, Observation::Unreadable(named(host, error))),
+            },
+            Ok(None) => all(&requests, Observation::Absent),
+            Err(error) => all(&requests, Observation::Unreadable(error)),
+        }
+    }
+
+    async fn read_own(&self, request: &ReadRequest) -> Result<Observed, ProviderError> {
+        let name = request.identity.as_str();
+        let observation = match request.address.kind() {
+            CLAIM => match name.split_once('/') {
+                Some((inventory, host)) => match self.inventory()?.claim(inventory, host).await? {
+                    Some(claim) if claim.address == request.address.to_string() => {
+                        Observation::Present(claim_attributes(inventory, host))
+                    }
+                    _ => Observation::Absent,
+                },
+                None => Observation::Absent,
+            },
+            _ => match self.agents.of(name).await {
+                Ok(Some(agent)) => of_agent(name, &agent).observation,
+                Ok(None) => Observation::Absent,
+                Err(error) => Observation::Unreadable(error),
+            },
+        };
+        Ok(answer(request, observation))
+    }
+
+    /// The hosts that a cluster has, by its claims.
+    pub(super) async fn hosts_of(&self, uid: &ClusterUid) -> Result<BTreeSet<String>, ProviderError> {
+        let claims = self.inventory()?.claims().await?;
+        Ok(claims.into_iter().filter(|(_, claim)| claim.uid == *uid).map(|((_, host), _)| host).collect())
+    }
+}
+
+fn answer(request: &ReadRequest, observation: Observation) -> Observed {
+    Observed {
+        address: request.address.clone(),
+        identity: request.identity.clone(),
+        token: None,
+        observation,
+    }
+}
+
+fn claimed((inventory, host): &(String, String), claim: &Claim) -> Observed {
+    Observed {
+        address: claim.address.parse().unwrap_or_else(|_| Address::new(CLAIM, host.as_str())),
+        identity: Identity::new(format!("{inventory}/{host}")),
+        token: Some(claim.token.clone()),
+        observation: Observation::Present(claim_attributes(inventory, host)),
+    }
+}
+
+pub(super) fn claim_attributes(inventory: &str, host: &str) -> Value {
+    Value::map([(HOST, host), ("inventory", inventory)])
+}
+
+fn of_agent(host: &str, agent: &Agent) -> Observed {
+    let attributes = Value::map([(HOST, Value::from(host)), ("sha256", agent.sha256.clone().into())]);
+    Observed {
+        address: Address::new(AGENT, host),
+        identity: Identity::new(host),
+        token: None,
+        observation: Observation::Present(attributes),
+    }
+}
+
+/// An object as an agent says, seen from outside of its host.
+fn outside(host: &str, found: Observed) -> Observed {
+    let observation = match found.observation {
+        Observation::Present(attributes) => Observation::Present(on_host(attributes, host)),
+        Observation::Unreadable(error) => Observation::Unreadable(named(host, error)),
+        Observation::Absent => Observation::Absent,
+    };
+    Observed { identity: identity_on(host, &found.identity), observation, ..found }
+}
+
+/// A failure with the host that it is about.
+pub(super) fn named(host: &str, mut error: ProviderError) -> ProviderError {
+    if !error.message.contains(host) {
+        error.message = format!("{host}: {}", error.message);
+    }
+    error
+}
