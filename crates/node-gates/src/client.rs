@@ -1,11 +1,13 @@
 //! A connection to a cluster's API.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Uri};
+use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -36,12 +38,30 @@ pub struct Access {
     pub token_file: Option<PathBuf>,
 }
 
+/// An answer on its way: its status and its body, or why there is none.
+pub type Carried = Pin<Box<dyn Future<Output = Result<(StatusCode, Bytes), String>> + Send>>;
+
+/// Carries requests for who speaks with the API already, by other credentials than a token in a file.
+pub trait Carrier: fmt::Debug + Send + Sync {
+    /// Sends a request, whose URI has a path alone, once.
+    fn carry(&self, request: Request<Bytes>) -> Carried;
+}
+
 /// A connection to a cluster's API.
 #[derive(Debug)]
 pub struct Client {
-    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    way: Way,
     endpoint: String,
-    token: Option<String>,
+}
+
+/// How requests reach the API.
+#[derive(Debug)]
+enum Way {
+    Own {
+        http: Box<hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
+        token: Option<String>,
+    },
+    Carried(Arc<dyn Carrier>),
 }
 
 impl Client {
@@ -66,7 +86,13 @@ impl Client {
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { http, endpoint, token })
+        Ok(Self { way: Way::Own { http: Box::new(http), token }, endpoint })
+    }
+
+    /// A client whose requests somebody else carries. The endpoint is for messages.
+    #[must_use]
+    pub fn carried(carrier: Arc<dyn Carrier>, endpoint: &str) -> Self {
+        Self { way: Way::Carried(carrier), endpoint: endpoint.to_owned() }
     }
 
     /// Asks for an object.
@@ -118,22 +144,30 @@ impl Client {
     ) -> Result<Json, Error> {
         let mut request = Request::builder()
             .method(method.clone())
-            .uri(format!("{}{path}", self.endpoint))
+            .uri(match &self.way {
+                Way::Own { .. } => format!("{}{path}", self.endpoint),
+                Way::Carried(_) => path.to_owned(),
+            })
             .header("accept", "application/json")
             .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")));
-        if let Some(token) = &self.token {
+        if let Way::Own { token: Some(token), .. } = &self.way {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         if let Some((media_type, _)) = &body {
             request = request.header("content-type", *media_type);
         }
-        let body = Full::new(Bytes::from(body.map(|(_, text)| text).unwrap_or_default()));
+        let body = Bytes::from(body.map(|(_, text)| text).unwrap_or_default());
         let request = request
             .body(body)
             .map_err(|error| Error::Answer { path: path.to_owned(), text: error.to_string() })?;
         let unreachable = |text: String| Error::Unreachable { endpoint: self.endpoint.clone(), text };
         let exchange = async {
-            let answer = self.http.request(request).await.map_err(|error| unreachable(causes(&error)))?;
+            let http = match &self.way {
+                Way::Own { http, .. } => http,
+                Way::Carried(carrier) => return carrier.carry(request).await.map_err(unreachable),
+            };
+            let answer = http.request(request.map(Full::new)).await;
+            let answer = answer.map_err(|error| unreachable(causes(&error)))?;
             let status = answer.status();
             let body = Limited::new(answer.into_body(), LARGEST).collect().await;
             let body = body.map_err(|error| unreachable(causes(error.as_ref())))?;
@@ -252,10 +286,8 @@ mod tests {
         let with = |endpoint: &str| Access { token_file: Some(token.clone()), ..access(endpoint) };
         let refused = Client::connect(&with("http://api.a.example.com"));
         assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
-        assert_eq!(
-            Client::connect(&with("https://api.a.example.com")).unwrap().token.as_deref(),
-            Some("secret")
-        );
+        let client = Client::connect(&with("https://api.a.example.com")).unwrap();
+        assert!(matches!(client.way, Way::Own { token: Some(token), .. } if token == "secret"));
         let missing = Access { ca_file: Some(folder.path().join("ca")), ..access("https://a") };
         assert!(matches!(Client::connect(&missing), Err(Error::File { .. })));
     }

@@ -49,6 +49,32 @@ impl Client {
         Ok(nodes.iter().filter_map(Node::of).collect())
     }
 
+    /// The node of a name; `None` for one that has not registered or is gone.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub async fn node(&self, name: &str) -> Result<Option<Node>, Error> {
+        match self.get(&format!("/api/v1/nodes/{name}")).await {
+            Ok(node) => Ok(Node::of(&node)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets pods onto a node again.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub async fn uncordon(&self, node: &Node) -> Result<(), Error> {
+        if !node.cordoned {
+            return Ok(());
+        }
+        let patch = json!({ "spec": { "unschedulable": null } });
+        let path = format!("/api/v1/nodes/{}", node.name);
+        let document = ("application/merge-patch+json", &patch);
+        self.send_document(Method::PATCH, &path, document).await.map(drop)
+    }
+
     /// Lets nothing new onto a node. One that is gone, or cordoned already, is as it should be.
     ///
     /// # Errors

@@ -1,6 +1,46 @@
 //! The objects inside a cluster as a provider: any API object by server-side apply, and its nodes.
+//!
+//! Whoever links it in gives it the way to the API:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use slipway_provider_kubernetes::{Access, Kubernetes, SecretKubeconfig};
+//! use slipway_resource::ProviderError;
+//!
+//! struct Admin(SecretKubeconfig);
+//!
+//! #[async_trait::async_trait]
+//! impl Access for Admin {
+//!     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+//!         Ok(Some(self.0.clone()))
+//!     }
+//! }
+//!
+//! let provider = Kubernetes::new(Arc::new(Admin(SecretKubeconfig::new("apiVersion: v1"))));
+//! ```
 
-pub mod access;
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a request to an API at most"
+)]
+
+mod access;
+mod api;
+mod applyset;
 pub mod fields;
+mod manifest;
+mod marks;
+mod node;
 pub mod object;
+mod path;
+mod provider;
 pub mod readiness;
+mod schema;
+mod session;
+mod view;
+
+pub use access::{Access, FileAccess, NotYet, SecretKubeconfig};
+pub use applyset::ApplySet;
+pub use marks::MANAGER;
+pub use provider::Kubernetes;
+pub use schema::{NODE, OBJECT};

@@ -1,0 +1,74 @@
+//! How a session comes to a cluster's API.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use slipway_resource::{ErrorClass, ProviderError, SecretText};
+
+/// A kubeconfig: where an API is and as whom to speak with it. It is never shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretKubeconfig {
+    /// The document, YAML or JSON, with all keys and certificates in it or in files that it names.
+    pub text: SecretText,
+    /// Which of its contexts; the current one without.
+    pub context: Option<String>,
+}
+
+impl SecretKubeconfig {
+    /// A kubeconfig of which the current context counts.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: SecretText::new(text), context: None }
+    }
+}
+
+/// Gives a session its way to the API. It is asked again when the API does not answer, since an endpoint may move and
+/// credentials are renewed.
+#[async_trait]
+pub trait Access: Send + Sync {
+    /// The kubeconfig; `None` when the API does not exist yet: then no object does.
+    ///
+    /// # Errors
+    /// When it cannot be told. The objects are unreadable then, and not absent.
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError>;
+}
+
+/// An API that does not exist yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NotYet;
+
+#[async_trait]
+impl Access for NotYet {
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        Ok(None)
+    }
+}
+
+/// A kubeconfig in a file, read anew each time.
+#[derive(Clone, Debug)]
+pub struct FileAccess {
+    /// The file.
+    pub path: PathBuf,
+    /// Which of its contexts; the current one without.
+    pub context: Option<String>,
+    /// Whether a missing file means that there is no API yet; else it is a failure.
+    pub may_be_missing: bool,
+}
+
+#[async_trait]
+impl Access for FileAccess {
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        match tokio::fs::read_to_string(&self.path).await {
+            Ok(text) => {
+                let text = SecretText::new(text);
+                Ok(Some(SecretKubeconfig { text, context: self.context.clone() }))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.may_be_missing => Ok(None),
+            Err(error) => {
+                let text = format!("the kubeconfig {} cannot be read: {error}", self.path.display());
+                Err(ProviderError::new(ErrorClass::Invalid, text)
+                    .with_hint("name another file in the provider's configuration, or by KUBECONFIG"))
+            }
+        }
+    }
+}

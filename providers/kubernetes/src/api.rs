@@ -1,0 +1,12 @@
+//! Requests to a cluster's API, and what its answers mean.
+
+mod catalogue;
+mod connection;
+mod list;
+mod request;
+mod status;
+
+pub(crate) use catalogue::{Catalogue, Resource};
+pub(crate) use connection::{Connection, Connector};
+pub(crate) use request::{Answer, Request};
+pub(crate) use status::{Refusal, Taken};

@@ -1,0 +1,267 @@
+//! One request and its answer.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::Value as Json;
+use slipway_resource::{ErrorClass, ProviderError};
+
+use super::Refusal;
+use super::connection::Connection;
+use crate::provider::RATE_CLASS;
+
+/// How long a request may take that reads one object or changes one.
+const ONE: Duration = Duration::from_secs(30);
+/// How long a request may take that reads many.
+const MANY: Duration = Duration::from_secs(90);
+
+/// How often a request is sent that changes nothing, and how long it is waited in between.
+const ATTEMPTS: usize = 4;
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    method: http::Method,
+    path: String,
+    accept: &'static str,
+    content: Option<(&'static str, Vec<u8>)>,
+    patience: Duration,
+}
+
+impl Request {
+    /// Reads one object.
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self {
+            method: http::Method::GET,
+            path: path.into(),
+            accept: "application/json",
+            content: None,
+            patience: ONE,
+        }
+    }
+
+    /// Reads many objects, or much of the server.
+    pub(crate) fn list(path: impl Into<String>) -> Self {
+        Self { patience: MANY, ..Self::get(path) }
+    }
+
+    /// The same request for another form of the answer.
+    pub(crate) fn accept(self, accept: &'static str) -> Self {
+        Self { accept, ..self }
+    }
+
+    fn with_body(method: http::Method, path: impl Into<String>, kind: &'static str, body: &Json) -> Self {
+        // The JSON of values always serialises.
+        let bytes = serde_json::to_vec(body).unwrap_or_default();
+        Self { method, content: Some((kind, bytes)), ..Self::get(path) }
+    }
+
+    /// Server-side apply. JSON is YAML.
+    pub(crate) fn apply(path: impl Into<String>, body: &Json) -> Self {
+        Self::with_body(http::Method::PATCH, path, "application/apply-patch+yaml", body)
+    }
+
+    /// A merge of some fields.
+    pub(crate) fn merge(path: impl Into<String>, body: &Json) -> Self {
+        Self::with_body(http::Method::PATCH, path, "application/merge-patch+json", body)
+    }
+
+    /// Makes an object.
+    pub(crate) fn post(path: impl Into<String>, body: &Json) -> Self {
+        Self::with_body(http::Method::POST, path, "application/json", body)
+    }
+
+    /// Puts another object in the place of one.
+    pub(crate) fn put(path: impl Into<String>, body: &Json) -> Self {
+        Self::with_body(http::Method::PUT, path, "application/json", body)
+    }
+
+    /// Deletes an object.
+    pub(crate) fn delete(path: impl Into<String>, options: &Json) -> Self {
+        Self::with_body(http::Method::DELETE, path, "application/json", options)
+    }
+
+    fn changes(&self) -> bool {
+        self.method != http::Method::GET && !self.path.contains("dryRun=All")
+    }
+}
+
+/// What the server answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It did what was asked.
+    Done {
+        /// Whether there is something now that was not there before.
+        created: bool,
+        /// The object, the list, or a `Status`.
+        body: Json,
+    },
+    /// It refused.
+    Refused(Refusal),
+}
+
+impl Answer {
+    /// The body; a refusal is a failure.
+    ///
+    /// # Errors
+    /// The refusal, in the class that it belongs to.
+    pub(crate) fn body(self) -> Result<Json, ProviderError> {
+        match self {
+            Self::Done { body, .. } => Ok(body),
+            Self::Refused(refusal) => Err(refusal.into_error()),
+        }
+    }
+
+    /// The body; `None` for what does not exist.
+    ///
+    /// # Errors
+    /// Any other refusal.
+    pub(crate) fn found(self) -> Result<Option<Json>, ProviderError> {
+        match self {
+            Self::Refused(refusal) if refusal.is_not_found() => Ok(None),
+            other => other.body().map(Some),
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a request once. Nothing is repeated here; the engine does that.
+    ///
+    /// # Errors
+    /// When there is no answer: `transient` where the request cannot have had an effect, `outcome-unknown` where it
+    /// may have; `throttled` and `unauthenticated` as the server says.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Answer, ProviderError> {
+        let changes = request.changes();
+        let mut builder = http::Request::builder()
+            .method(request.method.clone())
+            .uri(&request.path)
+            .header(ACCEPT, request.accept);
+        let body = match &request.content {
+            Some((kind, bytes)) => {
+                builder = builder.header(CONTENT_TYPE, *kind);
+                Body::from(bytes.clone())
+            }
+            None => Body::empty(),
+        };
+        let sent = builder.body(body).map_err(|error| {
+            ProviderError::new(ErrorClass::Invalid, format!("{} is no request: {error}", request.path))
+        })?;
+        let answered = tokio::time::timeout(request.patience, async {
+            let response = self.client.send(sent).await.map_err(|error| self.unanswered(&error, changes))?;
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await.map_err(|error| self.unanswered(&error, changes))?.to_bytes();
+            Ok::<_, ProviderError>((parts, bytes))
+        });
+        let (parts, bytes) = match answered.await {
+            Ok(answered) => answered?,
+            Err(_) => {
+                let text = format!(
+                    "the cluster's API did not answer {} {} within {} s",
+                    request.method,
+                    request.path,
+                    request.patience.as_secs()
+                );
+                return Err(ProviderError::new(lost(changes), text));
+            }
+        };
+        let body: Json = match serde_json::from_slice(&bytes) {
+            Ok(body) => body,
+            // Some refusals come from before the API, as plain text.
+            Err(_) if !parts.status.is_success() => {
+                Json::String(String::from_utf8_lossy(&bytes).chars().take(500).collect())
+            }
+            Err(error) => {
+                let text =
+                    format!("the answer to {} {} cannot be read: {error}", request.method, request.path);
+                return Err(ProviderError::new(lost(changes), text));
+            }
+        };
+        if parts.status.is_success() {
+            return Ok(Answer::Done { created: parts.status == http::StatusCode::CREATED, body });
+        }
+        let retry_after =
+            parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        let refusal = Refusal::new(parts.status.as_u16(), &body);
+        match (refusal.status, retry_after) {
+            // Too many requests, as priority and fairness say; 503 and 504 before the request was begun.
+            (429, _) if !refusal.is_budget() => Err(ProviderError::new(
+                ErrorClass::Throttled {
+                    rate_class: RATE_CLASS.to_owned(),
+                    retry_after_ms: Some(retry_after.unwrap_or(1) * 1000),
+                },
+                refusal.message,
+            )),
+            (503, _) => Err(ProviderError::new(ErrorClass::Transient, refusal.message)),
+            (500 | 502 | 504, _) => Err(ProviderError::new(lost(changes), refusal.message)),
+            _ => Ok(Answer::Refused(refusal)),
+        }
+    }
+
+    /// Sends a request that changes nothing, and again when the server is busy: nobody else repeats what is only read.
+    ///
+    /// # Errors
+    /// As [`Connection::send`], once it was patient enough.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Answer, ProviderError> {
+        let mut wait = FIRST_WAIT;
+        for _ in 1..ATTEMPTS {
+            match self.send(request).await {
+                Err(error) if error.class.is_retryable() => {
+                    if let ErrorClass::Throttled { retry_after_ms: Some(after), .. } = error.class {
+                        wait = wait.max(Duration::from_millis(after).min(LONGEST_WAIT));
+                    }
+                    tracing::debug!(%error, ?wait, "asked again");
+                }
+                answer => return answer,
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        self.send(request).await
+    }
+
+    fn unanswered(&self, error: &(dyn std::error::Error + 'static), changes: bool) -> ProviderError {
+        let text = format!("the cluster's API at {} does not answer: {}", self.endpoint, causes(error));
+        // What never got a connection had no effect.
+        let class = if is_connect(error) { ErrorClass::Transient } else { lost(changes) };
+        ProviderError::new(class, text)
+    }
+}
+
+/// The class of an answer that was lost.
+fn lost(changes: bool) -> ErrorClass {
+    if changes { ErrorClass::OutcomeUnknown } else { ErrorClass::Transient }
+}
+
+fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>()
+            && io.kind() == std::io::ErrorKind::ConnectionRefused
+        {
+            return true;
+        }
+        if error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The messages of a failure and of what caused it, each once.
+pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if texts.last().is_none_or(|last| !last.contains(&text)) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}

@@ -1,0 +1,162 @@
+//! The resource types and the configuration.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use slipway_resource::provider::operation;
+use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::{Attribute, ResourceType, Schema, Type};
+
+use crate::provider::RATE_CLASS;
+
+/// The type of any API object.
+pub const OBJECT: &str = "kubernetes_object";
+/// The type of a node: what Slipway says about it, and its gates.
+pub const NODE: &str = "kubernetes_node";
+
+/// The attribute with the digest of the fields that Slipway owns.
+pub(crate) const FIELDS_DIGEST: &str = "fields_digest";
+
+/// All types.
+pub(crate) fn schema() -> Arc<Schema> {
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    SCHEMA
+        .get_or_init(|| {
+            let types = BTreeMap::from([(OBJECT.to_owned(), object()), (NODE.to_owned(), node())]);
+            Arc::new(Schema { config: config(), types })
+        })
+        .clone()
+}
+
+/// The configuration of the executable.
+pub(crate) fn config() -> BTreeMap<String, Attribute> {
+    attributes([
+        (
+            "kubeconfig",
+            Attribute::optional(Type::String)
+                .describe("The kubeconfig file; that of KUBECONFIG or ~/.kube/config without."),
+        ),
+        (
+            "context",
+            Attribute::optional(Type::String).describe("The context in it; the current one without."),
+        ),
+    ])
+}
+
+fn attributes<const N: usize>(all: [(&str, Attribute); N]) -> BTreeMap<String, Attribute> {
+    all.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()
+}
+
+fn object() -> ResourceType {
+    ResourceType {
+        version: 1,
+        description: "An API object, kept by server-side apply.".to_owned(),
+        attributes: attributes([
+            (
+                "manifest",
+                Attribute::required(Type::Any)
+                    .describe("The object: apiVersion, kind, metadata, and the fields to own."),
+            ),
+            (
+                "wait",
+                Attribute::optional(Type::String)
+                    .write_only()
+                    .describe("`ready` waits until the object is what it asks for, `none` does not; ready without."),
+            ),
+            (
+                "force_conflicts",
+                Attribute::optional(Type::Bool)
+                    .write_only()
+                    .describe("Whether fields that others have are taken from them."),
+            ),
+            (
+                "propagation",
+                Attribute::optional(Type::String)
+                    .describe("How dependents go when it is deleted: Background, Foreground or Orphan; Background without."),
+            ),
+            (
+                "take_over",
+                Attribute::optional_computed(Type::list(Type::String))
+                    .describe("Fields that others have and that this change takes from them, as `manager: field`."),
+            ),
+            (
+                "found",
+                Attribute::optional_computed(Type::Bool)
+                    .describe("Whether the object was there before Slipway: then it stays when it leaves the spec."),
+            ),
+            ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
+            (
+                FIELDS_DIGEST,
+                Attribute::computed(Type::String)
+                    .remembered()
+                    .describe("Digest of the live fields that Slipway owns."),
+            ),
+        ]),
+        ownership: OwnershipKind::Tags,
+        rate_class: RATE_CLASS.to_owned(),
+        idempotent_create: true,
+        stateful: false,
+        create_before_delete: false,
+        exclusive: Vec::new(),
+        import_id: String::new(),
+        operations: BTreeMap::new(),
+        durations: Durations { create_ms: 500, update_ms: 500, delete_ms: 2_000 },
+    }
+}
+
+fn node() -> ResourceType {
+    let texts = || Type::map(Type::String);
+    let taint = Type::object([
+        ("key", Attribute::required(Type::String).describe("Its key.")),
+        ("value", Attribute::optional(Type::String).describe("Its value.")),
+        ("effect", Attribute::required(Type::String).describe("NoSchedule, PreferNoSchedule or NoExecute.")),
+    ]);
+    let gate = |description: &str, duration_ms: u64, read_only: bool| Operation {
+        description: description.to_owned(),
+        duration_ms,
+        read_only,
+    };
+    ResourceType {
+        version: 1,
+        description:
+            "A node that has registered itself: its labels and taints, and the way in which it leaves."
+                .to_owned(),
+        attributes: attributes([
+            (
+                "name",
+                Attribute::required(Type::String).immutable().describe("The name under which it registers."),
+            ),
+            ("labels", Attribute::optional(texts()).describe("Labels of Slipway's; others are left alone.")),
+            ("annotations", Attribute::optional(texts()).describe("Annotations of Slipway's.")),
+            (
+                "taints",
+                Attribute::optional(Type::set(taint)).describe("Taints of Slipway's; others are left alone."),
+            ),
+            (
+                "ready",
+                Attribute::optional(Type::Bool).write_only().describe(
+                    "Whether to wait until its kubelet is ready, not only registered; true without.",
+                ),
+            ),
+            ("provider_id", Attribute::computed(Type::String).describe("What its cloud calls it.")),
+            ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
+        ]),
+        ownership: OwnershipKind::Tags,
+        rate_class: RATE_CLASS.to_owned(),
+        idempotent_create: true,
+        stateful: false,
+        create_before_delete: false,
+        exclusive: Vec::new(),
+        import_id: String::new(),
+        operations: BTreeMap::from([
+            (operation::CORDON.to_owned(), gate("Lets nothing new onto the node.", 1_000, false)),
+            (
+                operation::DRAIN.to_owned(),
+                gate("Evicts what runs on the node, within the budgets.", 60_000, false),
+            ),
+            (operation::VERIFY.to_owned(), gate("Waits until the node is ready.", 30_000, true)),
+            ("uncordon".to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
+        ]),
+        durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
+    }
+}

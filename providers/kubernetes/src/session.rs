@@ -1,0 +1,207 @@
+//! A session with one cluster's API.
+
+mod act;
+mod delete;
+mod discover;
+mod node;
+mod node_gates;
+mod parent;
+mod plan;
+mod read;
+mod rehearse;
+mod running;
+mod wait;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{
+    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
+    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
+    Resolution, ResumeRequest, Scope,
+};
+use slipway_resource::{
+    Address, Digest, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
+};
+
+use crate::api::{Catalogue, Connection, Connector, Request, Resource};
+use crate::manifest::invalid;
+use crate::object::{GroupKind, text};
+use crate::schema::{NODE, OBJECT, schema};
+use parent::Parents;
+use running::Running;
+
+/// How long a catalogue counts when something is not in it: kinds come and go with their definitions.
+const CATALOGUE_AGE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A session with one cluster's API.
+pub(crate) struct KubernetesSession {
+    scope: Scope,
+    connector: Connector,
+    catalogue: tokio::sync::Mutex<Option<(Arc<Catalogue>, Instant)>>,
+    parents: Parents,
+    running: Running,
+    /// What the server would refuse, by address, from the last rehearsal of each.
+    refusals: Mutex<HashMap<Address, PreflightFinding>>,
+}
+
+impl KubernetesSession {
+    /// A session; nothing is read or written yet.
+    pub(crate) fn new(scope: Scope, connector: Connector) -> Self {
+        Self {
+            scope,
+            connector,
+            catalogue: tokio::sync::Mutex::default(),
+            parents: Parents::default(),
+            running: Running::default(),
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Which cluster a connection leads to: the uid of its `kube-system`, which no cluster shares or changes.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(crate) async fn account(connector: &Connector) -> Result<String, ProviderError> {
+        let connection = connector.required().await?;
+        let namespace = connection.send(&Request::get("/api/v1/namespaces/kube-system")).await?.body()?;
+        Ok(text(&namespace, "/metadata/uid").unwrap_or_default().to_owned())
+    }
+
+    /// What the API serves, as it was read last.
+    async fn catalogue(&self, connection: &Connection) -> Result<Arc<Catalogue>, ProviderError> {
+        let mut cached = self.catalogue.lock().await;
+        if let Some((catalogue, _)) = cached.as_ref() {
+            return Ok(Arc::clone(catalogue));
+        }
+        let catalogue = Arc::new(Catalogue::read(connection).await?);
+        *cached = Some((Arc::clone(&catalogue), Instant::now()));
+        Ok(catalogue)
+    }
+
+    /// A resource; what is not in the catalogue is looked up again, since a definition may have come. `None` when it is
+    /// not served.
+    async fn resource(
+        &self,
+        connection: &Connection,
+        kind: &GroupKind,
+        version: Option<&str>,
+    ) -> Result<Option<Resource>, ProviderError> {
+        let known = self.catalogue(connection).await?;
+        if let Some(resource) = known.resource(kind, version) {
+            return Ok(Some(resource.clone()));
+        }
+        let mut cached = self.catalogue.lock().await;
+        if cached.as_ref().is_none_or(|(_, read)| read.elapsed() >= CATALOGUE_AGE) {
+            *cached = Some((Arc::new(Catalogue::read(connection).await?), Instant::now()));
+        }
+        Ok(cached.as_ref().and_then(|(catalogue, _)| catalogue.resource(kind, version).cloned()))
+    }
+
+    /// Reads the catalogue anew the next time that it is asked for.
+    async fn forget_catalogue(&self) {
+        *self.catalogue.lock().await = None;
+    }
+}
+
+/// A type that is not in the schema.
+fn unknown_type(address: &Address) -> ProviderError {
+    invalid(format!("{} is no type of provider kubernetes", address.kind())).with_address(address)
+}
+
+#[async_trait]
+impl Session for KubernetesSession {
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        let data = serde_json::json!({});
+        let digest = Digest::of(&data)
+            .map_err(|error| ProviderError::new(ErrorClass::Permanent, error.to_string()))?;
+        Ok(Catalog { digest, data })
+    }
+
+    async fn expand(&self, _request: ExpandRequest) -> Result<Expansion, ProviderError> {
+        // What runs in a cluster is for the core and the cluster's own provider to say.
+        Ok(Expansion::default())
+    }
+
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        self.discover_owned(&request).await
+    }
+
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        self.read_all(&requests).await
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        self.locate_all(request).await
+    }
+
+    fn rehearses(&self) -> bool {
+        true
+    }
+
+    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        self.rehearse_all(items).await
+    }
+
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        items.iter().map(plan::plan).collect()
+    }
+
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        self.preflight_all(&items).await
+    }
+
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        let address = request.ownership.address.clone();
+        let ticket = self.running.begin(&request.token);
+        self.act(&request, &events, ticket).await.map_err(|error| error.with_address(&address))
+    }
+
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
+        self.resume_one(&request, &events).await
+    }
+
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
+        self.running.stop(token.as_ref());
+        Ok(())
+    }
+
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError> {
+        match schema().types.get(kind) {
+            Some(known) if known.version == version => Ok(attributes),
+            Some(_) => Err(invalid(format!("{kind} has no schema version {version}"))),
+            None => Err(invalid(format!("{kind} is no type of provider kubernetes"))),
+        }
+    }
+
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        if !matches!(address.kind(), OBJECT | NODE) {
+            return Err(unknown_type(address));
+        }
+        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+        match self.read_all(&[request]).await?.into_iter().next() {
+            Some(observed) if matches!(observed.observation, Observation::Present(_)) => Ok(observed),
+            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
+            _ => {
+                let text = format!("there is no object {identity}");
+                Err(ProviderError::new(ErrorClass::NotFound, text).with_address(address))
+            }
+        }
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        self.running.stop(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,382 @@
+//! Carrying one action out: create, update and tag by server-side apply.
+
+use serde_json::Value as Json;
+use slipway_resource::provider::{
+    Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest,
+};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use super::KubernetesSession;
+use super::read::{attribute, is_life};
+use super::running::Ticket;
+use super::unknown_type;
+use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
+use crate::fields;
+use crate::manifest::{self, invalid};
+use crate::marks::{MANAGER, Marks};
+use crate::object::{ObjectIdentity, ObjectKey, map_at, split_api_version, text};
+use crate::schema::{NODE, OBJECT, schema};
+use crate::view;
+
+/// What is wanted of an object, ready to be sent.
+struct Wish<'a> {
+    key: ObjectKey,
+    resource: Resource,
+    body: Json,
+    attributes: &'a Value,
+}
+
+impl KubernetesSession {
+    pub(super) async fn act(
+        &self,
+        request: &ApplyRequest,
+        events: &EventSink,
+        mut ticket: Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let address = &request.ownership.address;
+        check_schema(request)?;
+        events.send(ApplyEvent::Started);
+        let connection = self.connector.required().await?;
+        match (address.kind(), &request.action) {
+            (NODE, _) => self.act_on_node(&connection, request, events, &mut ticket).await,
+            (OBJECT, Action::Create { desired }) => {
+                self.create(&connection, request, desired, events, &mut ticket).await
+            }
+            (OBJECT, Action::Update { identity, prior, desired }) => {
+                self.update(&connection, request, (identity, prior, desired), events, &mut ticket).await
+            }
+            (OBJECT, Action::Delete { identity }) => {
+                self.delete(&connection, request, identity, events, &mut ticket).await
+            }
+            (OBJECT, Action::Tag { identity }) => self.tag(&connection, request, identity).await,
+            (OBJECT, Action::Operation { name, .. }) => {
+                Err(invalid(format!("{name} is no operation of {OBJECT}")))
+            }
+            _ => Err(unknown_type(address)),
+        }
+    }
+
+    async fn create(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        desired: &Value,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let wish = self.wish(connection, desired).await?;
+        let Wish { key, .. } = &wish;
+        self.expect_member(connection, &request.ownership, &key.kind, &key.namespace).await?;
+        let found = attribute(desired, "found").as_bool().unwrap_or_default();
+        let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
+        let (created, mut live) = self.send(connection, &wish, &marks, request, None).await?;
+        self.parents.joined(&request.ownership.uid, key);
+        if !created && !found && was_there(&live) {
+            // It was not seen when the plan was made.
+            let marks = Marks { found: true, ..marks };
+            (_, live) = self.send(connection, &wish, &marks, request, None).await?;
+        }
+        self.settle(connection, &wish, live, request, events, ticket).await
+    }
+
+    async fn update(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        (identity, prior, desired): (&Identity, &Value, &Value),
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let identity = ObjectIdentity::parse(identity)?;
+        let wish = self.wish(connection, desired).await?;
+        if wish.key != identity.key {
+            let text = format!("{} cannot become {}: that is another object", identity.key, wish.key);
+            return Err(invalid(text));
+        }
+        self.expect_member(connection, &request.ownership, &wish.key.kind, &wish.key.namespace).await?;
+        let found = [prior, desired].iter().any(|all| attribute(all, "found").as_bool().unwrap_or_default());
+        let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
+        let (_, live) = self.send(connection, &wish, &marks, request, Some(&identity.uid)).await?;
+        self.settle(connection, &wish, live, request, events, ticket).await
+    }
+
+    async fn wish<'a>(&self, connection: &Connection, desired: &'a Value) -> Result<Wish<'a>, ProviderError> {
+        let manifest = attribute(desired, "manifest");
+        let wanted = manifest::wanted(manifest)?;
+        let Some(resource) = self.resource(connection, &wanted.kind, Some(&wanted.version)).await? else {
+            let text = format!("the API does not serve {} in version {}", wanted.kind, wanted.version);
+            return Err(ProviderError::new(ErrorClass::Transient, text)
+                .with_hint("its CustomResourceDefinition has to be established first"));
+        };
+        let key = self.key(connection, &wanted).await?;
+        let mut body = manifest::outgoing(manifest, &manifest::brought)?;
+        if resource.namespaced
+            && let Some(metadata) = map_at(&mut body, &["metadata"])
+        {
+            metadata.insert("namespace".to_owned(), key.namespace.as_str().into());
+        }
+        Ok(Wish { key, resource, body, attributes: desired })
+    }
+
+    /// Sends a wish with its marks. Fields of others are taken where the plan says so, and no more than it says.
+    async fn send(
+        &self,
+        connection: &Connection,
+        wish: &Wish<'_>,
+        marks: &Marks,
+        request: &ApplyRequest,
+        uid: Option<&str>,
+    ) -> Result<(bool, Json), ProviderError> {
+        let mut body = wish.body.clone();
+        marks.write(&mut body, &request.ownership);
+        if let (Some(uid), Some(metadata)) = (uid, map_at(&mut body, &["metadata"]))
+            && !uid.is_empty()
+        {
+            // Not another object of the same name.
+            metadata.insert("uid".to_owned(), uid.into());
+        }
+        let Wish { key, resource, attributes, .. } = wish;
+        let path = resource.object(&key.kind, &key.namespace, &key.name);
+        let apply = |force: bool| {
+            let path = format!("{path}?fieldManager={MANAGER}&fieldValidation=Strict&force={force}");
+            Request::apply(path, &body)
+        };
+        let forced = attribute(attributes, "force_conflicts").as_bool().unwrap_or_default();
+        let refusal = match connection.send(&apply(forced)).await? {
+            Answer::Done { created, body } => return Ok((created, body)),
+            Answer::Refused(refusal) => refusal,
+        };
+        let taken = refusal.taken();
+        if taken.is_empty() {
+            return Err(refused(key, refusal));
+        }
+        let planned = attribute(attributes, "take_over");
+        let may_take = |taken: &Taken| {
+            let planned = planned.as_list().unwrap_or_default();
+            taken.manager == MANAGER || planned.contains(&Value::from(taken.to_string()))
+        };
+        let unplanned: Vec<String> = taken
+            .iter()
+            .filter(|taken| !may_take(taken))
+            .map(|taken| format!("{} is held by {}", taken.field, taken.manager))
+            .collect();
+        if !unplanned.is_empty() {
+            let text = format!("{key}: {}", unplanned.join("; "));
+            return Err(ProviderError::new(ErrorClass::Conflict, text)
+                .with_hint("leave the fields out of the manifest, or take them over with force_conflicts"));
+        }
+        match connection.send(&apply(true)).await? {
+            Answer::Done { created, body } => Ok((created, body)),
+            Answer::Refused(refusal) => Err(refused(key, refusal)),
+        }
+    }
+
+    /// Tells the identity, and waits until the object is what it asks for.
+    async fn settle(
+        &self,
+        connection: &Connection,
+        wish: &Wish<'_>,
+        live: Json,
+        request: &ApplyRequest,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let identity = ObjectIdentity::of(&live).map(|identity| identity.to_identity());
+        let identity = identity.ok_or_else(|| {
+            ProviderError::new(ErrorClass::OutcomeUnknown, "the answer of the API has no object with a uid")
+        })?;
+        events.send(ApplyEvent::Identity(identity.clone()));
+        let mut attributes = view::attributes(&request.ownership.address, &live);
+        // What only an action has is answered as it was asked for.
+        for name in ["wait", "force_conflicts", "take_over"] {
+            let asked = attribute(wish.attributes, name);
+            if let (Value::Map(entries), false) = (&mut attributes, asked.is_null()) {
+                entries.insert(name.to_owned(), asked.clone());
+            }
+        }
+        if attribute(wish.attributes, "wait").as_str() != Some("none") {
+            let waited = self.ready(connection, &wish.key, live, request, events, ticket).await;
+            waited.map_err(|mut error| {
+                error.identity = Some(identity.clone());
+                error
+            })?;
+        }
+        Ok(Applied { identity: Some(identity), attributes })
+    }
+
+    /// Writes the marks, and leaves all other fields as they are: what Slipway has applied is applied again.
+    async fn tag(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        identity: &Identity,
+    ) -> Result<Applied, ProviderError> {
+        let identity = ObjectIdentity::parse(identity)?;
+        let live = self.live(connection, &identity.key).await?.filter(|live| is_life(live, &identity));
+        let Some(live) = live else {
+            let text = format!("{} does not exist", identity.key);
+            return Err(ProviderError::new(ErrorClass::NotFound, text));
+        };
+        let key = &identity.key;
+        self.expect_member(connection, &request.ownership, &key.kind, &key.namespace).await?;
+        let before = Marks::read(&live);
+        let ours = fields::applied_by(&live, MANAGER);
+        let mut body = ours
+            .as_ref()
+            .map_or_else(|| Json::Object(serde_json::Map::new()), |ours| ours.fields.project(&live));
+        let version = text(&live, "/apiVersion").unwrap_or_default().to_owned();
+        for (path, name, value) in [
+            (&[][..], "apiVersion", version.as_str()),
+            (&[][..], "kind", key.kind.kind.as_str()),
+            (&["metadata"][..], "name", key.name.as_str()),
+            (&["metadata"][..], "namespace", key.namespace.as_str()),
+            (&["metadata"][..], "uid", text(&live, "/metadata/uid").unwrap_or_default()),
+        ] {
+            if let (Some(place), false) = (map_at(&mut body, path), value.is_empty()) {
+                place.insert(name.to_owned(), value.into());
+            }
+        }
+        // What somebody else has made is given back in the end, not deleted.
+        let found = before.found || before.address.is_none();
+        Marks { found, ..before }.write(&mut body, &request.ownership);
+        let (_, version) = split_api_version(&version);
+        let resource = self.resource(connection, &key.kind, Some(version)).await?;
+        let path = resource
+            .map(|resource| resource.object(&key.kind, &key.namespace, &key.name))
+            .unwrap_or_default();
+        // Its marks are Slipway's, whoever has written them.
+        let path = format!("{path}?fieldManager={MANAGER}&force=true");
+        let live = match connection.send(&Request::apply(path, &body)).await? {
+            Answer::Done { body, .. } => body,
+            Answer::Refused(refusal) => return Err(refused(key, refusal)),
+        };
+        self.parents.joined(&request.ownership.uid, key);
+        let attributes = view::attributes(&request.ownership.address, &live);
+        Ok(Applied { identity: Some(identity.to_identity()), attributes })
+    }
+
+    /// Finds out by reading what became of an action. Server-side apply may be sent again, so that only the truth about
+    /// what is there is asked for.
+    pub(super) async fn resume_one(
+        &self,
+        resume: &ResumeRequest,
+        events: &EventSink,
+    ) -> Result<Resolution, ProviderError> {
+        let request = &resume.request;
+        let address = &request.ownership.address;
+        let mut ticket = self.running.begin(&request.token);
+        let Some(connection) = self.connector.connection().await? else { return Ok(Resolution::NotDone) };
+        if address.kind() == NODE {
+            return self.resume_node(&connection, request, events, &mut ticket).await;
+        }
+        let is_marked = |live: &Json| {
+            let marks = Marks::read(live);
+            marks.uid == request.ownership.uid.as_str() && marks.address.as_ref() == Some(address)
+        };
+        match &request.action {
+            Action::Create { desired } | Action::Update { desired, .. } => {
+                let wish = self.wish(&connection, desired).await?;
+                let live = self.live(&connection, &wish.key).await?.filter(|live| is_marked(live));
+                match live {
+                    Some(live) if self.is_applied(&connection, &wish, &live, request).await? => {
+                        let applied =
+                            self.settle(&connection, &wish, live, request, events, &mut ticket).await;
+                        applied.map(Resolution::Done)
+                    }
+                    _ => Ok(Resolution::NotDone),
+                }
+            }
+            Action::Delete { identity } => {
+                let parsed = ObjectIdentity::parse(identity)?;
+                match self.live(&connection, &parsed.key).await?.filter(|live| is_life(live, &parsed)) {
+                    Some(live) if live.pointer("/metadata/deletionTimestamp").is_none() => {
+                        Ok(Resolution::NotDone)
+                    }
+                    _ => self
+                        .delete(&connection, request, identity, events, &mut ticket)
+                        .await
+                        .map(Resolution::Done),
+                }
+            }
+            Action::Tag { identity } => {
+                let parsed = ObjectIdentity::parse(identity)?;
+                match self.live(&connection, &parsed.key).await?.filter(|live| is_marked(live)) {
+                    Some(live) => {
+                        let attributes = view::attributes(address, &live);
+                        Ok(Resolution::Done(Applied { identity: Some(identity.clone()), attributes }))
+                    }
+                    None => Ok(Resolution::NotDone),
+                }
+            }
+            Action::Operation { .. } => Ok(Resolution::NotDone),
+        }
+    }
+
+    /// Whether applying a wish would change nothing of what is Slipway's.
+    async fn is_applied(
+        &self,
+        connection: &Connection,
+        wish: &Wish<'_>,
+        live: &Json,
+        request: &ApplyRequest,
+    ) -> Result<bool, ProviderError> {
+        let mut body = wish.body.clone();
+        let marks = Marks { propagation: propagation(wish.attributes), ..Marks::read(live) };
+        marks.write(&mut body, &request.ownership);
+        let path = wish.resource.object(&wish.key.kind, &wish.key.namespace, &wish.key.name);
+        let path = format!("{path}?dryRun=All&fieldManager={MANAGER}&force=true");
+        match connection.ask(&Request::apply(path, &body)).await? {
+            Answer::Done { body: tried, .. } => {
+                let part = |object: &Json| {
+                    fields::applied_by(object, MANAGER).map(|ours| ours.fields.project(object))
+                };
+                Ok(part(&tried) == part(live))
+            }
+            Answer::Refused(_) => Ok(false),
+        }
+    }
+}
+
+/// A refusal of an action.
+pub(super) fn refused(key: &ObjectKey, refusal: Refusal) -> ProviderError {
+    let mut error = refusal.into_error();
+    // What an object stands on may come in a moment, as its namespace's.
+    if error.class == ErrorClass::NotFound {
+        error.class = ErrorClass::Transient;
+    }
+    if error.class == ErrorClass::Conflict {
+        error.class = ErrorClass::PreconditionFailed;
+    }
+    error.message = format!("{key}: {}", error.message);
+    error
+}
+
+fn propagation(attributes: &Value) -> Option<String> {
+    attribute(attributes, "propagation").as_str().map(str::to_owned)
+}
+
+/// Whether an object was there before Slipway applied to it for the first time: a second answer to one create is near
+/// its creation.
+fn was_there(live: &Json) -> bool {
+    let time = |text: Option<&str>| text.and_then(|text| text.parse::<jiff::Timestamp>().ok());
+    let created = time(text(live, "/metadata/creationTimestamp"));
+    let applied = time(fields::applied_at(live, MANAGER));
+    match (created, applied) {
+        (Some(created), Some(applied)) => applied.as_second() - created.as_second() >= 2,
+        _ => false,
+    }
+}
+
+/// A newer plan must not half work with an older provider.
+fn check_schema(request: &ApplyRequest) -> Result<(), ProviderError> {
+    let address = &request.ownership.address;
+    let schema = schema();
+    let Some(kind) = schema.types.get(address.kind()) else { return Err(unknown_type(address)) };
+    let (Action::Create { desired } | Action::Update { desired, .. }) = &request.action else {
+        return Ok(());
+    };
+    match slipway_resource::validate::misfits(&kind.attributes, desired).first() {
+        Some(misfit) => Err(invalid(misfit.to_string())),
+        None => Ok(()),
+    }
+}

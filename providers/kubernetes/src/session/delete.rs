@@ -1,0 +1,128 @@
+//! Deleting an object, or giving it back to whoever had it before.
+
+use serde_json::{Value as Json, json};
+use slipway_resource::provider::{Applied, ApplyEvent, ApplyRequest, EventSink};
+use slipway_resource::{ErrorClass, Identity, ProviderError};
+
+use super::KubernetesSession;
+use super::act::refused;
+use super::read::is_life;
+use super::running::Ticket;
+use super::wait::Patience;
+use crate::api::{Answer, Connection, Request};
+use crate::marks::{MANAGER, Marks};
+use crate::object::{ObjectIdentity, ObjectKey, text};
+use crate::readiness::holders;
+
+impl KubernetesSession {
+    /// Deletes one life of an object, and waits until it is gone. What is gone already is as it should be.
+    pub(super) async fn delete(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        identity: &Identity,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let identity = ObjectIdentity::parse(identity)?;
+        let live = self.live(connection, &identity.key).await?.filter(|live| is_life(live, &identity));
+        if let Some(live) = live {
+            let marks = Marks::read(&live);
+            if marks.found {
+                self.give_back(connection, &identity.key, &live).await?;
+            } else {
+                let gone =
+                    self.delete_live(connection, &identity, &live, &marks, (request, events), ticket).await;
+                // It is going, whether somebody waits for the end of it or not.
+                gone.map_err(|error| match error.class {
+                    ErrorClass::Cancelled => {
+                        ProviderError { identity: Some(identity.to_identity()), ..error }
+                    }
+                    _ => error,
+                })?;
+            }
+        }
+        self.left(connection, &request.ownership.uid, &identity.key).await?;
+        Ok(Applied::default())
+    }
+
+    async fn delete_live(
+        &self,
+        connection: &Connection,
+        identity: &ObjectIdentity,
+        live: &Json,
+        marks: &Marks,
+        (request, events): (&ApplyRequest, &EventSink),
+        ticket: &mut Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let key = &identity.key;
+        let uid = text(live, "/metadata/uid").unwrap_or_default();
+        let mut held = live.clone();
+        if live.pointer("/metadata/deletionTimestamp").is_none() {
+            let Some(resource) = self.resource(connection, &key.kind, None).await? else { return Ok(()) };
+            let propagation = marks.propagation.as_deref().unwrap_or("Background");
+            let options = json!({"preconditions": {"uid": uid}, "propagationPolicy": propagation});
+            let path = resource.object(&key.kind, &key.namespace, &key.name);
+            match connection.send(&Request::delete(path, &options)).await? {
+                Answer::Done { body, .. } if text(&body, "/metadata/uid") == Some(uid) => held = body,
+                // A Status: it is gone.
+                Answer::Done { .. } => return Ok(()),
+                Answer::Refused(refusal) if refusal.is_not_found() => return Ok(()),
+                // Another object of the same name: this one is gone.
+                Answer::Refused(refusal) if refusal.status == 409 && refusal.message.contains("UID") => {
+                    return Ok(());
+                }
+                Answer::Refused(refusal) => return Err(refused(key, refusal)),
+            }
+        }
+        let mut patience = Patience::new(request.timeout_ms);
+        let mut told = String::new();
+        loop {
+            // Some answer with the object although it is gone already.
+            let now = self.live(connection, key).await;
+            match now {
+                Ok(Some(now)) if text(&now, "/metadata/uid") == Some(uid) => held = now,
+                Ok(_) => return Ok(()),
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+            let why = holders(&held);
+            if why != told {
+                events.send(ApplyEvent::Progress(format!("waiting until it is gone: {why}")));
+                told = why;
+            }
+            if !patience.pause(ticket).await? {
+                let blockers = told.split("; ").map(str::to_owned).collect();
+                let seconds = request.timeout_ms / 1000;
+                let text = format!("{key} is not gone after {seconds} s: {told}");
+                let mut error = ProviderError::new(ErrorClass::Dependency { blockers }, text).with_hint(
+                    "a finalizer is taken away by the controller that has set it; look at that controller",
+                );
+                error.identity = Some(identity.to_identity());
+                return Err(error);
+            }
+        }
+    }
+
+    /// Takes Slipway's fields and marks off an object that was there before: what others own stays.
+    async fn give_back(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        live: &Json,
+    ) -> Result<(), ProviderError> {
+        let Some(resource) = self.resource(connection, &key.kind, None).await? else { return Ok(()) };
+        let body = json!({
+            "apiVersion": resource.api_version(&key.kind),
+            "kind": key.kind.kind,
+            "metadata": {"name": key.name, "uid": text(live, "/metadata/uid")},
+        });
+        let path = resource.object(&key.kind, &key.namespace, &key.name);
+        let path = format!("{path}?fieldManager={MANAGER}&force=true");
+        match connection.send(&Request::apply(path, &body)).await? {
+            Answer::Done { .. } => Ok(()),
+            Answer::Refused(refusal) if refusal.is_not_found() => Ok(()),
+            Answer::Refused(refusal) => Err(refused(key, refusal)),
+        }
+    }
+}

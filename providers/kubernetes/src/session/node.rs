@@ -1,0 +1,280 @@
+//! Actions on nodes: waiting until one has registered, what is said about it, and how it leaves.
+
+use serde_json::{Value as Json, json};
+use slipway_resource::provider::{
+    Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, operation,
+};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+
+use super::KubernetesSession;
+use super::act::refused;
+use super::node_gates::{failed, find, gates, timeout};
+use super::read::{attribute, is_life};
+use super::running::Ticket;
+use super::wait::Patience;
+use crate::api::{Answer, Connection, Request};
+use crate::manifest::invalid;
+use crate::marks::{MANAGER, Marks};
+use crate::node;
+use crate::object::{ObjectIdentity, ObjectKey, text};
+use crate::readiness::{Readiness, assess};
+use crate::view;
+
+/// How often taints are written again that somebody else has written in between.
+const ATTEMPTS: usize = 10;
+/// How long a drain takes where nobody says: 15 minutes.
+const DRAIN_MS: u64 = 900_000;
+
+impl KubernetesSession {
+    pub(super) async fn act_on_node(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        match &request.action {
+            Action::Create { desired } => self.take_in(connection, request, desired, events, ticket).await,
+            Action::Update { identity, desired, .. } => {
+                let identity = ObjectIdentity::parse(identity)?;
+                let live = self.node_of(connection, &identity).await?;
+                let live = self.describe(connection, request, desired, live).await?;
+                self.node_left(request, &live)
+            }
+            Action::Delete { identity } => self.let_go(connection, request, identity, events, ticket).await,
+            Action::Tag { identity } => {
+                let identity = ObjectIdentity::parse(identity)?;
+                let live = self.node_of(connection, &identity).await?;
+                let as_it_is = node::attributes(&live);
+                let live = self.describe(connection, request, &as_it_is, live).await?;
+                self.node_left(request, &live)
+            }
+            Action::Operation { identity, name, arguments } => {
+                self.gate(connection, request, (identity, name, arguments), events, ticket).await
+            }
+        }
+    }
+
+    async fn node_of(
+        &self,
+        connection: &Connection,
+        identity: &ObjectIdentity,
+    ) -> Result<Json, ProviderError> {
+        let live = self.live(connection, &identity.key).await?.filter(|live| is_life(live, identity));
+        live.ok_or_else(|| {
+            ProviderError::new(ErrorClass::NotFound, format!("node {} does not exist", identity.key.name))
+        })
+    }
+
+    fn node_left(&self, request: &ApplyRequest, live: &Json) -> Result<Applied, ProviderError> {
+        let identity = ObjectIdentity::of(live).map(|identity| identity.to_identity());
+        Ok(Applied { identity, attributes: view::attributes(&request.ownership.address, live) })
+    }
+
+    /// Waits until the node has registered, says what there is to say about it, and waits until it is ready.
+    async fn take_in(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        desired: &Value,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let key = node::key_of(desired).ok_or_else(|| invalid("a node has a name"))?;
+        let mut patience = Patience::new(request.timeout_ms);
+        let live = self.registered(connection, &key, &mut patience, events, ticket).await?;
+        if let Some(identity) = ObjectIdentity::of(&live) {
+            events.send(ApplyEvent::Identity(identity.to_identity()));
+        }
+        let live = self.describe(connection, request, desired, live).await?;
+        let identity = ObjectIdentity::of(&live);
+        let with_identity = |mut error: ProviderError| {
+            error.identity = identity.as_ref().map(ObjectIdentity::to_identity);
+            error
+        };
+        if attribute(desired, "ready").as_bool() != Some(false) {
+            self.ready(connection, &key, live.clone(), request, events, ticket)
+                .await
+                .map_err(with_identity)?;
+        }
+        self.node_left(request, &live)
+    }
+
+    async fn registered(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        patience: &mut Patience,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Json, ProviderError> {
+        let mut told = false;
+        loop {
+            match self.live(connection, key).await {
+                Ok(Some(live)) => return Ok(live),
+                Ok(None) => {}
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+            if !std::mem::replace(&mut told, true) {
+                events.send(ApplyEvent::Progress("waiting until it has registered".to_owned()));
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!("node {} has not registered in time", key.name);
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("look at its kubelet: whether it runs, and what it says about the API"));
+            }
+        }
+    }
+
+    /// Writes taints, labels, annotations and marks.
+    async fn describe(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        desired: &Value,
+        mut live: Json,
+    ) -> Result<Json, ProviderError> {
+        let kind = node::kind();
+        self.expect_member(connection, &request.ownership, &kind, "").await?;
+        let key = ObjectKey {
+            kind,
+            namespace: String::new(),
+            name: text(&live, "/metadata/name").unwrap_or_default().to_owned(),
+        };
+        let path = format!("/api/v1/nodes/{}", key.name);
+        for _ in 0..ATTEMPTS {
+            let Some(taints) = node::merged_taints(&live, desired) else { break };
+            let version = text(&live, "/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
+            match connection.send(&Request::merge(format!("{path}?fieldManager={MANAGER}"), &patch)).await? {
+                Answer::Done { body, .. } => live = body,
+                // The list has other writers.
+                Answer::Refused(refusal) if refusal.status == 409 => {
+                    live = connection.ask(&Request::get(&path)).await?.body()?;
+                }
+                Answer::Refused(refusal) => return Err(refused(&key, refusal)),
+            }
+        }
+        let mut body = node::body(&live, desired);
+        Marks::default().write(&mut body, &request.ownership);
+        // A label that the spec names is the spec's, whoever has set it when the node registered.
+        let path = format!("{path}?fieldManager={MANAGER}&force=true");
+        let live = match connection.send(&Request::apply(path, &body)).await? {
+            Answer::Done { body, .. } => body,
+            Answer::Refused(refusal) => return Err(refused(&key, refusal)),
+        };
+        self.parents.joined(&request.ownership.uid, &key);
+        Ok(live)
+    }
+
+    /// Cordons, drains within the budgets, and takes the node out of the cluster.
+    async fn let_go(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        identity: &Identity,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let parsed = ObjectIdentity::parse(identity)?;
+        let live = self.live(connection, &parsed.key).await?.filter(|live| is_life(live, &parsed));
+        if live.is_some() {
+            let gates = gates(connection);
+            if let Some(node) = find(&gates, &parsed.key.name).await? {
+                gates.cordon(&node).await.map_err(|error| failed(&error))?;
+                let patience = Patience::new(request.timeout_ms);
+                let drained = self.drain(&gates, &node, patience, events, ticket).await;
+                drained.map_err(|error| ProviderError { identity: Some(identity.clone()), ..error })?;
+                gates.forget(&node).await.map_err(|error| failed(&error))?;
+            }
+        }
+        self.left(connection, &request.ownership.uid, &parsed.key).await?;
+        Ok(Applied::default())
+    }
+
+    async fn gate(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        (identity, name, arguments): (&Identity, &str, &Value),
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let parsed = ObjectIdentity::parse(identity)?;
+        let gates = gates(connection);
+        let node = find(&gates, &parsed.key.name).await?;
+        let found = |ready: bool| Applied {
+            identity: Some(identity.clone()),
+            attributes: Value::map([
+                ("name", Value::from(parsed.key.name.as_str())),
+                ("ready", ready.into()),
+            ]),
+        };
+        match (name, node) {
+            // One that is gone lets nothing onto it, and is empty.
+            (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
+            (operation::CORDON, Some(node)) => {
+                gates.cordon(&node).await.map_err(|error| failed(&error))?;
+                Ok(found(node.ready))
+            }
+            (operation::DRAIN, Some(node)) => {
+                let limit = timeout(arguments, DRAIN_MS);
+                let limit = if request.timeout_ms > 0 { limit.min(request.timeout_ms) } else { limit };
+                self.drain(&gates, &node, Patience::new(limit), events, ticket).await?;
+                Ok(found(node.ready))
+            }
+            ("uncordon", Some(node)) => {
+                gates.uncordon(&node).await.map_err(|error| failed(&error))?;
+                Ok(found(node.ready))
+            }
+            (operation::VERIFY, _) => {
+                let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
+                let live = self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
+                self.ready(connection, &parsed.key, live, request, events, ticket).await?;
+                Ok(found(true))
+            }
+            ("uncordon", None) => {
+                let text = format!("node {} does not exist", parsed.key.name);
+                Err(ProviderError::new(ErrorClass::NotFound, text))
+            }
+            _ => Err(invalid(format!("{name} is no operation of kubernetes_node"))),
+        }
+    }
+
+    pub(super) async fn resume_node(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<Resolution, ProviderError> {
+        match &request.action {
+            Action::Delete { identity } => {
+                let parsed = ObjectIdentity::parse(identity)?;
+                match self.live(connection, &parsed.key).await?.filter(|live| is_life(live, &parsed)) {
+                    Some(_) => Ok(Resolution::NotDone),
+                    None => {
+                        self.let_go(connection, request, identity, events, ticket).await.map(Resolution::Done)
+                    }
+                }
+            }
+            Action::Create { desired } | Action::Update { desired, .. } => {
+                let Some(key) = node::key_of(desired) else { return Ok(Resolution::NotDone) };
+                let Some(live) = self.live(connection, &key).await? else { return Ok(Resolution::NotDone) };
+                let seen = node::attributes(&live);
+                let same = |name: &str| attribute(&seen, name) == attribute(desired, name);
+                let marks = Marks::read(&live);
+                let is_ours = marks.uid == request.ownership.uid.as_str();
+                let ready =
+                    attribute(desired, "ready").as_bool() == Some(false) || assess(&live) == Readiness::Ready;
+                if is_ours && ready && same("labels") && same("annotations") && same("taints") {
+                    self.node_left(request, &live).map(Resolution::Done)
+                } else {
+                    Ok(Resolution::NotDone)
+                }
+            }
+            Action::Tag { .. } | Action::Operation { .. } => Ok(Resolution::NotDone),
+        }
+    }
+}

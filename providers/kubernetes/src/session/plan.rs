@@ -1,0 +1,62 @@
+//! What changes mean: pure, from what a rehearsal has said already.
+
+use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::{Path, ProviderError, Value};
+
+use super::unknown_type;
+use crate::manifest::{self, invalid};
+use crate::node;
+use crate::schema::{NODE, OBJECT};
+
+pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
+    let planned = match item.address.kind() {
+        OBJECT => object(item),
+        NODE => node::plan(item),
+        _ => Err(unknown_type(&item.address)),
+    };
+    planned.map_err(|error| error.with_address(&item.address))
+}
+
+fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
+    let Some(desired) = &item.desired else { return Ok(Planned::default()) };
+    // What is not known is not known to anybody here.
+    let mut normalised = desired.resolve(&mut |_| Value::Unknown);
+    one_of(desired, "wait", &["ready", "none"])?;
+    one_of(desired, "propagation", &["Background", "Foreground", "Orphan"])?;
+    let wanted = desired.get("manifest").unwrap_or(&Value::Null);
+    if wanted.as_map().is_some() {
+        manifest::wanted(wanted)?;
+        let mut manifest = manifest::normal(normalised.get("manifest").unwrap_or(&Value::Null));
+        if let Some(observed) = unrehearsed(item, wanted, &manifest) {
+            manifest = observed;
+        }
+        normalised.set(&Path::key("manifest"), manifest);
+    }
+    Ok(Planned { normalised, ..Planned::default() })
+}
+
+/// A Secret that nobody rehearsed is as it was, when it was applied as it is wanted: what it holds is not shown, and so
+/// cannot be compared.
+fn unrehearsed(item: &PlanItem, wanted: &Value, normal: &Value) -> Option<Value> {
+    let observed = item.observed.as_ref()?.get("manifest")?;
+    let applied = item.last_applied.as_ref()?.get("manifest")?;
+    if !manifest::is_secret_manifest(wanted) || applied != wanted {
+        return None;
+    }
+    let without = |value: &Value| {
+        let mut value = value.clone();
+        value.set(&Path::key("data"), Value::Null);
+        value.set(&Path::key("stringData"), Value::Null);
+        value
+    };
+    (without(normal) == without(observed)).then(|| observed.clone())
+}
+
+fn one_of(desired: &Value, name: &str, allowed: &[&str]) -> Result<(), ProviderError> {
+    match desired.get(name) {
+        Some(Value::String(text)) if !allowed.contains(&text.as_str()) => {
+            Err(invalid(format!("{name} is {text}; it may be {}", allowed.join(" or "))))
+        }
+        _ => Ok(()),
+    }
+}

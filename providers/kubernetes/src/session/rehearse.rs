@@ -1,0 +1,95 @@
+//! What the API would make of a wish: a server-side dry run, for those objects alone that may have changed.
+//!
+//! An object that is wanted as it was applied, and whose fields of Slipway's have the digest that they had then, costs no
+//! request at all.
+
+mod secrets;
+mod trial;
+
+use std::sync::PoisonError;
+
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use slipway_resource::provider::{PlanItem, PreflightFinding, PreflightItem, Rehearsal};
+use slipway_resource::{Path, ProviderError, Value};
+
+use super::KubernetesSession;
+use super::read::attribute;
+use crate::manifest;
+use crate::schema::{FIELDS_DIGEST, NODE, OBJECT};
+use trial::Trial;
+
+/// How many dry runs are under way at once.
+const PARALLEL: usize = 32;
+
+impl KubernetesSession {
+    pub(super) async fn rehearse_all(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        let trials: Vec<_> = items.iter().map(|item| self.rehearse_one(item).boxed()).collect();
+        let rehearsed: Vec<Result<Rehearsal, ProviderError>> =
+            stream::iter(trials).buffered(PARALLEL).collect().await;
+        rehearsed.into_iter().collect()
+    }
+
+    async fn rehearse_one(&self, item: &PlanItem) -> Result<Rehearsal, ProviderError> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(&item.address);
+        let Some(desired) = item.desired.as_ref().filter(|_| item.address.kind() == OBJECT) else {
+            return Ok(Rehearsal::default());
+        };
+        let manifest = attribute(desired, "manifest");
+        if !manifest.is_known() {
+            // Something of it comes from what this plan makes first.
+            return Ok(Rehearsal::default());
+        }
+        if let Some(observed) = unchanged(item, manifest) {
+            return Ok(Rehearsal { desired: Some(with_manifest(desired, observed)), ..Rehearsal::default() });
+        }
+        let Some(connection) = self.connector.connection().await? else {
+            let reasons = vec!["the cluster's API is not up yet: it is planned as it is written".to_owned()];
+            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+        };
+        let wanted = manifest::wanted(manifest).map_err(|error| error.with_address(&item.address))?;
+        let Some(resource) = self.resource(&connection, &wanted.kind, Some(&wanted.version)).await? else {
+            let reasons =
+                vec![format!("the API does not serve {} yet: it is planned as it is written", wanted.kind)];
+            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+        };
+        let key = self.key(&connection, &wanted).await?;
+        let trial = Trial { session: self, connection: &connection, item, desired, manifest, resource, key };
+        let outcome = trial.run().await?;
+        if let Some(finding) = outcome.refusal {
+            let finding = PreflightFinding { address: Some(item.address.clone()), ..finding };
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            refusals.insert(item.address.clone(), finding);
+        }
+        Ok(outcome.rehearsal)
+    }
+
+    /// What the rehearsals have found, and what of a node would not leave.
+    pub(super) async fn preflight_all(
+        &self,
+        items: &[PreflightItem],
+    ) -> Result<Vec<PreflightFinding>, ProviderError> {
+        let mut findings: Vec<PreflightFinding> = {
+            let refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            let items = items.iter().filter(|item| item.action != "delete");
+            items.filter_map(|item| refusals.get(&item.address).cloned()).collect()
+        };
+        let leaving: Vec<&PreflightItem> =
+            items.iter().filter(|item| item.address.kind() == NODE && item.action == "delete").collect();
+        findings.extend(self.node_findings(&leaving).await?);
+        Ok(findings)
+    }
+}
+
+/// What exists, when it is wanted as it was applied and nobody has touched it since.
+fn unchanged<'a>(item: &'a PlanItem, manifest: &Value) -> Option<&'a Value> {
+    let (observed, applied) = (item.observed.as_ref()?, item.last_applied.as_ref()?);
+    let digest = |attributes: &'a Value| attributes.get(FIELDS_DIGEST).filter(|digest| !digest.is_null());
+    let untouched = digest(observed).is_some() && digest(observed) == digest(applied);
+    (untouched && applied.get("manifest") == Some(manifest)).then(|| attribute(observed, "manifest"))
+}
+
+fn with_manifest(attributes: &Value, manifest: &Value) -> Value {
+    let mut attributes = attributes.clone();
+    attributes.set(&Path::key("manifest"), manifest.clone());
+    attributes
+}

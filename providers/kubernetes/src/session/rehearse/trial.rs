@@ -1,0 +1,254 @@
+//! One dry run, and what follows from its answer.
+
+use serde_json::Value as Json;
+use slipway_resource::provider::{PlanItem, PreflightFinding, Rehearsal};
+use slipway_resource::{ErrorClass, Path, ProviderError, Value};
+
+use super::secrets;
+use super::with_manifest;
+use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
+use crate::fields;
+use crate::manifest;
+use crate::marks::{self, MANAGER};
+use crate::object::{ObjectKey, map_at};
+use crate::path;
+use crate::session::KubernetesSession;
+use crate::session::read::attribute;
+
+/// An object to try.
+pub(super) struct Trial<'a> {
+    pub session: &'a KubernetesSession,
+    pub connection: &'a Connection,
+    pub item: &'a PlanItem,
+    pub desired: &'a Value,
+    pub manifest: &'a Value,
+    pub resource: Resource,
+    pub key: ObjectKey,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub rehearsal: Rehearsal,
+    pub refusal: Option<PreflightFinding>,
+}
+
+impl Trial<'_> {
+    pub(super) async fn run(&self) -> Result<Outcome, ProviderError> {
+        // One that is not ours yet may exist all the same.
+        let live = match &self.item.observed {
+            Some(_) => self.session.live(self.connection, &self.key).await?,
+            None => None,
+        };
+        let body = self.body(live.as_ref())?;
+        let forced = attribute(self.desired, "force_conflicts").as_bool().unwrap_or_default();
+        let answer = self.send(&self.key.name, &body, forced).await?;
+        let live = match (live, &answer) {
+            (None, Answer::Done { created: false, .. }) => {
+                self.session.live(self.connection, &self.key).await?
+            }
+            (None, Answer::Refused(refusal)) if !refusal.taken().is_empty() => {
+                self.session.live(self.connection, &self.key).await?
+            }
+            (live, _) => live,
+        };
+        match answer {
+            Answer::Done { body, .. } => {
+                // What was forced is told, too.
+                let taken = match &live {
+                    Some(live) if forced => self.taken_anyway(live, &body).await?,
+                    _ => Vec::new(),
+                };
+                Ok(self.outcome(live.as_ref(), &body, &taken))
+            }
+            Answer::Refused(refusal) if !refusal.taken().is_empty() => {
+                self.conflict(&body, &refusal, live.as_ref()).await
+            }
+            Answer::Refused(refusal) if refusal.status == 422 && live.is_some() => {
+                self.perhaps_immutable(&body, refusal, live.as_ref()).await
+            }
+            Answer::Refused(refusal) if refusal.is_not_found() && self.item.observed.is_none() => {
+                let reason = format!("{}: it is planned as it is written", refusal.message);
+                let rehearsal = Rehearsal { reasons: vec![reason], ..Rehearsal::default() };
+                Ok(Outcome { rehearsal, refusal: None })
+            }
+            Answer::Refused(refusal) => Ok(self.refused(refusal.into_error())),
+        }
+    }
+
+    fn body(&self, live: Option<&Json>) -> Result<Json, ProviderError> {
+        let mut body = manifest::outgoing(self.manifest, &|_, _| Some(secrets::PLACEHOLDER.to_owned()))?;
+        if self.resource.namespaced
+            && let Some(metadata) = map_at(&mut body, &["metadata"])
+        {
+            metadata.insert("namespace".to_owned(), self.key.namespace.as_str().into());
+        }
+        if manifest::is_secret_manifest(self.manifest) {
+            secrets::fill_known(&mut body, self.manifest, self.last_manifest(), live);
+        }
+        Ok(body)
+    }
+
+    fn last_manifest(&self) -> Option<&Value> {
+        self.item.last_applied.as_ref()?.get("manifest")
+    }
+
+    async fn send(&self, name: &str, body: &Json, force: bool) -> Result<Answer, ProviderError> {
+        let path = self.resource.object(&self.key.kind, &self.key.namespace, name);
+        let path = format!("{path}?dryRun=All&fieldManager={MANAGER}&fieldValidation=Strict&force={force}");
+        self.connection.ask(&Request::apply(path, body)).await
+    }
+
+    /// What would be there, and what is there of the same fields and of those that Slipway has now.
+    fn outcome(&self, live: Option<&Json>, tried: &Json, taken: &[Taken]) -> Outcome {
+        let set = |object: &Json| fields::applied_by(object, MANAGER).map(|applied| applied.fields);
+        let after = set(tried).unwrap_or_default();
+        let mut reasons = Vec::new();
+        let mut desired = with_manifest(self.desired, &manifest::part(tried, &after).manifest);
+        let mut observed = None;
+        if let Some(live) = live {
+            let both = set(live).unwrap_or_default().union(&after);
+            let mut seen = manifest::part(live, &both).manifest;
+            if manifest::is_secret_manifest(self.manifest) {
+                secrets::show(&mut seen, self.manifest, self.last_manifest(), Some(live));
+            }
+            if let Some(attributes) = &self.item.observed {
+                observed = Some(with_manifest(attributes, &seen));
+            } else {
+                reasons.push(format!(
+                    "it exists already, written by {}: it is taken over, and stays when it leaves the spec",
+                    marks::managers(live)
+                ));
+                desired.set(&Path::key("found"), Value::Bool(true));
+            }
+        }
+        if manifest::is_secret_manifest(self.manifest) {
+            let mut wish = attribute(&desired, "manifest").clone();
+            secrets::wish(&mut wish, self.manifest);
+            desired.set(&Path::key("manifest"), wish);
+        }
+        if !taken.is_empty() {
+            reasons.extend(
+                taken
+                    .iter()
+                    .map(|taken| format!("{} is held by {}: it is taken back", taken.field, taken.manager)),
+            );
+            desired.set(&Path::key("take_over"), Value::list(taken.iter().map(Taken::to_string)));
+        }
+        let rehearsal = Rehearsal { desired: Some(desired), observed, reasons, replace_paths: Vec::new() };
+        Outcome { rehearsal, refusal: None }
+    }
+
+    /// Whose fields a forced run would take.
+    async fn taken_anyway(&self, live: &Json, tried: &Json) -> Result<Vec<Taken>, ProviderError> {
+        let set = |object: &Json| {
+            fields::applied_by(object, MANAGER).map(|applied| applied.fields).unwrap_or_default()
+        };
+        if fields::writers_of(live, &set(tried), MANAGER).is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.send(&self.key.name, &self.body(Some(live))?, false).await? {
+            Answer::Refused(refusal) => Ok(refusal.taken()),
+            Answer::Done { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// Somebody else has fields that are wanted. A field that was Slipway's and that somebody changed is drift, and is
+    /// mended. One that another applier claims, or that never was Slipway's, is a conflict for people to settle.
+    async fn conflict(
+        &self,
+        body: &Json,
+        refusal: &Refusal,
+        live: Option<&Json>,
+    ) -> Result<Outcome, ProviderError> {
+        let taken = refusal.taken();
+        let contested: Vec<&Taken> = taken.iter().filter(|taken| !self.is_drift(taken, live)).collect();
+        let finding = contested.first().map(|_| {
+            let fields: Vec<String> = contested
+                .iter()
+                .map(|taken| format!("{} is held by {}", taken.field, taken.manager))
+                .collect();
+            PreflightFinding {
+                address: None,
+                class: ErrorClass::Conflict,
+                message: format!("{}: {}", self.key, fields.join("; ")),
+                hint: Some(
+                    "leave the fields out of the manifest, or take them over with force_conflicts".to_owned(),
+                ),
+            }
+        });
+        // What it would be if it were forced is what the plan shows.
+        match self.send(&self.key.name, body, true).await? {
+            Answer::Done { body, .. } => {
+                let mut outcome = self.outcome(live, &body, &taken);
+                if finding.is_some()
+                    && let Some(Value::Map(desired)) = &mut outcome.rehearsal.desired
+                {
+                    // Nothing is taken without leave.
+                    desired.remove("take_over");
+                }
+                Ok(Outcome { refusal: finding, ..outcome })
+            }
+            Answer::Refused(refusal) => Ok(self.refused(refusal.into_error())),
+        }
+    }
+
+    fn is_drift(&self, taken: &Taken, live: Option<&Json>) -> bool {
+        if taken.manager == MANAGER {
+            return true;
+        }
+        let was_ours = self.last_manifest().is_some_and(|last| path::find(last, &taken.field).1);
+        was_ours && !live.is_some_and(|live| fields::is_applier(live, &taken.manager))
+    }
+
+    /// An update that is refused may be one that only a new object can have: then the same wish is good under another
+    /// name.
+    async fn perhaps_immutable(
+        &self,
+        body: &Json,
+        refusal: Refusal,
+        live: Option<&Json>,
+    ) -> Result<Outcome, ProviderError> {
+        let name: String = self.key.name.chars().take(40).collect();
+        let name = format!("{}-slipway-trial", name.trim_end_matches(['-', '.']));
+        let mut other = body.clone();
+        if let Some(metadata) = map_at(&mut other, &["metadata"]) {
+            metadata.insert("name".to_owned(), name.as_str().into());
+        }
+        let Answer::Done { body: mut tried, .. } = self.send(&name, &other, false).await? else {
+            return Ok(self.refused(refusal.into_error()));
+        };
+        if let Some(metadata) = map_at(&mut tried, &["metadata"]) {
+            metadata.insert("name".to_owned(), self.key.name.as_str().into());
+        }
+        let mut outcome = self.outcome(live, &tried, &[]);
+        let wish = outcome.rehearsal.desired.as_ref().map(|desired| attribute(desired, "manifest").clone());
+        let place = |field: &str| {
+            let (found, _) = path::find(wish.as_ref().unwrap_or(self.manifest), field);
+            let mut segments = Path::key("manifest").segments().to_vec();
+            segments.extend_from_slice(found.segments());
+            Path::from(segments)
+        };
+        let mut paths: Vec<Path> = refusal.causes.iter().map(|cause| place(&cause.field)).collect();
+        if paths.is_empty() {
+            paths.push(Path::key("manifest"));
+        }
+        outcome.rehearsal.replace_paths = paths;
+        let causes: Vec<String> =
+            refusal.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let told = if causes.is_empty() { refusal.message } else { causes.join("; ") };
+        outcome.rehearsal.reasons.push(format!("the API does not change it in place: {told}"));
+        Ok(outcome)
+    }
+
+    /// The plan shows what is written, and preflight says why it cannot be.
+    fn refused(&self, error: ProviderError) -> Outcome {
+        let refusal = PreflightFinding {
+            address: None,
+            class: error.class,
+            message: format!("{}: {}", self.key, error.message),
+            hint: error.hint,
+        };
+        Outcome { rehearsal: Rehearsal::default(), refusal: Some(refusal) }
+    }
+}
