@@ -224,6 +224,14 @@ impl Kubeconfig {
         self.current_user()?.get("token")?.as_str().filter(|text| !text.is_empty()).map(SecretText::new)
     }
 
+    /// The files with the client certificate and its key, where the current user has files.
+    #[must_use]
+    pub fn client_files(&self) -> Option<(String, String)> {
+        let user = self.current_user()?;
+        let file = |field: &str| user.get(field)?.as_str().filter(|path| !path.is_empty()).map(str::to_owned);
+        Some((file("client-certificate")?, file("client-key")?))
+    }
+
     /// The same with another client certificate and key for the current user, everything else as it was.
     ///
     /// # Errors
