@@ -2,5 +2,6 @@
 
 mod accepted;
 mod certificates;
+mod discovery;
 mod kubeconfigs;
 mod support;
