@@ -12,6 +12,7 @@ mod error_pages;
 mod kops_fields;
 mod lengths;
 mod links;
+mod machines;
 mod output;
 mod parity;
 mod schemas;
@@ -36,6 +37,7 @@ enum Task {
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
     Setup(setup::Setup),
+    Machines(machines::Machines),
     KopsFields(kops_fields::KopsFields),
     Lengths(lengths::Lengths),
     ErrorPages(error_pages::ErrorPages),
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),
         Task::Setup(setup) => setup.run(),
+        Task::Machines(machines) => machines.run(),
         Task::KopsFields(kops_fields) => kops_fields.run(),
         Task::Lengths(lengths) => lengths.run(),
         Task::ErrorPages(error_pages) => error_pages.run(),

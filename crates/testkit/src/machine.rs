@@ -1,0 +1,381 @@
+//! A machine: a set of namespaces with a root, an address, control groups, a container runtime and an init of its own.
+//!
+//! On its path are `kubelet`, `kubeadm`, `kubectl`, `etcdctl`, and the program under test when it is given; its containerd
+//! has all [images](crate::image). It runs real kubelets and containers. What is not there: a kernel of its own (modules,
+//! most sysctls), and a real systemd.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::network::{ENVIRONMENT, INTERNAL, Network, PUBLIC};
+use crate::wait::until;
+use crate::{cache, image, kubernetes};
+
+mod cgroups;
+mod disk;
+mod running;
+
+pub use disk::stripped;
+pub use running::Running;
+
+/// What starts and keeps services on a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Init {
+    /// `systemctl` and `journalctl`, unit files with drop-ins, and `/run/systemd/system`, as far as services need them.
+    /// containerd, sshd (when asked for) and the kubelet, as its packages have it, are units.
+    #[default]
+    Systemd,
+    /// Nothing. containerd and sshd are kept running; `/etc/rc.local` runs at every start, if there is one.
+    None,
+}
+
+/// What a machine has besides what all have.
+#[derive(Clone, Debug, Default)]
+pub struct MachineOptions {
+    /// What starts and keeps services.
+    pub init: Init,
+    /// A line of `authorized_keys`: with it, the machine has an sshd that lets root in with this key.
+    pub authorized_key: Option<String>,
+    /// A program that is `slipway` on its path. It is copied without what only a debugger needs.
+    pub slipway: Option<PathBuf>,
+    /// Whether it has a second interface, `eth1`, in another network.
+    pub public: bool,
+}
+
+/// A machine. It is gone when its value is.
+#[derive(Debug)]
+pub struct Machine {
+    network: Network,
+    name: String,
+    number: u8,
+    options: MachineOptions,
+    folder: PathBuf,
+    power: Option<Power>,
+}
+
+/// What a machine that is on consists of.
+#[derive(Debug)]
+struct Power {
+    outermost: Child,
+    init: u32,
+}
+
+/// Joins a machine's control groups, then its namespaces. Arguments: the list of groups, the number of its first
+/// process, the command.
+const ENTER: &str = r#"while read -r group; do echo 0 >"$group/cgroup.procs" || exit 1; done <"$1"
+process=$2
+shift 2
+exec nsenter --target "$process" --mount --uts --ipc --net --pid --cgroup -- "$@""#;
+
+/// Starts a machine. Arguments: the list of groups that are the root of what it sees, the switch, the machine's folder.
+const START: &str = r#"while read -r group; do echo 0 >"$group/cgroup.procs" || exit 1; done <"$1"
+folder=$3
+exec nsenter --target "$2" --mount --net --pid --uts --ipc -- sh -c '
+  mkdir -p "$1/layer"
+  mountpoint -q "$1/layer" || mount -t tmpfs -o mode=755 tmpfs "$1/layer"
+  exec unshare --mount --net --pid --uts --ipc --cgroup --fork --kill-child --propagation private bash "$1/bin/init.sh"
+' sh "$folder""#;
+
+impl Machine {
+    pub(crate) fn create(network: Network, name: &str, number: u8, options: MachineOptions) -> Result<Self> {
+        let folder = network.folder().join(name);
+        disk::make(&folder, network.images(), &options)?;
+        let mut machine = Self { network, name: name.to_owned(), number, options, folder, power: None };
+        machine.start()?;
+        Ok(machine)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its address, by which the others and the network itself reach it.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("{INTERNAL}.{}", self.number)
+    }
+
+    /// The address of its second interface, when it has one.
+    #[must_use]
+    pub fn public_address(&self) -> Option<String> {
+        self.options.public.then(|| format!("{PUBLIC}.{}", self.number))
+    }
+
+    /// The network that it is in.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// A command on it, with nothing of the test's environment. Its standard input, outputs and working folder are for
+    /// the caller to set; for variables there is `env`.
+    ///
+    /// # Errors
+    /// When the machine is off.
+    pub fn command<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Command> {
+        let Some(power) = &self.power else { bail!("{} is off", self.name) };
+        let mut enter = Command::new("sh");
+        enter.env_clear().envs(ENVIRONMENT.iter().filter_map(|pair| pair.split_once('=')));
+        enter
+            .args(["-c", ENTER, "sh"])
+            .arg(self.folder.join("cgroups"))
+            .arg(power.init.to_string())
+            .args(command);
+        Ok(enter)
+    }
+
+    /// Runs a command on it.
+    ///
+    /// # Errors
+    /// When it cannot be started; that it failed is for the caller to see.
+    pub fn run<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Output> {
+        let mut command = self.command(command)?;
+        command.stdin(Stdio::null()).output().context("sh cannot be started")
+    }
+
+    /// Runs a command on it that has to succeed, and gives what it said on standard output.
+    ///
+    /// # Errors
+    /// When it fails, with all that it said.
+    pub fn check<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<String> {
+        let words: Vec<_> = command.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        let output = self.run(&words)?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let words = words.join(OsStr::new(" "));
+            let complained = String::from_utf8_lossy(&output.stderr);
+            bail!("{}: {}: {}\n{said}{complained}", self.name, words.to_string_lossy(), output.status);
+        }
+        Ok(said)
+    }
+
+    /// Starts a command on it and does not wait. What it says goes to a file.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Running> {
+        Running::start(self.command(command)?, &self.folder)
+    }
+
+    /// Writes a file on it, and makes the folders above. The mode is as for `chmod`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &str, mode: &str, content: impl AsRef<[u8]>) -> Result<()> {
+        let script = r#"mkdir -p "$(dirname "$1")" && cat >"$1" && chmod "$2" "$1""#;
+        let mut command = self.command(["sh", "-c", script, "sh", path, mode])?;
+        let mut child = command.stdin(Stdio::piped()).spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(content.as_ref())?;
+        }
+        if !child.wait()?.success() {
+            bail!("{}: {path} cannot be written", self.name);
+        }
+        Ok(())
+    }
+
+    /// Reads a file of it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>> {
+        let output = self.run(["cat", path])?;
+        if !output.status.success() {
+            bail!("{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output.stdout)
+    }
+
+    /// Copies a file of the host onto it, with the mode that it has.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn copy_in(&self, from: &Path, to: &str) -> Result<()> {
+        let content = fs::read(from).with_context(|| from.display().to_string())?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(from)?.permissions());
+        self.write(to, &format!("{:o}", mode & 0o7777), content)
+    }
+
+    /// The public half of the key by which its sshd proves what it is: what a client pins.
+    ///
+    /// # Errors
+    /// When it has no sshd.
+    pub fn host_key(&self) -> Result<String> {
+        Ok(self.check(["cat", "/etc/ssh/ssh_host_ed25519_key.pub"])?.trim().to_owned())
+    }
+
+    /// Turns it off as a cut of the power does.
+    pub fn kill(&mut self) {
+        let Some(mut power) = self.power.take() else { return };
+        match power.init {
+            // It did not get that far; what is left of it goes with the network.
+            0 => drop(power.outermost.kill()),
+            init => running::kill(init),
+        }
+        let _ = power.outermost.wait();
+        // The kernel takes its time to remove what was plugged in, and the next start plugs in again.
+        let unplug: String = self
+            .plugs()
+            .iter()
+            .map(|(_, plug, _)| format!("ip link delete {plug} 2>/dev/null || :\n"))
+            .collect();
+        let _ = self.network.configure(&unplug);
+        cgroups::remove(&self.folder.join("cgroups"));
+    }
+
+    /// Turns it off after its services were told to end.
+    ///
+    /// # Errors
+    /// When it does not get there.
+    pub fn stop(&mut self) -> Result<()> {
+        if self.power.is_some() {
+            self.command(["kill", "-TERM", "1"])?.status()?;
+            until("the machine stops", || {
+                let Some(power) = &mut self.power else { return Ok(Some(())) };
+                Ok(power.outermost.try_wait()?.map(drop))
+            })?;
+        }
+        self.kill();
+        Ok(())
+    }
+
+    /// Turns it on, with the disk that it had.
+    ///
+    /// # Errors
+    /// When it does not start, with what it said.
+    pub fn start(&mut self) -> Result<()> {
+        if self.power.is_some() {
+            return Ok(());
+        }
+        let console = self.folder.join("console.log");
+        self.boot(&console).with_context(|| {
+            let said = fs::read_to_string(&console).unwrap_or_default();
+            format!("machine {} does not start: {said}", self.name)
+        })
+    }
+
+    /// Turns it off as a cut of the power does, and on again.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn restart(&mut self) -> Result<()> {
+        self.kill();
+        self.start()
+    }
+
+    /// Pulls its plugs: nobody reaches it any more, and it reaches nobody.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn disconnect(&self) -> Result<()> {
+        self.plug("down")
+    }
+
+    /// Plugs it in again.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn connect(&self) -> Result<()> {
+        self.plug("up")
+    }
+
+    fn plug(&self, state: &str) -> Result<()> {
+        let plugs = self.plugs();
+        let set = plugs.iter().map(|(_, plug, _)| format!("ip link set {plug} {state}\n"));
+        self.network.configure(&set.collect::<String>())
+    }
+
+    fn boot(&mut self, console: &Path) -> Result<()> {
+        let _ = fs::remove_file(self.folder.join("process"));
+        let roots =
+            cgroups::make(&format!("{}-{}", self.network.id(), self.name), &self.folder.join("cgroups"))?;
+        fs::write(self.folder.join("bin/roots"), roots.join("\n") + "\n")?;
+        let log = fs::File::create(console)?;
+        let mut start = Command::new("setsid");
+        start.args(["sh", "-c", START, "sh"]).arg(self.folder.join("bin/roots"));
+        start.arg(self.network.switch().to_string()).arg(&self.folder);
+        start
+            .env_clear()
+            .envs(ENVIRONMENT.iter().filter_map(|pair| pair.split_once('=')))
+            .envs(self.variables()?);
+        start.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let outermost = start.spawn().context("setsid cannot be started")?;
+        let power = self.power.insert(Power { outermost, init: 0 });
+        let process = self.folder.join("process");
+        let mut ended = |power: &mut Power| match power.outermost.try_wait()? {
+            Some(status) => bail!("it ended: {status}"),
+            None => anyhow::Ok(()),
+        };
+        power.init = until("the machine has its first process", || {
+            ended(power)?;
+            Ok(fs::read_to_string(&process).ok().and_then(|text| text.trim().parse().ok()))
+        })?;
+        let init = power.init;
+        let plug_in = self.plugs().iter().fold(String::new(), |script, (interface, plug, bridge)| {
+            script
+                + &format!("ip link add {plug} type veth peer name {interface} netns {init}\n")
+                + &format!("ip link set {plug} master {bridge} up\n")
+        });
+        self.network.configure(&plug_in)?;
+        let booted = PathBuf::from(format!("/proc/{init}/root/run/booted"));
+        until("the machine has started", || {
+            self.power.as_mut().map_or(Ok(()), &mut ended)?;
+            Ok(booted.exists().then_some(()))
+        })?;
+        until("containerd answers", || {
+            Ok(self.run(["ctr", "--namespace", "k8s.io", "version"])?.status.success().then_some(()))
+        })
+    }
+
+    /// Its interfaces, the plugs at their other ends, and the bridges that those are in.
+    fn plugs(&self) -> Vec<(&'static str, String, &'static str)> {
+        let mut plugs = vec![("eth0", format!("a{}", self.number), "br0")];
+        if self.options.public {
+            plugs.push(("eth1", format!("b{}", self.number), "br1"));
+        }
+        plugs
+    }
+
+    fn variables(&self) -> Result<Vec<(&'static str, String)>> {
+        let mut interfaces = format!("eth0={}/24", self.address());
+        if let Some(public) = self.public_address() {
+            interfaces += &format!(" eth1={public}/24");
+        }
+        let mut programs = vec![
+            format!("kubernetes={}", kubernetes::install()?.display()),
+            format!("etcd={}", kubernetes::install_etcd()?.display()),
+            format!("machine={}", self.folder.join("bin").display()),
+        ];
+        if let Some(program) = &self.options.slipway {
+            programs.push(format!("slipway={}", disk::stripped(program)?.display()));
+        }
+        Ok(vec![
+            ("MACHINE_FOLDER", self.folder.display().to_string()),
+            ("MACHINE_NAME", self.name.clone()),
+            ("MACHINE_INTERFACES", interfaces),
+            ("MACHINE_GATEWAY", self.network.address()),
+            ("MACHINE_HOSTS", self.network.hosts()),
+            ("MACHINE_PROGRAMS", programs.join(" ")),
+            ("MACHINE_PAUSE", image::PAUSE.to_owned()),
+            ("MACHINE_CGROUPS", cgroups::version().to_string()),
+            ("MACHINE_INIT", if self.options.init == Init::Systemd { "systemd" } else { "none" }.to_owned()),
+            ("MACHINE_SSH", if self.options.authorized_key.is_some() { "yes" } else { "no" }.to_owned()),
+        ])
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.kill();
+        // What is left on disk goes with the network; the bulk of it goes now.
+        let _ =
+            cache::run(Command::new("rm").args(["-rf", "--one-file-system"]).arg(self.folder.join("disk")));
+    }
+}

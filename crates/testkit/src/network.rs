@@ -1,0 +1,191 @@
+//! A network of a test's own, with machines in it.
+//!
+//! It is a set of namespaces that no interface of the host leads into. So the addresses are the same in every network,
+//! and two tests, or two runs, never meet. Needs root.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::machine::{Machine, MachineOptions};
+use crate::{cache, image, kubernetes, packages};
+
+/// The first three numbers of the addresses by which machines know each other.
+pub(crate) const INTERNAL: &str = "10.150.0";
+
+/// The first three numbers of the addresses of second interfaces.
+pub(crate) const PUBLIC: &str = "10.151.0";
+
+/// What commands in networks and machines have in their environment.
+pub(crate) const ENVIRONMENT: [&str; 4] = [
+    "HOME=/root",
+    "LANG=C.UTF-8",
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "TERM=dumb",
+];
+
+/// A network. It is gone, with its machines, when the last value of it is gone, or the process that made it.
+#[derive(Clone, Debug)]
+pub struct Network {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    guard: Child,
+    switch: u32,
+    folder: PathBuf,
+    images: PathBuf,
+    hosts: Mutex<BTreeMap<String, u8>>,
+}
+
+/// Tells the networks of one process apart.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+impl Network {
+    /// Makes one, after installing what machines need if need be.
+    ///
+    /// # Errors
+    /// When this is not root, something cannot be installed, or the kernel refuses a namespace.
+    pub fn new() -> Result<Self> {
+        if !rustix::process::geteuid().is_root() {
+            bail!("machines are made of namespaces: that needs root");
+        }
+        packages::install()?;
+        kubernetes::install()?;
+        let images = image::install()?;
+        let _one_at_a_time = cache::lock("machines")?;
+        let all = cache::folder()?.join("machines");
+        fs::create_dir_all(&all)?;
+        sweep(&all)?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = all.join(format!("slw-{}-{count}", std::process::id()));
+        fs::create_dir(&folder)?;
+        fs::write(folder.join("clear.sh"), include_str!("network/clear.sh"))?;
+        fs::write(folder.join("switch.sh"), include_str!("network/switch.sh"))?;
+        // A session of its own: what is typed at the terminal does not end it before it has cleared up.
+        let mut guard = Command::new("setsid");
+        guard.args(["sh", "-c", include_str!("network/guard.sh"), "sh"]).arg(&folder);
+        guard.env("SWITCH_ADDRESSES", format!("{INTERNAL}.1/24 {PUBLIC}.1/24"));
+        guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut guard = guard.spawn().context("setsid cannot be started")?;
+        let mut line = String::new();
+        if let Some(said) = guard.stdout.take() {
+            BufReader::new(said).read_line(&mut line)?;
+        }
+        let mut inner = Inner { guard, switch: 0, folder, images, hosts: Mutex::default() };
+        let log = || fs::read_to_string(inner.folder.join("switch.log")).unwrap_or_default();
+        inner.switch = line.trim().parse().with_context(|| format!("no network can be made: {}", log()))?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Starts a machine of this name, which becomes its host name.
+    ///
+    /// # Errors
+    /// When there is one already, or it does not start.
+    pub fn machine(&self, name: &str, options: MachineOptions) -> Result<Machine> {
+        let mut hosts = self.inner.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if hosts.contains_key(name) {
+            bail!("there is a machine {name} already");
+        }
+        // The first is 10.150.0.11, behind the switch itself, and room for addresses of no machine.
+        let number = u8::try_from(11 + hosts.len()).context("too many machines")?;
+        hosts.insert(name.to_owned(), number);
+        drop(hosts);
+        Machine::create(self.clone(), name, number, options)
+    }
+
+    /// Runs a command in the network, outside of all machines: as somebody who operates them would.
+    ///
+    /// # Errors
+    /// When it cannot be started; that it failed is for the caller to see.
+    pub fn run<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Output> {
+        self.command(command).output().context("nsenter cannot be started")
+    }
+
+    /// A command in the network, outside of all machines, with the files of the host and the test's environment.
+    #[must_use]
+    pub fn command<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Command {
+        let mut nsenter = Command::new("nsenter");
+        nsenter.arg("--target").arg(self.switch().to_string());
+        nsenter.args(["--mount", "--net", "--pid", "--uts", "--ipc"]);
+        // Relative names mean what they mean to the test.
+        if let Ok(folder) = std::env::current_dir() {
+            nsenter.arg(format!("--wdns={}", folder.display()));
+        }
+        nsenter.arg("--").args(command);
+        nsenter
+    }
+
+    /// Its own address, from which commands in it come: `10.150.0.1`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("{INTERNAL}.1")
+    }
+
+    /// The folder with all that it is on disk.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    /// The number of the first process of its namespaces.
+    #[must_use]
+    pub fn switch(&self) -> u32 {
+        self.inner.switch
+    }
+
+    /// What is known to nobody but this network.
+    pub(crate) fn id(&self) -> String {
+        self.inner.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The store of images that its machines have.
+    pub(crate) fn images(&self) -> &Path {
+        &self.inner.images
+    }
+
+    /// The names and addresses of its machines, as in a file of hosts.
+    pub(crate) fn hosts(&self) -> String {
+        let hosts = self.inner.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.iter().map(|(name, number)| format!("{INTERNAL}.{number} {name}\n")).collect()
+    }
+
+    /// Runs commands of a shell that change the network itself. Processes have the numbers that the test knows.
+    pub(crate) fn configure(&self, script: &str) -> Result<()> {
+        let mut nsenter = Command::new("nsenter");
+        nsenter
+            .arg("--target")
+            .arg(self.switch().to_string())
+            .args(["--mount", "--net", "--", "sh", "-ec", script]);
+        cache::run(&mut nsenter)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}
+
+/// Clears up after networks whose guards were killed too.
+fn sweep(all: &Path) -> Result<()> {
+    for entry in fs::read_dir(all)?.flatten() {
+        let lock =
+            File::create(entry.path().join("lock")).context("a folder of a network without its lock")?;
+        if lock.try_lock().is_ok() {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", include_str!("network/clear.sh"), "sh"]).arg(entry.path());
+            cache::run(&mut shell)?;
+        }
+    }
+    Ok(())
+}
