@@ -5,11 +5,15 @@
 //! what clusters trust by. The forms are kubeadm's, so that a cluster made by one can be managed by the other.
 
 pub mod addon;
+pub mod api_access;
+pub mod audit;
 pub mod certificate_upload;
 pub mod configuration;
 pub mod discovery;
+pub mod encryption;
 pub mod expand;
 pub mod from_cluster;
+pub mod kube_vip;
 pub mod kubeadm;
 pub mod kubeconfig;
 pub mod kubelet;

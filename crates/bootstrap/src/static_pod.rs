@@ -13,7 +13,7 @@ mod volume;
 
 use serde_json::Value;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Argument, Configuration, LocalEndpoint, argument_value};
 use crate::expand::Facts;
 use crate::patch::{PatchError, Patches, Target};
 use crate::shape::POD;
@@ -22,7 +22,10 @@ use crate::yaml;
 pub use api_server::api_server;
 pub use arguments::command_line;
 pub use controller_manager::controller_manager;
-pub use etcd::{InitialCluster, Member, etcd};
+pub use etcd::{
+    CLIENT_PORT as ETCD_CLIENT_PORT, InitialCluster, Member, PEER_PORT as ETCD_PEER_PORT, etcd,
+    url as etcd_url,
+};
 pub use scheduler::scheduler;
 
 /// Where the kubelet finds static pods.
@@ -77,6 +80,38 @@ pub fn pod(component: Component, configuration: &Configuration, facts: &Facts) -
         Component::ApiServer => api_server(configuration, facts),
         Component::ControllerManager => controller_manager(configuration, facts),
         Component::Scheduler => scheduler(configuration, facts),
+    }
+}
+
+/// The URL that tells whether a component is ready, or healthy where it tells no more.
+#[must_use]
+pub fn ready_url(component: Component, configuration: &Configuration) -> String {
+    let cluster = &configuration.cluster;
+    let address =
+        |arguments: &[Argument]| match argument_value(arguments, "bind-address").map(probe::reachable) {
+            Some("") | None => "127.0.0.1".to_owned(),
+            Some(address) => address.to_owned(),
+        };
+    let port = |arguments: &[Argument], default: u16| {
+        argument_value(arguments, "secure-port").and_then(|port| port.parse().ok()).unwrap_or(default)
+    };
+    let https = |host: String, port: u16| LocalEndpoint { host, port }.url();
+    match component {
+        Component::Etcd => etcd::ready_url(configuration),
+        Component::ApiServer => {
+            let arguments = &cluster.api_server.component.extra_args;
+            let host = argument_value(arguments, "advertise-address")
+                .map_or_else(|| configuration.node.advertise_address.to_string(), ToOwned::to_owned);
+            format!("{}/readyz", https(host, port(arguments, configuration.node.bind_port)))
+        }
+        Component::ControllerManager => {
+            let arguments = &cluster.controller_manager.extra_args;
+            format!("{}/healthz", https(address(arguments), port(arguments, 10257)))
+        }
+        Component::Scheduler => {
+            let arguments = &cluster.scheduler.extra_args;
+            format!("{}/livez", https(address(arguments), port(arguments, 10259)))
+        }
     }
 }
 

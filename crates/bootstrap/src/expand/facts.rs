@@ -22,6 +22,10 @@ pub struct Facts {
     pub external_authorities: BTreeSet<String>,
     /// Where the kubelet's program is; `/usr/bin/kubelet` unless known.
     pub kubelet: Option<String>,
+    /// Whether systemd has no unit for the kubelet: no package brought one.
+    pub kubelet_unit_missing: bool,
+    /// Whether the addition to that unit is missing that takes the node's flags.
+    pub kubelet_drop_in_missing: bool,
     /// The variables of the kubelet's service beyond those that belong to it: the PATH of a host without an init system.
     pub kubelet_environment: BTreeMap<String, String>,
 }

@@ -1,15 +1,17 @@
 use serde_json::Value;
 
 use super::rbac::{BOOTSTRAPPERS, NODES, group, role_and_binding};
-use super::{SYSTEM, config_map};
+use super::{SYSTEM, cluster_configuration, config_map};
 use crate::configuration::Configuration;
 use crate::expand::Facts;
 use crate::kubelet;
+use crate::yaml;
 
 /// The ConfigMap with the cluster's settings, kubeadm's `ClusterConfiguration` as text, and who may read it.
 #[must_use]
-pub fn cluster_settings(cluster_configuration: String) -> Vec<Value> {
-    let data = vec![("ClusterConfiguration", cluster_configuration)];
+pub fn cluster_settings(configuration: &Configuration) -> Vec<Value> {
+    let text = yaml::to_string(&cluster_configuration(configuration));
+    let data = vec![("ClusterConfiguration", text)];
     let subjects = vec![group(BOOTSTRAPPERS), group(NODES)];
     let roles =
         role_and_binding(SYSTEM, "kubeadm:nodes-kubeadm-config", "configmaps", "kubeadm-config", subjects);

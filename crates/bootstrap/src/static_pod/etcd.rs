@@ -11,9 +11,9 @@ use crate::configuration::{Argument, Configuration, LocalEndpoint, LocalEtcd, ar
 use crate::version::Images;
 
 /// The port for clients.
-pub(crate) const CLIENT_PORT: u16 = 2379;
+pub const CLIENT_PORT: u16 = 2379;
 /// The port for members.
-pub(crate) const PEER_PORT: u16 = 2380;
+pub const PEER_PORT: u16 = 2380;
 const METRICS_PORT: u16 = 2381;
 
 /// A member of an etcd cluster.
@@ -74,8 +74,24 @@ pub fn etcd(configuration: &Configuration, initial: &InitialCluster) -> Value {
 }
 
 /// The URL of a member's port.
-pub(crate) fn url(host: &str, port: u16) -> String {
+#[must_use]
+pub fn url(host: &str, port: u16) -> String {
     LocalEndpoint { host: host.to_owned(), port }.url()
+}
+
+/// The URL that tells whether this node's member is ready.
+pub(super) fn ready_url(configuration: &Configuration) -> String {
+    let defaults = LocalEtcd::default();
+    let local = configuration.cluster.etcd.local().unwrap_or(&defaults);
+    let address = configuration.node.advertise_address;
+    let (host, port, scheme) = metrics(local, address);
+    let host = match host.as_str() {
+        "0.0.0.0" | "::" => localhost(address).to_owned(),
+        _ => host,
+    };
+    let url = url(&host, port);
+    let url = if scheme == "HTTP" { url.replacen("https", "http", 1) } else { url };
+    format!("{url}/readyz")
 }
 
 fn localhost(address: IpAddr) -> &'static str {

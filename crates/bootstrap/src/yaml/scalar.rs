@@ -77,8 +77,8 @@ fn quoted(analysis: &Analysis) -> Style {
 }
 
 fn analyse(text: &str) -> Analysis {
-    let mut analysis = Analysis::default();
-    analysis.indicators = text.starts_with("---") || text.starts_with("...");
+    let indicators = text.starts_with("---") || text.starts_with("...");
+    let mut analysis = Analysis { indicators, ..Analysis::default() };
     let mut before: Option<char> = None;
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
@@ -157,7 +157,7 @@ pub(super) fn number(number: &Number) -> String {
         return scientific;
     };
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if exponent < -4 || exponent >= 6 {
+    if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{mantissa}e{sign}{:02}", exponent.abs())
     } else {

@@ -1,0 +1,192 @@
+//! Static pods, and etcd's members.
+
+use slipway_resource::{Address, Path, Reference, TemplatePart, Value};
+
+use super::certificates::of_authority;
+use super::inputs::Inputs;
+use super::phased::{Resources, refer};
+use super::{ExpandError, Facts};
+use crate::configuration::Configuration;
+use crate::patch::Patches;
+use crate::pki::inventory;
+use crate::static_pod::{self, Component, InitialCluster, etcd_url, manifest, pod};
+
+/// Stands in a manifest where the text of a reference goes.
+const PLACEHOLDER: &str = "--placeholder-of-the-members--";
+
+/// The certificates and files that a component reads.
+fn needs(resources: &Resources, component: Component) -> Vec<Address> {
+    let certificates = |names: &[&str]| -> Vec<Address> {
+        names.iter().filter_map(|name| resources.find("certificate", name)).collect()
+    };
+    let mut needs = match component {
+        Component::Etcd => certificates(&["etcd-server", "etcd-peer"]),
+        Component::ApiServer => certificates(&[
+            "apiserver",
+            "apiserver-kubelet-client",
+            "front-proxy-client",
+            "apiserver-etcd-client",
+        ]),
+        Component::ControllerManager => resources.those(&[("kubeconfig", "controller-manager")]),
+        Component::Scheduler => resources.those(&[("kubeconfig", "scheduler")]),
+    };
+    let authority = |name: &str| {
+        inventory::certificate(name).map(|entry| of_authority(resources, entry)).unwrap_or_default()
+    };
+    match component {
+        Component::Etcd => needs.extend(authority("etcd-ca")),
+        Component::ApiServer | Component::ControllerManager => {
+            needs.extend(authority("ca"));
+            needs.extend(authority("front-proxy-ca"));
+            needs.extend(resources.those(&[
+                ("key_pair", "sa"),
+                ("file", "pki/sa.key"),
+                ("file", "pki/sa.pub"),
+            ]));
+        }
+        Component::Scheduler => {}
+    }
+    if component == Component::ApiServer {
+        needs.extend(resources.those(&[
+            ("file", "encryption-configuration"),
+            ("file", "authentication-configuration"),
+            ("file", "audit-policy"),
+            ("directory", "audit-log"),
+        ]));
+    }
+    needs
+}
+
+/// Adds the static pod of a component other than a joining etcd.
+pub(super) fn add(
+    resources: &mut Resources,
+    phase: &'static str,
+    component: Component,
+    configuration: &Configuration,
+    facts: &Facts,
+    patches: &Patches,
+    after: &[&Address],
+) -> Result<Address, ExpandError> {
+    let text = manifest(component, pod(component, configuration, facts), patches)?;
+    Ok(place(resources, phase, component, configuration, text.into(), after, true))
+}
+
+fn place(
+    resources: &mut Resources,
+    phase: &'static str,
+    component: Component,
+    configuration: &Configuration,
+    manifest: Value,
+    after: &[&Address],
+    waits: bool,
+) -> Address {
+    let needed = needs(resources, component);
+    let timeout = configuration.node.timeouts.control_plane_component_health_check.get().as_secs();
+    let mut attributes = vec![("path", component.path().into()), ("manifest", manifest)];
+    // A learner is not ready before it is promoted, which is the next step: nothing to wait for here.
+    if waits {
+        attributes.push(("ready_url", static_pod::ready_url(component, configuration).into()));
+        attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
+    }
+    if component == Component::ApiServer {
+        let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
+        attributes.push(("ready_ca_path", ca.into()));
+    }
+    let mut all: Vec<&Address> = refer(&needed);
+    all.extend(after);
+    resources.add(phase, "static_pod", component.name(), attributes, &all)
+}
+
+/// How etcd's members are reached.
+fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'static str, Value)> {
+    let own = configuration.node.advertise_address.to_string();
+    let pki = |file: &str| format!("{}/etcd/{file}", configuration.cluster.certificates_dir);
+    let timeout = configuration.node.timeouts.etcd_api_call.get().as_secs();
+    vec![
+        ("name", configuration.node.name.clone().into()),
+        ("peer_urls", Value::list([etcd_url(&own, static_pod::ETCD_PEER_PORT)])),
+        ("client_urls", Value::list([etcd_url(&own, static_pod::ETCD_CLIENT_PORT)])),
+        ("endpoints", Value::list(endpoints)),
+        ("ca_path", pki("ca.crt").into()),
+        ("cert_path", pki("healthcheck-client.crt").into()),
+        ("key_path", pki("healthcheck-client.key").into()),
+        ("timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()),
+    ]
+}
+
+/// The folder of etcd's data. It goes with the node when Slipway has made it, and never otherwise.
+fn data_folder(
+    resources: &mut Resources,
+    phase: &'static str,
+    configuration: &Configuration,
+) -> Option<Address> {
+    let local = configuration.cluster.etcd.local()?;
+    let attributes =
+        vec![("path", local.data_dir.clone().into()), ("mode", "0700".into()), ("purge", true.into())];
+    Some(resources.add(phase, "directory", "etcd-data", attributes, &[]))
+}
+
+/// The first member of an etcd cluster.
+pub(super) fn first_etcd(
+    resources: &mut Resources,
+    configuration: &Configuration,
+    facts: &Facts,
+    patches: &Patches,
+    kubelet: &Address,
+) -> Result<(), ExpandError> {
+    let Some(folder) = data_folder(resources, "etcd/local", configuration) else { return Ok(()) };
+    let after = [kubelet, &folder];
+    let pod = add(resources, "etcd/local", Component::Etcd, configuration, facts, patches, &after)?;
+    let own = etcd_url(&configuration.node.advertise_address.to_string(), static_pod::ETCD_CLIENT_PORT);
+    let mut attributes = member(configuration, vec![own]);
+    attributes.push(("learner_first", false.into()));
+    let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
+    let mut after = refer(&client);
+    after.push(&pod);
+    resources.add("etcd/local", "etcd_member", "etcd", attributes, &after);
+    Ok(())
+}
+
+/// A member that joins: added as a learner, started with all members' names, promoted. Returns what the API server of
+/// this node waits for.
+pub(super) fn joining_etcd(
+    resources: &mut Resources,
+    configuration: &Configuration,
+    inputs: &Inputs,
+    patches: &Patches,
+    kubelet: &Address,
+) -> Result<Option<Address>, ExpandError> {
+    const PHASE: &str = "etcd-join";
+    let Some(folder) = data_folder(resources, PHASE, configuration) else { return Ok(None) };
+    let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
+    let mut attributes = member(configuration, inputs.etcd_endpoints.clone());
+    attributes.push(("learner_first", true.into()));
+    // Nobody is announced who cannot come: a member that never starts keeps others out.
+    let mut ready = refer(&client);
+    let pod_needs = needs(resources, Component::Etcd);
+    ready.extend(refer(&pod_needs));
+    ready.push(kubelet);
+    let added = resources.add(PHASE, "etcd_member", "etcd", attributes, &ready);
+    let initial = match &inputs.etcd_members {
+        Some(members) => InitialCluster::Existing(members.clone()),
+        None => InitialCluster::Text(PLACEHOLDER.to_owned()),
+    };
+    let text = manifest(Component::Etcd, static_pod::etcd(configuration, &initial), patches)?;
+    let text = with_reference(&text, &added, "initial_cluster");
+    let after = [kubelet, &folder, &added];
+    let pod = place(resources, PHASE, Component::Etcd, configuration, text, &after, false);
+    let voter = member(configuration, inputs.etcd_endpoints.clone());
+    let mut after = refer(&client);
+    after.push(&pod);
+    Ok(Some(resources.add(PHASE, "etcd_voter", "etcd", voter, &after)))
+}
+
+/// A text in which the placeholder is another resource's output.
+fn with_reference(text: &str, address: &Address, attribute: &str) -> Value {
+    let Some((before, after)) = text.split_once(PLACEHOLDER) else { return text.into() };
+    Value::Template(vec![
+        TemplatePart::Text(before.to_owned()),
+        TemplatePart::Reference(Reference { address: address.clone(), path: Path::key(attribute) }),
+        TemplatePart::Text(after.to_owned()),
+    ])
+}

@@ -1,0 +1,117 @@
+use slipway_resource::{Address, Value};
+
+use super::init::{Phases, mark, static_pods, virtual_address};
+use super::inputs::{Discovered, Inputs};
+use super::phased::{Phased, Resources};
+use super::{ExpandError, Facts, certificates, cluster, control_plane, kubeconfigs, kubelet};
+use crate::configuration::{Configuration, Join};
+use crate::kubelet::BOOTSTRAP_KUBECONFIG_PATH;
+use crate::patch::Patches;
+
+/// A worker that joins: the CA, a kubeconfig with a token, and the kubelet.
+///
+/// # Errors
+/// When a patch does not fit, or nothing is known of the cluster.
+pub fn join_worker(
+    configuration: &Configuration,
+    facts: &Facts,
+    inputs: &Inputs,
+) -> Result<Vec<Phased>, ExpandError> {
+    let discovered = inputs.discovered.as_ref().ok_or(ExpandError::Undiscovered)?;
+    let patches = Patches::read(&facts.patches)?;
+    let mut resources = Resources::default();
+    let mut before = vec![authority(&mut resources, configuration, discovered)];
+    before.extend(bootstrap(&mut resources, configuration, discovered, &discovered.server));
+    let service = kubelet::add(&mut resources, configuration, facts, &patches, before)?;
+    kubelet::credentials(&mut resources, "kubelet-wait-bootstrap", configuration, true, &[&service]);
+    Ok(resources.done())
+}
+
+/// A further control plane.
+///
+/// # Errors
+/// When a patch does not fit, or nothing is known of the cluster.
+pub fn join_control_plane(
+    configuration: &Configuration,
+    facts: &Facts,
+    inputs: &Inputs,
+) -> Result<Vec<Phased>, ExpandError> {
+    let discovered = inputs.discovered.as_ref().ok_or(ExpandError::Undiscovered)?;
+    let patches = Patches::read(&facts.patches)?;
+    let configuration = &cluster::configured(configuration, inputs);
+    let mut resources = Resources::default();
+    certificates::add(&mut resources, configuration, facts, inputs, true);
+    kubeconfigs::add(&mut resources, configuration, facts, inputs, true);
+    let mut before = Vec::new();
+    match resources.find("file", "pki/ca.crt") {
+        Some(address) => before.push(address),
+        None if inputs.shared_files.is_empty() => {
+            before.push(authority(&mut resources, configuration, discovered));
+        }
+        None => {}
+    }
+    // Its kubelet talks to its own API server, which it starts before there is a certificate for it.
+    let local = configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode");
+    let server = if local { configuration.local_endpoint().url() } else { discovered.server.clone() };
+    before.extend(bootstrap(&mut resources, configuration, discovered, &server));
+    let service = kubelet::add(&mut resources, configuration, facts, &patches, before)?;
+    let voter = control_plane::joining_etcd(&mut resources, configuration, inputs, &patches, &service)?;
+    // Before its etcd votes the API server cannot start: it would be restarted, later and later.
+    let after: Vec<&Address> = std::iter::once(&service).chain(&voter).collect();
+    let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &after)?;
+    virtual_address(&mut resources, inputs, false, &[&service, &api]);
+    let credentials = kubelet::credentials(
+        &mut resources,
+        "kubelet-wait-bootstrap",
+        configuration,
+        true,
+        &[&service, &api],
+    );
+    let phase = "control-plane-join/mark-control-plane";
+    mark(&mut resources, phase, configuration, inputs, &[&service, &api, &credentials]);
+    Ok(resources.done())
+}
+
+const PHASES: Phases = Phases {
+    api_server: "control-plane-prepare/control-plane",
+    controller_manager: "control-plane-prepare/control-plane",
+    scheduler: "control-plane-prepare/control-plane",
+};
+
+/// The CA's certificate, by which the kubelet trusts and is asked.
+fn authority(resources: &mut Resources, configuration: &Configuration, discovered: &Discovered) -> Address {
+    let default = format!("{}/ca.crt", configuration.cluster.certificates_dir);
+    let path = configuration.join.as_ref().map_or(default, |join| join.ca_cert_path.clone());
+    let attributes = vec![
+        ("path", path.into()),
+        ("content", discovered.authority.clone().into()),
+        ("mode", "0644".into()),
+        ("keep_existing", true.into()),
+    ];
+    resources.add("kubelet-start", "file", "ca", attributes, &[])
+}
+
+/// The kubeconfig with which the kubelet asks for its certificate; none when the user's discovery file has credentials of
+/// its own, which somebody else puts there.
+fn bootstrap(
+    resources: &mut Resources,
+    configuration: &Configuration,
+    discovered: &Discovered,
+    server: &str,
+) -> Option<Address> {
+    let token = configuration.join.as_ref().and_then(bootstrap_token)?;
+    let attributes = vec![
+        ("path", BOOTSTRAP_KUBECONFIG_PATH.into()),
+        ("cluster_name", configuration.cluster.name.clone().into()),
+        ("server", server.into()),
+        ("certificate_authority", discovered.authority.clone().into()),
+        ("user_name", "tls-bootstrap-token-user".into()),
+        ("token", token),
+        ("superseded_by", kubeconfigs::KUBELET.into()),
+    ];
+    Some(resources.add("kubelet-start", "kubeconfig", "bootstrap-kubelet", attributes, &[]))
+}
+
+fn bootstrap_token(join: &Join) -> Option<Value> {
+    join.tls_bootstrap_token.clone().map(Value::Secret)
+}

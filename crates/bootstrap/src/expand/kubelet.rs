@@ -1,0 +1,86 @@
+//! The kubelet's files, and its service.
+
+use slipway_resource::{Address, Value};
+
+use super::kubeconfigs::{KUBELET, ROTATED};
+use super::phased::{Resources, refer};
+use super::{Facts, InitSystem};
+use crate::configuration::Configuration;
+use crate::kubelet;
+use crate::patch::{PatchError, Patches};
+
+const PHASE: &str = "kubelet-start";
+
+/// The kubelet's configuration and flags, and the service that runs it, after its kubeconfig.
+pub(super) fn add(
+    resources: &mut Resources,
+    configuration: &Configuration,
+    facts: &Facts,
+    patches: &Patches,
+    mut after: Vec<Address>,
+) -> Result<Address, PatchError> {
+    let file = |path: &str, content: String| {
+        vec![("path", Value::from(path)), ("content", content.into()), ("mode", "0644".into())]
+    };
+    let mut triggers = Vec::new();
+    let mut add = |resources: &mut Resources, name: &'static str, path: &str, content: String| {
+        let address = resources.add(PHASE, "file", name, file(path, content), &[]);
+        triggers.push((name, Value::reference(address, "sha256")));
+    };
+    let config = kubelet::config_file(configuration, facts, patches)?;
+    add(resources, "kubelet-config", kubelet::CONFIG_PATH, config);
+    add(resources, "kubelet-flags", kubelet::FLAGS_PATH, kubelet::flags_file(configuration, facts));
+    if facts.init_system == InitSystem::Systemd && facts.kubelet_drop_in_missing {
+        add(resources, "kubelet-drop-in", kubelet::DROP_IN_PATH, kubelet::drop_in(facts));
+    }
+    if let Some(instance) = kubelet::instance_config(configuration) {
+        let attributes = file(kubelet::INSTANCE_CONFIG_PATH, instance);
+        after.push(resources.add(PHASE, "file", "kubelet-instance-config", attributes, &[]));
+    }
+    let manifests = vec![("path", crate::static_pod::MANIFESTS.into()), ("mode", "0700".into())];
+    after.push(resources.add(PHASE, "directory", "manifests", manifests, &[]));
+    let mut attributes = vec![
+        ("name", "kubelet".into()),
+        ("running", true.into()),
+        ("enabled", true.into()),
+        ("restart_triggers", Value::map(triggers)),
+    ];
+    match facts.init_system {
+        InitSystem::None => {
+            attributes.push(("command", Value::list(kubelet::command(configuration, facts))));
+            attributes.push(("environment", facts.kubelet_environment.clone().into()));
+        }
+        InitSystem::Systemd if facts.kubelet_unit_missing => {
+            attributes.push(("unit", kubelet::unit(facts).into()));
+        }
+        InitSystem::Systemd | InitSystem::Openrc => {}
+    }
+    if !configuration.is_control_plane() {
+        // On a control plane the static pods are waited for, and they need the kubelet: no time is lost there.
+        let timeout = configuration.node.timeouts.kubelet_health_check.get().as_secs();
+        attributes.push(("ready_url", kubelet::health_url(configuration).into()));
+        attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
+    }
+    Ok(resources.add(PHASE, "service", "kubelet", attributes, &refer(&after)))
+}
+
+/// Waits until the kubelet has a certificate that it renews itself; the token with which it came is removed.
+pub(super) fn credentials(
+    resources: &mut Resources,
+    phase: &'static str,
+    configuration: &Configuration,
+    bootstrapped: bool,
+    after: &[&Address],
+) -> Address {
+    let timeout = configuration.node.timeouts.tls_bootstrap.get().as_secs();
+    let mut attributes = vec![
+        ("name", "kubelet".into()),
+        ("kubeconfig_path", KUBELET.into()),
+        ("certificate_path", ROTATED.into()),
+        ("timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()),
+    ];
+    if bootstrapped {
+        attributes.push(("bootstrap_kubeconfig_path", kubelet::BOOTSTRAP_KUBECONFIG_PATH.into()));
+    }
+    resources.add(phase, "kubelet_credentials", "kubelet", attributes, after)
+}

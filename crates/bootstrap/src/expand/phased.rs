@@ -1,0 +1,85 @@
+use serde_json::Value as Json;
+use slipway_resource::{Address, Desired, Value};
+
+/// A resource under the name of the phase that it belongs to, as `certs/apiserver`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phased {
+    /// The phase.
+    pub phase: &'static str,
+    /// The resource.
+    pub desired: Desired,
+}
+
+/// Resources as they are put together.
+#[derive(Default)]
+pub(super) struct Resources(Vec<Phased>);
+
+impl Resources {
+    /// Adds a resource that stands after others; returns its address.
+    pub fn add(
+        &mut self,
+        phase: &'static str,
+        kind: &'static str,
+        name: &str,
+        attributes: Vec<(&str, Value)>,
+        after: &[&Address],
+    ) -> Address {
+        let address = Address::new(kind, name);
+        let mut desired = Desired::new(address.clone(), Value::map(attributes));
+        desired.depends_on = after.iter().map(|address| (*address).clone()).collect();
+        desired.depends_on.sort();
+        desired.depends_on.dedup();
+        self.0.push(Phased { phase, desired });
+        address
+    }
+
+    /// Adds an API object; returns its address.
+    pub fn object(&mut self, phase: &'static str, object: &Json, after: &[&Address]) -> Address {
+        self.manifest(phase, Value::from_json(object), Vec::new(), after)
+    }
+
+    /// Adds an API object that may have references and secrets in it, with further attributes.
+    pub fn manifest(
+        &mut self,
+        phase: &'static str,
+        manifest: Value,
+        further: Vec<(&str, Value)>,
+        after: &[&Address],
+    ) -> Address {
+        let name = object_name(&manifest);
+        let mut attributes = vec![("manifest", manifest)];
+        attributes.extend(further);
+        self.add(phase, "kubernetes_object", &name, attributes, after)
+    }
+
+    /// The address of a resource, if it is among them.
+    pub fn find(&self, kind: &str, name: &str) -> Option<Address> {
+        self.0
+            .iter()
+            .map(|phased| &phased.desired.address)
+            .find(|address| address.kind() == kind && address.name() == name)
+            .cloned()
+    }
+
+    /// Those of them that are there, by kind and name.
+    pub fn those(&self, wanted: &[(&str, &str)]) -> Vec<Address> {
+        wanted.iter().filter_map(|(kind, name)| self.find(kind, name)).collect()
+    }
+
+    /// The resources, in the order in which they were added.
+    pub fn done(self) -> Vec<Phased> {
+        self.0
+    }
+}
+
+/// `<Kind>/<namespace>/<name>` of an object.
+fn object_name(manifest: &Value) -> String {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let metadata = |key: &str| text(manifest.get("metadata").and_then(|metadata| metadata.get(key)));
+    format!("{}/{}/{}", text(manifest.get("kind")), metadata("namespace"), metadata("name"))
+}
+
+/// References to all of these.
+pub(super) fn refer(addresses: &[Address]) -> Vec<&Address> {
+    addresses.iter().collect()
+}
