@@ -1,11 +1,17 @@
 //! The types of a node, and what each of them must be able to do.
 
+mod certificate;
+mod certificate_request;
 mod directory;
 mod file;
 mod form;
 mod kernel_module;
+mod key_pair;
+mod kubeconfig;
+mod kubeconfig_rotation;
 mod service;
 mod sysctl;
+mod x509;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +29,7 @@ use crate::error::invalid;
 use crate::host::Host;
 use crate::ledger::{Entry, Found};
 
+use file::digest as file_digest;
 pub(crate) use form::RATE_CLASS;
 
 /// An object of a type.
@@ -155,10 +162,15 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 5] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 10] = [
+            ("certificate", Box::new(certificate::Certificate)),
+            ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
             ("file", Box::new(file::File)),
             ("kernel_module", Box::new(kernel_module::KernelModule)),
+            ("key_pair", Box::new(key_pair::KeyPair)),
+            ("kubeconfig", Box::new(kubeconfig::Kubeconfig)),
+            ("kubeconfig_rotation", Box::new(kubeconfig_rotation::KubeconfigRotation)),
             ("service", Box::new(service::Service)),
             ("sysctl", Box::new(sysctl::Sysctl)),
         ];

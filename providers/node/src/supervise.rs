@@ -120,6 +120,15 @@ impl Supervisor {
         }
     }
 
+    /// Starts another service anew that runs, as it is defined.
+    pub(crate) async fn bounce(self, work: &Work, name: &str) -> Result<(), ProviderError> {
+        match self {
+            Self::Systemd => systemd::bounce(work, name).await,
+            Self::OpenRc => openrc::bounce(work, name).await,
+            Self::Own => own::bounce(work, name),
+        }
+    }
+
     /// Takes away what was written for the service.
     pub(crate) async fn forget(self, work: &Work) -> Result<(), ProviderError> {
         match self {

@@ -4,6 +4,7 @@
 
 mod it {
     mod bench;
+    mod certificates;
     mod crash;
     mod files;
     mod services;

@@ -15,6 +15,8 @@ use crate::ledger::Found;
 use crate::replaced;
 use content::{Content, Memory, Version};
 
+pub(super) use content::digest;
+
 /// A file. A content that is a secret is compared by its digest and never returned.
 pub(crate) struct File;
 

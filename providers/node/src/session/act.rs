@@ -121,7 +121,7 @@ impl NodeSession {
         // What an interrupted change wanted is not what there is; the type compares with what it remembers.
         work.place.entry = Some(entry.clone());
         entry.memory = kind.foresee(&work).await?;
-        entry.wanted = without_texts(&work.desired);
+        entry.wanted = self.storable(request.ownership.address.kind(), &work.desired);
         self.write_down(entry.clone()).await?;
         // Another action may have given the node back between the claim and the entry.
         self.claim(request).await?;
@@ -222,6 +222,18 @@ impl NodeSession {
             Some(misfit) => Err(invalid(misfit.to_string())),
             None => Ok(desired),
         }
+    }
+
+    /// Attributes as they may be stored: without texts of secrets, and without what is never shown.
+    fn storable(&self, kind: &str, attributes: &Value) -> Value {
+        let mut storable = without_texts(attributes);
+        for (name, attribute) in self.schema.types.get(kind).iter().flat_map(|kind| &kind.attributes) {
+            let is_text = matches!(storable.get(name), Some(Value::String(_)));
+            if attribute.sensitive && is_text {
+                storable.set(&Path::key(name.as_str()), Value::Null);
+            }
+        }
+        storable
     }
 
     fn settable(&self, kind: &str, attributes: &Value) -> Value {

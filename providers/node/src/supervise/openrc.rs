@@ -45,6 +45,11 @@ pub(super) async fn switch(work: &Work, verb: &str) -> Result<(), ProviderError>
     call(work, "rc-service", &[work.identity(), verb]).await
 }
 
+/// Another service that runs.
+pub(super) async fn bounce(work: &Work, name: &str) -> Result<(), ProviderError> {
+    call(work, "rc-service", &["--ifstarted", name, "restart"]).await
+}
+
 pub(super) fn forget(work: &Work) -> Result<(), ProviderError> {
     let is_ours = work.place.entry.as_ref().is_some_and(|entry| entry.found != Found::Kept);
     if is_ours && work.place.wanted().0.get("unit").is_some() {

@@ -190,6 +190,20 @@ fn signal_watcher(work: &Work, pid: Pid, signal: Signal) -> Result<(), ProviderE
     }
 }
 
+/// Ends the program of another service; its watch starts it again.
+pub(super) fn bounce(work: &Work, name: &str) -> Result<(), ProviderError> {
+    let child = |disk: &Disk| Ok::<_, ProviderError>(watcher(disk, name)?.and_then(|watcher| watcher.child));
+    let Some(pid) = child(&work.host().disk)? else { return Ok(()) };
+    let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return Ok(());
+    };
+    if child(&work.host().disk)? == Some(pid) {
+        // One that has just ended is started again all the same.
+        let _ = pidfd_send_signal(&handle, Signal::TERM);
+    }
+    Ok(())
+}
+
 pub(super) fn forget(work: &Work) -> Result<(), ProviderError> {
     crate::purge::folder(&work.host().disk, &folder(work.identity()))
 }

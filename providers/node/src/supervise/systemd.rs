@@ -96,6 +96,11 @@ pub(super) async fn switch(work: &Work, verb: &str) -> Result<(), ProviderError>
     call(work, &[verb, "--", work.identity()]).await
 }
 
+/// Another service that runs.
+pub(super) async fn bounce(work: &Work, name: &str) -> Result<(), ProviderError> {
+    call(work, &["try-restart", "--", name]).await
+}
+
 pub(super) async fn forget(work: &Work) -> Result<(), ProviderError> {
     let had_unit = work.place.wanted().0.get("unit").is_some();
     if had_unit {

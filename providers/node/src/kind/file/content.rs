@@ -60,7 +60,7 @@ fn decoded(text: &str) -> Result<Vec<u8>, ProviderError> {
 }
 
 /// SHA-256 in hexadecimal digits.
-pub(super) fn digest(bytes: &[u8]) -> String {
+pub(in crate::kind) fn digest(bytes: &[u8]) -> String {
     let digest = aws_lc_rs::digest::digest(&SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

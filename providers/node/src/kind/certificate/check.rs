@@ -1,0 +1,155 @@
+//! A certificate and a key that are there, and whether they are what they should be.
+
+use jiff::Timestamp;
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Template, verify};
+use slipway_resource::{Path, ProviderError, Value};
+
+use super::super::file_digest;
+use super::super::x509::{self, of_pki};
+use super::pin;
+use crate::attributes::Attributes;
+use crate::disk::Disk;
+
+/// The attribute that names the CA.
+pub(super) const SIGNED_BY: &str = "ca_path";
+
+/// A certificate and a key that are there, or are not.
+pub(super) struct Pair {
+    /// The certificates of the file, or why it has none; `None` when there is no file.
+    pub(super) chain: Option<Result<Vec<Certificate>, ProviderError>>,
+    /// The file's bytes.
+    bytes: Vec<u8>,
+    pub(super) key: Option<PrivateKey>,
+    /// Why the key's file holds none.
+    key_problem: Option<String>,
+}
+
+impl Pair {
+    pub(super) fn read(disk: &Disk, path: &str, key_path: &str) -> Result<Self, ProviderError> {
+        let bytes = disk.read(path)?;
+        let chain = match &bytes {
+            None => None,
+            Some(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                Some(Certificate::chain_from_pem(&text).map_err(of_pki(path)))
+            }
+        };
+        let (key, key_problem) = match x509::read_key(disk, key_path) {
+            Ok(key) => (key, None),
+            Err(error) => (None, Some(error.message)),
+        };
+        Ok(Self { chain, bytes: bytes.unwrap_or_default(), key, key_problem })
+    }
+
+    /// The certificate that is meant.
+    pub(super) fn first(&self) -> Option<&Certificate> {
+        self.chain.as_ref()?.as_ref().ok()?.first()
+    }
+
+    /// Why what is there cannot be used for what is wanted, as kubeadm judges it; `None` when there is no certificate.
+    pub(super) fn problems(
+        &self,
+        disk: &Disk,
+        wanted: Attributes<'_>,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        let chain = match &self.chain {
+            None => return Ok(None),
+            Some(Err(error)) => return Ok(Some(vec![error.message.clone()])),
+            Some(Ok(chain)) => chain,
+        };
+        let Some((certificate, intermediates)) = chain.split_first() else { return Ok(None) };
+        let now = Timestamp::now();
+        let key = self.key.as_ref().map(PrivateKey::public_key);
+        let mut problems = Vec::new();
+        problems.extend(self.key_problem.clone());
+        let signs = wanted.flag("is_ca");
+        if self.key.is_none() && self.key_problem.is_none() && !signs {
+            problems.push("its key is not there".to_owned());
+        }
+        let found = match (signs, wanted.optional_text(SIGNED_BY)?) {
+            (true, None) => verify::authority(certificate, key, now),
+            (_, authority) => {
+                let template = Template::leaf(x509::subject(wanted)?, now, x509::validity(wanted));
+                let template = template
+                    .map_err(of_pki("validity_seconds"))?
+                    .with_names(x509::names(wanted)?)
+                    .with_usages(x509::usages(wanted)?);
+                let authority = match authority {
+                    Some(path) => x509::read_chain(disk, path)?.and_then(|chain| chain.into_iter().next()),
+                    None => Some(certificate.clone()),
+                };
+                match authority {
+                    Some(authority) => {
+                        verify::leaf(certificate, intermediates, key, &authority, &template, now)
+                    }
+                    None => {
+                        problems.push("its CA is not there".to_owned());
+                        Vec::new()
+                    }
+                }
+            }
+        };
+        let fatal = found.iter().filter(|problem| problem.is_fatal());
+        problems.extend(fatal.map(ToString::to_string));
+        Ok(Some(problems))
+    }
+
+    /// Whether the certificate belongs to its key and was signed by its CA: what attributes do not show.
+    fn bonds(&self, disk: &Disk, wanted: Attributes<'_>) -> Vec<String> {
+        let mut problems = Vec::new();
+        let chain = match &self.chain {
+            Some(Ok(chain)) => chain,
+            Some(Err(error)) => return vec![error.message.clone()],
+            None => return problems,
+        };
+        let Some((certificate, intermediates)) = chain.split_first() else { return problems };
+        problems.extend(self.key_problem.clone());
+        match &self.key {
+            Some(key) if key.public_key() != certificate.public_key() => {
+                problems.push(verify::Problem::OtherKey.to_string());
+            }
+            None if !certificate.is_ca() && self.key_problem.is_none() => {
+                problems.push("its key is not there".to_owned());
+            }
+            _ => {}
+        }
+        let authority = wanted.optional_text(SIGNED_BY).ok().flatten();
+        if let Some(path) = authority {
+            match x509::read_chain(disk, path) {
+                Ok(Some(authorities)) => {
+                    let is_signed =
+                        |authority: &Certificate| verify::is_signed(certificate, intermediates, authority);
+                    if !authorities.iter().any(is_signed) {
+                        problems.push(format!("the CA {path} did not sign it"));
+                    }
+                }
+                Ok(None) => problems.push(format!("its CA {path} is not there")),
+                Err(error) => problems.push(error.message),
+            }
+        }
+        problems
+    }
+
+    /// Puts what is there into attributes.
+    pub(super) fn show(&self, disk: &Disk, wanted: Attributes<'_>, into: &mut Value) {
+        let problems = self.bonds(disk, wanted);
+        into.set(&Path::key("valid"), problems.is_empty().into());
+        if !problems.is_empty() {
+            into.set(&Path::key("problems"), Value::list(problems));
+        }
+        into.set(&Path::key("needs_renewal"), false.into());
+        into.set(&Path::key("is_ca"), wanted.flag("is_ca").into());
+        let Some(certificate) = self.first() else { return };
+        x509::show(certificate.subject(), certificate.names(), into);
+        let mut set = |name: &str, value: Value| into.set(&Path::key(name), value);
+        set("usages", x509::show_usages(&certificate.usages()));
+        set("is_ca", certificate.is_ca().into());
+        set("key_algorithm", certificate.public_key().algorithm().into());
+        set("needs_renewal", x509::is_due(certificate, wanted).into());
+        set("certificate_pem", certificate.to_pem().into());
+        set("not_after", x509::time(certificate.not_after()));
+        set("serial", certificate.serial().into());
+        set("public_key_sha256", pin(certificate).into());
+        set("sha256", file_digest(&self.bytes).into());
+    }
+}

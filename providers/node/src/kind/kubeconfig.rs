@@ -1,0 +1,250 @@
+//! A kubeconfig.
+
+mod there;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig as Document, client_template};
+use slipway_bootstrap::pki::{PrivateKey, Subject};
+use slipway_resource::provider::{Disruption, PlanItem, Planned};
+use slipway_resource::{Attribute, Path, ProviderError, ResourceType, SecretText, Type, Value};
+
+use super::form::{self, memorise};
+use super::x509::{self, Authority, of_pki};
+use super::{Kind, Place, Work};
+use crate::attributes::Attributes;
+use crate::disk::Disk;
+use crate::error::{conflict, invalid, not_found, permanent};
+use crate::ledger::Found;
+use there::There;
+
+/// A kubeconfig with a client certificate that it makes, with a token, or with files that somebody else renews. One that
+/// is there and fits is kept, as kubeadm does.
+pub(crate) struct Kubeconfig;
+
+/// The token that was written, to see whether another one is there.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Memory {
+    token: Option<String>,
+}
+
+#[async_trait]
+impl Kind for Kubeconfig {
+    fn resource_type(&self) -> ResourceType {
+        let optional = |text: &str| Attribute::optional(Type::String).describe(text);
+        let mut kind = form::resource_type(
+            "A kubeconfig.",
+            200,
+            [
+                ("path", form::path()),
+                (
+                    "cluster_name",
+                    Attribute::required(Type::String).describe("What the cluster is called in it."),
+                ),
+                ("server", Attribute::required(Type::String).describe("The URL of the cluster's API.")),
+                (
+                    "ca_path",
+                    optional("The cluster's CA, which is embedded; it also signs the client certificate.")
+                        .write_only(),
+                ),
+                (
+                    "ca_key_path",
+                    optional("The key of that CA; without, the name of the CA's file with .key.")
+                        .write_only(),
+                ),
+                ("user_name", Attribute::required(Type::String).describe("What the user is called in it.")),
+                ("common_name", optional("The user, as the client certificate has it.")),
+                (
+                    "organizations",
+                    Attribute::optional(Type::set(Type::String))
+                        .describe("The groups, as the client certificate has them."),
+                ),
+                ("token", optional("A bearer token in place of a certificate.").sensitive().write_only()),
+                (
+                    "client_certificate_path",
+                    optional("A client certificate that somebody else renews, in place of an embedded one."),
+                ),
+                ("client_key_path", optional("Its key; it may be the same file.")),
+                (
+                    "key_algorithm",
+                    optional("The algorithm of its key when it is made; else RSA-2048.").write_only(),
+                ),
+                ("mode", form::mode("0600")),
+                (
+                    "not_after",
+                    Attribute::computed(Type::String).describe("When its client certificate ends."),
+                ),
+                ("problems", Attribute::computed(Type::list(Type::String)).describe("Why it is not valid.")),
+            ],
+        );
+        let renewal = x509::renewal_attributes();
+        kind.attributes.extend(renewal.map(|(name, attribute)| (name.to_owned(), attribute)));
+        kind
+    }
+
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
+        form::checked_path(desired, "path").map(str::to_owned)
+    }
+
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+        form::plan_path(planned, "path")?;
+        form::plan_mode(planned, "mode")?;
+        x509::check_algorithm(&planned.normalised, "key_algorithm")?;
+        let is_set = |name: &str| planned.normalised.get(name).is_some_and(|value| !value.is_null());
+        let ways =
+            ["common_name", "token", "client_certificate_path"].into_iter().filter(|name| is_set(name));
+        if ways.count() != 1 {
+            return Err(invalid(
+                "a kubeconfig has one of common_name (for a certificate of its own), token, client_certificate_path",
+            ));
+        }
+        if is_set("common_name") && !is_set("ca_path") {
+            return Err(invalid("ca_path: a certificate of its own needs the CA that signs it"));
+        }
+        let Some(observed) = &item.observed else { return Ok(()) };
+        let rotates = observed.get("client_certificate_path").is_some_and(|value| !value.is_null());
+        if is_set("common_name") && rotates {
+            // The kubelet renews its certificate itself by now, in a file of its own.
+            for name in ["client_certificate_path", "client_key_path", "needs_renewal"] {
+                let kept = observed.get(name).cloned().unwrap_or_default();
+                planned.normalised.set(&Path::key(name), kept);
+            }
+        }
+        x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), "organizations");
+        let problems = observed.get("problems").and_then(Value::as_list).unwrap_or_default();
+        planned.reasons.extend(problems.iter().filter_map(Value::as_str).map(str::to_owned));
+        let changes =
+            slipway_resource::diff::diff(&self.resource_type(), observed, &planned.normalised, None);
+        if !changes.is_empty() {
+            planned.normalised.set(&Path::key("not_after"), Value::Unknown);
+            planned.unknown_after.push(Path::key("not_after"));
+            planned.disruption = Disruption::Brief;
+        }
+        Ok(())
+    }
+
+    async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
+        work.blocking(|work| {
+            let disk = &work.host().disk;
+            let Some(there) = There::read(disk, work.identity())? else { return Ok(Found::Nothing) };
+            let problems = there.misfits(disk, work.wanted())?;
+            if problems.is_empty() {
+                return Ok(Found::Kept);
+            }
+            let text =
+                format!("{} is there already and does not fit: {}", work.identity(), problems.join("; "));
+            Err(conflict(text).with_hint("remove it, or bring one that fits"))
+        })
+        .await
+    }
+
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        memorise(&Memory { token: token(work.wanted())? })
+    }
+
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        work.blocking(|work| {
+            let disk = &work.host().disk;
+            let wanted = work.wanted();
+            let access = form::access(disk, wanted, "mode", 0o600)?;
+            let there = There::read(disk, work.identity())?;
+            let fits = match &there {
+                Some(there) => there.misfits(disk, wanted)?.is_empty() && !there.is_due(disk, wanted),
+                None => false,
+            };
+            if !fits {
+                let document = make(disk, wanted, there.as_ref())?;
+                disk.write(work.identity(), document.to_yaml().expose().as_bytes(), access)?;
+            }
+            disk.set_access(work.identity(), access)?;
+            memorise(&Memory { token: token(wanted)? })
+        })
+        .await
+    }
+
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
+        work.blocking(|work| match work.place.entry.as_ref().map(|entry| entry.found) {
+            Some(Found::Kept) => {
+                work.tell(format!("{} was there before and stays", work.identity()));
+                Ok(())
+            }
+            _ => work.host().disk.remove(work.identity()).map(drop),
+        })
+        .await
+    }
+
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
+        let place = place.clone();
+        let host = std::sync::Arc::clone(&place.host);
+        host.blocking(move |host| {
+            let path = place.identity.as_str();
+            let Some(status) = host.disk.status(path)? else { return Ok(None) };
+            let mut value = Value::map([("path", path)]);
+            value.set(&Path::key("mode"), form::mode_text(status.mode()).into());
+            value.set(&Path::key("needs_renewal"), false.into());
+            let there = match There::read(&host.disk, path) {
+                Ok(Some(there)) => there,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    value.set(&Path::key("valid"), false.into());
+                    value.set(&Path::key("problems"), Value::list([error.message]));
+                    return Ok(Some(value));
+                }
+            };
+            there.show(&host.disk, &place, &mut value);
+            Ok(Some(value))
+        })
+        .await
+    }
+}
+
+/// The digest of the wanted token. It stays on the node, beside the token itself.
+fn token(wanted: Attributes<'_>) -> Result<Option<String>, ProviderError> {
+    Ok(wanted.optional_text("token")?.map(|text| super::file_digest(text.as_bytes())))
+}
+
+/// The document that is wanted; what of the one that is there still fits goes on.
+fn make(disk: &Disk, wanted: Attributes<'_>, there: Option<&There>) -> Result<Document, ProviderError> {
+    let (cluster, server) = (wanted.text("cluster_name")?, wanted.text("server")?);
+    let user = wanted.text("user_name")?;
+    let authority = match wanted.optional_text("ca_path")? {
+        Some(path) => {
+            let text = disk.read_text(path)?;
+            text.ok_or_else(|| not_found(format!("the CA's file {path} is not there")))?
+        }
+        None => String::new(),
+    };
+    let credentials = credentials(disk, wanted, there)?;
+    Ok(Document::new(cluster, server, &authority, user, &credentials))
+}
+
+fn credentials(
+    disk: &Disk,
+    wanted: Attributes<'_>,
+    there: Option<&There>,
+) -> Result<Credentials, ProviderError> {
+    if let Some(token) = wanted.optional_text("token")? {
+        return Ok(Credentials::Token(SecretText::new(token)));
+    }
+    if let Some(certificate) = wanted.optional_text("client_certificate_path")? {
+        let key = wanted.optional_text("client_key_path")?.unwrap_or(certificate);
+        return Ok(Credentials::Files { certificate: certificate.to_owned(), key: key.to_owned() });
+    }
+    if let Some(kept) = there.and_then(|there| there.credentials_that_fit(disk, wanted)) {
+        return Ok(kept);
+    }
+    let path = wanted.text("ca_path")?;
+    let key = wanted.optional_text("ca_key_path")?;
+    let key = key.map_or_else(|| format!("{}.key", path.trim_end_matches(".crt")), str::to_owned);
+    let authority = Authority::read(disk, path, &key)?;
+    let subject = Subject::new(wanted.text("common_name")?).with_organizations(wanted.texts("organizations"));
+    let template = client_template(subject, &authority.certificate, Timestamp::now(), x509::validity(wanted))
+        .map_err(of_pki("validity_seconds"))?;
+    let key = PrivateKey::generate(x509::algorithm(wanted, "key_algorithm")?).map_err(of_pki(path))?;
+    let certificate = template.signed_by(key.public_key(), &authority.certificate, &authority.key);
+    let certificate = certificate.map_err(of_pki(path))?;
+    let key = key.to_pem().map_err(|error| permanent(error.to_string()))?;
+    Ok(Credentials::Certificate { certificate: certificate.to_pem(), key })
+}

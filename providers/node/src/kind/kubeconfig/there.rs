@@ -1,0 +1,196 @@
+//! A kubeconfig that is there, and whether it is what it should be.
+
+use jiff::Timestamp;
+use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig as Document};
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage, verify};
+use slipway_resource::{Path, ProviderError, Value};
+
+use super::super::form::recall;
+use super::super::x509::{self, of_pki};
+use super::super::{Place, file_digest};
+use super::Memory;
+use crate::attributes::Attributes;
+use crate::disk::Disk;
+use crate::error::permanent;
+
+/// A kubeconfig that is there.
+pub(super) struct There {
+    document: Document,
+    /// Its client certificate, embedded or from the file that it names.
+    certificate: Option<Certificate>,
+    key: Option<PrivateKey>,
+    /// The files that it names.
+    files: Option<(String, String)>,
+}
+
+impl There {
+    pub(super) fn read(disk: &Disk, path: &str) -> Result<Option<Self>, ProviderError> {
+        let Some(text) = disk.read_text(path)? else { return Ok(None) };
+        let wrong = |error: &dyn std::fmt::Display| permanent(format!("{path}: {error}"));
+        let document = Document::parse(&text).map_err(|error| wrong(&error))?;
+        let files = document.client_files();
+        let (certificate, key) = match &files {
+            Some((certificate, key)) => {
+                let chain = x509::read_chain(disk, certificate)?;
+                (chain.and_then(|chain| chain.into_iter().next()), x509::read_key(disk, key)?)
+            }
+            None => (
+                document.certificate().map_err(|error| wrong(&error))?,
+                document.key().map_err(|error| wrong(&error))?,
+            ),
+        };
+        Ok(Some(Self { document, certificate, key, files }))
+    }
+
+    /// Why it is not what is wanted; nothing when it is.
+    pub(super) fn misfits(&self, disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<String>, ProviderError> {
+        let mut problems = Vec::new();
+        match self.document.cluster() {
+            Ok(cluster) => {
+                for (name, found) in [("server", &cluster.server), ("cluster_name", &cluster.name)] {
+                    let asked = wanted.text(name)?;
+                    if found != asked {
+                        problems.push(format!("its {name} is {found}, not {asked}"));
+                    }
+                }
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+        let user = wanted.text("user_name")?;
+        if self.document.user().ok() != Some(user) {
+            problems.push(format!("its user is not {user}"));
+        }
+        problems.extend(self.authority_problem(disk, wanted));
+        if let Some(token) = wanted.optional_text("token")? {
+            if self.document.token().is_none_or(|there| there.expose() != token) {
+                problems.push("its token is another one".to_owned());
+            }
+        } else if let Some(certificate) = wanted.optional_text("client_certificate_path")? {
+            let key = wanted.optional_text("client_key_path")?.unwrap_or(certificate);
+            if self.files.as_ref().is_none_or(|(a, b)| (a.as_str(), b.as_str()) != (certificate, key)) {
+                problems.push(format!("its client certificate is not the file {certificate}"));
+            }
+        } else {
+            problems.extend(self.certificate_problems(disk, wanted)?);
+        }
+        Ok(problems)
+    }
+
+    /// Whether it trusts another CA than it should.
+    fn authority_problem(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
+        let path = wanted.optional_text("ca_path").ok().flatten()?;
+        let there = self.document.cluster().ok()?;
+        let embedded = match (there.authority, there.authority_path) {
+            (Some(text), _) => Some(text),
+            (None, Some(path)) => disk.read_text(&path).ok().flatten(),
+            (None, None) => None,
+        };
+        let asked = disk.read_text(path).ok().flatten();
+        let Some(asked) = asked else { return Some(format!("its CA {path} is not there")) };
+        let certificates = |text: &str| Certificate::chain_from_pem(text).ok();
+        let (there, asked) = (embedded.as_deref().and_then(certificates), certificates(&asked));
+        let ders = |chain: Option<Vec<Certificate>>| {
+            let mut ders: Vec<Vec<u8>> =
+                chain.into_iter().flatten().map(|certificate| certificate.as_der().to_vec()).collect();
+            ders.sort();
+            ders
+        };
+        (ders(there) != ders(asked)).then(|| format!("the CA that it trusts is not {path}"))
+    }
+
+    fn certificate_problems(
+        &self,
+        disk: &Disk,
+        wanted: Attributes<'_>,
+    ) -> Result<Vec<String>, ProviderError> {
+        let Some(certificate) = &self.certificate else {
+            return Ok(vec!["it has no client certificate".to_owned()]);
+        };
+        let Some(key) = &self.key else { return Ok(vec!["it has no client key".to_owned()]) };
+        let subject =
+            Subject::new(wanted.text("common_name")?).with_organizations(wanted.texts("organizations"));
+        let now = Timestamp::now();
+        let template =
+            Template::leaf(subject, now, x509::validity(wanted)).map_err(of_pki("validity_seconds"))?;
+        let template = template.with_usages([Usage::Client]);
+        let authorities = x509::read_chain(disk, wanted.text("ca_path")?)?.unwrap_or_default();
+        let mut fewest: Option<Vec<String>> = None;
+        for authority in &authorities {
+            let key = Some(key.public_key());
+            let found = verify::leaf(certificate, &[], key, authority, &template, now);
+            let found: Vec<String> =
+                found.iter().filter(|problem| problem.is_fatal()).map(ToString::to_string).collect();
+            if fewest.as_ref().is_none_or(|fewest| found.len() < fewest.len()) {
+                fewest = Some(found);
+            }
+        }
+        Ok(fewest.unwrap_or_else(|| vec!["its CA is not there".to_owned()]))
+    }
+
+    /// Whether its certificate must be renewed; one in a file is somebody else's task.
+    pub(super) fn is_due(&self, _: &Disk, wanted: Attributes<'_>) -> bool {
+        self.files.is_none()
+            && wanted.0.get("common_name").is_some()
+            && self.certificate.as_ref().is_some_and(|certificate| x509::is_due(certificate, wanted))
+    }
+
+    /// Its credentials, when they are those that are wanted and have their time.
+    pub(super) fn credentials_that_fit(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<Credentials> {
+        if self.is_due(disk, wanted) || !self.certificate_problems(disk, wanted).ok()?.is_empty() {
+            return None;
+        }
+        if let Some((certificate, key)) = &self.files {
+            return Some(Credentials::Files { certificate: certificate.clone(), key: key.clone() });
+        }
+        let key = self.key.as_ref()?.to_pem().ok()?;
+        Some(Credentials::Certificate { certificate: self.certificate.as_ref()?.to_pem(), key })
+    }
+
+    /// Puts what is there into attributes.
+    pub(super) fn show(&self, disk: &Disk, place: &Place, into: &mut Value) {
+        let wanted = place.wanted();
+        let mut problems: Vec<String> = self.authority_problem(disk, wanted).into_iter().collect();
+        let mut set = |name: &str, value: Value| into.set(&Path::key(name), value);
+        if let Ok(cluster) = self.document.cluster() {
+            set("cluster_name", cluster.name.into());
+            set("server", cluster.server.into());
+        }
+        if let Ok(user) = self.document.user() {
+            set("user_name", user.into());
+        }
+        let remembered = recall::<Memory>(place.memory()).and_then(|memory| memory.token);
+        if let Some(digest) = remembered
+            && self.document.token().is_none_or(|token| file_digest(token.expose().as_bytes()) != digest)
+        {
+            problems.push("its token is another one".to_owned());
+        }
+        if let Some((certificate, key)) = &self.files {
+            set("client_certificate_path", certificate.as_str().into());
+            set("client_key_path", key.as_str().into());
+        }
+        set("needs_renewal", self.is_due(disk, wanted).into());
+        // Who is in a file that somebody else renews shows where that is asked for.
+        let shows = self.files.is_none() || wanted.0.get("common_name").is_some();
+        if let Some(certificate) = self.certificate.as_ref().filter(|_| shows) {
+            let mut who = Value::map::<&str, Value>([]);
+            x509::show(certificate.subject(), certificate.names(), &mut who);
+            for name in ["common_name", "organizations"] {
+                set(name, who.get(name).cloned().unwrap_or_default());
+            }
+            set("not_after", x509::time(certificate.not_after()));
+            if wanted.0.get("common_name").is_some()
+                && let Ok(found) = self.certificate_problems(disk, wanted)
+            {
+                // What the attributes show is a difference already.
+                let bonds = [verify::Problem::OtherKey.to_string()];
+                problems.extend(
+                    found.into_iter().filter(|text| bonds.contains(text) || text.contains("not signed by")),
+                );
+            }
+        }
+        set("valid", problems.is_empty().into());
+        if !problems.is_empty() {
+            set("problems", Value::list(problems));
+        }
+    }
+}

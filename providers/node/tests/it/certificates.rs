@@ -1,0 +1,243 @@
+//! Certificates, keys and kubeconfigs: made, kept, renewed, and what becomes of those that do not fit.
+
+use serde_json::json;
+use slipway_bootstrap::kubeconfig::Kubeconfig;
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Request, verify};
+use slipway_resource::{ErrorClass, Path, Value};
+
+use super::bench::{Bench, secret, value};
+
+const CA: &str = "/etc/kubernetes/pki/ca.crt";
+const SERVER: &str = "/etc/kubernetes/pki/apiserver.crt";
+
+fn ca() -> Value {
+    value(json!({
+        "path": CA, "key_path": "/etc/kubernetes/pki/ca.key", "common_name": "kubernetes",
+        "is_ca": true, "key_algorithm": "ECDSA-P256", "validity_seconds": 315_360_000,
+    }))
+}
+
+fn server(names: &[&str]) -> Value {
+    value(json!({
+        "path": SERVER, "key_path": "/etc/kubernetes/pki/apiserver.key",
+        "ca_path": CA, "ca_key_path": "/etc/kubernetes/pki/ca.key",
+        "common_name": "kube-apiserver", "dns_names": names, "ip_addresses": ["10.96.0.1"],
+        "usages": ["server"], "key_algorithm": "ECDSA-P256",
+    }))
+}
+
+fn admin(url: &str) -> Value {
+    value(json!({
+        "path": "/etc/kubernetes/admin.conf", "cluster_name": "kubernetes", "server": url, "ca_path": CA,
+        "user_name": "kubernetes-admin", "common_name": "kubernetes-admin",
+        "organizations": ["kubeadm:cluster-admins"], "key_algorithm": "ECDSA-P256",
+    }))
+}
+
+fn certificate(bench: &Bench, path: &str) -> Certificate {
+    Certificate::from_pem(&bench.text(path)).unwrap()
+}
+
+fn with(mut value: Value, name: &str, to: impl Into<Value>) -> Value {
+    value.set(&Path::key(name), to.into());
+    value
+}
+
+async fn made() -> Bench {
+    let bench = Bench::new().await;
+    bench.create("certificate.ca", ca()).await.unwrap();
+    bench.create("certificate.apiserver", server(&["kubernetes", "node-1"])).await.unwrap();
+    bench
+}
+
+#[tokio::test]
+async fn a_server_gets_what_it_asks_for_and_a_changed_name_changes_the_certificate_alone() {
+    let bench = made().await;
+    let first = certificate(&bench, SERVER);
+    assert!(verify::is_signed(&first, &[], &certificate(&bench, CA)));
+    assert_eq!(first.names().dns, ["kubernetes", "node-1"]);
+    let key = bench.text("/etc/kubernetes/pki/apiserver.key");
+    assert!(!format!("{:?}", bench.discover().await).contains(key.lines().nth(1).unwrap()));
+    let wanted = server(&["kubernetes", "node-1"]);
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &wanted).await, [""; 0]);
+
+    let more = server(&["kubernetes", "node-1", "api.example"]);
+    let changes = bench.changes_since("certificate.apiserver", SERVER, &more, &wanted).await;
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    bench.update("certificate.apiserver", SERVER, more.clone()).await.unwrap();
+    assert!(certificate(&bench, SERVER).names().cover("api.example"));
+    assert_eq!(bench.text("/etc/kubernetes/pki/apiserver.key"), key);
+    // What was asked for once goes when it is asked for no more.
+    let changes = bench.changes_since("certificate.apiserver", SERVER, &wanted, &more).await;
+    assert_eq!(changes.len(), 1, "{changes:?}");
+}
+
+#[tokio::test]
+async fn tampering_shows_with_its_reason_and_is_mended() {
+    let bench = made().await;
+    let wanted = server(&["kubernetes", "node-1"]);
+    let other =
+        PrivateKey::generate(slipway_bootstrap::configuration::EncryptionAlgorithm::EcdsaP256).unwrap();
+    bench.put("/etc/kubernetes/pki/apiserver.key", other.to_pem().unwrap().expose());
+    let changes = bench.changes("certificate.apiserver", SERVER, &wanted).await;
+    assert_eq!(changes, ["valid: false -> true"]);
+    let found = bench.attributes("certificate.apiserver", SERVER).await;
+    assert!(found.get("problems").unwrap().to_plain_text().contains("does not belong to the key"));
+    bench.update("certificate.apiserver", SERVER, wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &wanted).await, [""; 0]);
+
+    bench.put(SERVER, "no certificate");
+    assert!(!bench.changes("certificate.apiserver", SERVER, &wanted).await.is_empty());
+    bench.update("certificate.apiserver", SERVER, wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &wanted).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_ends_soon_is_renewed_with_a_new_key() {
+    let bench = Bench::new().await;
+    bench.create("certificate.ca", ca()).await.unwrap();
+    let short = with(server(&["kubernetes"]), "validity_seconds", Value::Integer(3600));
+    let short = with(short, "renew_before_seconds", Value::Integer(7200));
+    bench.create("certificate.apiserver", short.clone()).await.unwrap();
+    let (before, key) = (certificate(&bench, SERVER), bench.text("/etc/kubernetes/pki/apiserver.key"));
+    let changes = bench.changes("certificate.apiserver", SERVER, &short).await;
+    assert_eq!(changes, ["needs_renewal: true -> false"]);
+    let long = with(short, "validity_seconds", Value::Integer(86_400));
+    bench.update("certificate.apiserver", SERVER, long.clone()).await.unwrap();
+    assert_ne!(certificate(&bench, SERVER).serial(), before.serial());
+    assert_ne!(bench.text("/etc/kubernetes/pki/apiserver.key"), key);
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &long).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_there_and_fits_is_kept_and_what_does_not_is_refused() {
+    let bench = made().await;
+    let (ca_text, server_text) = (bench.text(CA), bench.text(SERVER));
+    std::fs::remove_dir_all(bench.path("/var/lib/slipway")).unwrap();
+    bench.create("certificate.ca", ca()).await.unwrap();
+    // It holds more than is wanted: kubeadm takes it, too.
+    let fewer = server(&["kubernetes"]);
+    bench.create("certificate.apiserver", fewer.clone()).await.unwrap();
+    assert_eq!((bench.text(CA), bench.text(SERVER)), (ca_text.clone(), server_text.clone()));
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &fewer).await, [""; 0]);
+    bench.delete("certificate.apiserver", SERVER).await.unwrap();
+    assert_eq!(bench.text(SERVER), server_text, "it was there before");
+
+    let refused = bench.create("certificate.apiserver", server(&["other.example"])).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict);
+    assert!(refused.message.contains("does not hold other.example"), "{refused}");
+}
+
+#[tokio::test]
+async fn with_an_external_ca_nothing_is_signed_and_requests_are_written() {
+    let bench = made().await;
+    std::fs::remove_file(bench.path("/etc/kubernetes/pki/ca.key")).unwrap();
+    std::fs::remove_dir_all(bench.path("/var/lib/slipway")).unwrap();
+    let wanted = ca();
+    bench.create("certificate.ca", wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("certificate.ca", CA, &wanted).await, [""; 0]);
+    bench.create("certificate.apiserver", server(&["kubernetes"])).await.unwrap();
+    let missing = with(server(&["kubernetes"]), "path", "/etc/kubernetes/pki/other.crt");
+    let missing = with(missing, "key_path", "/etc/kubernetes/pki/other.key");
+    let refused = bench.create("certificate.other", missing).await.unwrap_err();
+    assert!(refused.message.contains("ca.key is not there"), "{refused}");
+    assert!(!bench.path("/etc/kubernetes/pki/other.key").exists());
+
+    let request = value(json!({
+        "key_path": "/etc/kubernetes/pki/other.key", "request_path": "/etc/kubernetes/pki/other.csr",
+        "common_name": "kube-apiserver", "dns_names": ["kubernetes"], "key_algorithm": "ECDSA-P256",
+    }));
+    bench.create("certificate_request.other", request.clone()).await.unwrap();
+    let made = Request::from_pem(&bench.text("/etc/kubernetes/pki/other.csr")).unwrap();
+    assert_eq!(made.subject().common_name, "kube-apiserver");
+    let identity = "/etc/kubernetes/pki/other.csr";
+    assert_eq!(bench.changes("certificate_request.other", identity, &request).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_kubeconfig_follows_its_server_and_keeps_its_key() {
+    let bench = made().await;
+    let (path, wanted) = ("/etc/kubernetes/admin.conf", admin("https://10.0.0.1:6443"));
+    bench.create("kubeconfig.admin", wanted.clone()).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text(path)).unwrap();
+    assert_eq!(document.current_context(), "kubernetes-admin@kubernetes");
+    let client = document.certificate().unwrap().unwrap();
+    assert_eq!(client.subject().organizations, ["kubeadm:cluster-admins"]);
+    assert!(verify::is_signed(&client, &[], &certificate(&bench, CA)));
+    assert_eq!(bench.changes("kubeconfig.admin", path, &wanted).await, [""; 0]);
+
+    let moved = admin("https://10.0.0.2:6443");
+    let changes = bench.changes_since("kubeconfig.admin", path, &moved, &wanted).await;
+    assert_eq!(changes, ["server: https://10.0.0.1:6443 -> https://10.0.0.2:6443"]);
+    bench.update("kubeconfig.admin", path, moved.clone()).await.unwrap();
+    let now = Kubeconfig::parse(&bench.text(path)).unwrap();
+    assert_eq!(now.certificate().unwrap().unwrap().serial(), client.serial());
+    bench.put(path, "no kubeconfig at all: [");
+    assert!(!bench.changes("kubeconfig.admin", path, &moved).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_token_in_a_kubeconfig_is_compared_and_not_shown() {
+    let bench = made().await;
+    let path = "/etc/kubernetes/bootstrap-kubelet.conf";
+    let wanted = value(json!({
+        "path": path, "cluster_name": "kubernetes", "server": "https://10.0.0.1:6443", "ca_path": CA,
+        "user_name": "tls-bootstrap-token-user",
+    }));
+    let wanted = with(wanted, "token", secret("abcdef.0123456789abcdef"));
+    bench.create("kubeconfig.bootstrap", wanted.clone()).await.unwrap();
+    assert!(bench.text(path).contains("abcdef.0123456789abcdef"));
+    assert!(!format!("{:?}", bench.discover().await).contains("0123456789abcdef"));
+    assert_eq!(bench.changes("kubeconfig.bootstrap", path, &wanted).await, [""; 0]);
+    bench.put(path, &bench.text(path).replace("abcdef.", "fedcba."));
+    let changes = bench.changes("kubeconfig.bootstrap", path, &wanted).await;
+    assert_eq!(changes, ["valid: false -> true"]);
+    let ledger = std::fs::read_dir(bench.path("/var/lib/slipway/owned")).unwrap();
+    for entry in ledger {
+        assert!(!std::fs::read_to_string(entry.unwrap().path()).unwrap().contains("0123456789abcdef"));
+    }
+}
+
+#[tokio::test]
+async fn a_kubelets_kubeconfig_comes_to_name_the_file_that_it_renews() {
+    let bench = made().await;
+    let (path, current) = ("/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/pki/kubelet-client-current.pem");
+    let wanted = with(admin("https://10.0.0.1:6443"), "path", path);
+    bench.create("kubeconfig.kubelet", wanted.clone()).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text(path)).unwrap();
+    let both = format!(
+        "{}{}",
+        document.certificate().unwrap().unwrap().to_pem(),
+        document.key().unwrap().unwrap().to_pem().unwrap().expose()
+    );
+    bench.put(current, &both);
+    let rotation = value(json!({"path": path, "certificate_path": current}));
+    bench.create("kubeconfig_rotation.kubelet", rotation.clone()).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text(path)).unwrap();
+    assert_eq!(document.client_files().unwrap().0, current);
+    assert_eq!(bench.changes("kubeconfig.kubelet", path, &wanted).await, [""; 0]);
+    assert_eq!(bench.changes("kubeconfig_rotation.kubelet", path, &rotation).await, [""; 0]);
+    // A new server leaves the file in it.
+    let moved = with(wanted, "server", "https://10.0.0.2:6443");
+    bench.update("kubeconfig.kubelet", path, moved).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text(path)).unwrap();
+    assert_eq!(document.client_files().unwrap().0, current);
+    assert_eq!(document.cluster().unwrap().server, "https://10.0.0.2:6443");
+}
+
+#[tokio::test]
+async fn a_key_pair_is_made_once() {
+    let bench = Bench::new().await;
+    let (private, public) = ("/etc/kubernetes/pki/sa.key", "/etc/kubernetes/pki/sa.pub");
+    let wanted = value(json!({"private_path": private, "public_path": public, "algorithm": "ECDSA-P256"}));
+    bench.create("key_pair.sa", wanted.clone()).await.unwrap();
+    let key = PrivateKey::from_pem(&bench.text(private)).unwrap();
+    assert_eq!(key.public_key().to_pem(), bench.text(public));
+    assert_eq!(bench.changes("key_pair.sa", public, &wanted).await, [""; 0]);
+    bench.put(public, "no key");
+    assert_eq!(bench.changes("key_pair.sa", public, &wanted).await, ["valid: false -> true"]);
+    bench.update("key_pair.sa", public, wanted).await.unwrap();
+    assert_eq!(key.public_key().to_pem(), bench.text(public));
+    bench.delete("key_pair.sa", public).await.unwrap();
+    assert!(!bench.path(private).exists() && !bench.path(public).exists());
+}
