@@ -1,5 +1,101 @@
 //! A cluster of Slipway's specs on machines that exist already: what each of them must look like.
+//!
+//! [`expand`] makes of a cluster and the [`Placement`] of its machines the resources of the whole: the authorities and
+//! tokens that its state keeps, the inside of every machine, and the objects in the cluster. All control planes that a
+//! cluster begins with begin together: their etcd members know each other, and their authorities come from the state.
+//! Those that come later join, one after the other. Pure: the same input gives the same resources.
 
+mod authorities;
+mod configuration;
+mod endpoint;
 mod machine;
+mod nodes;
+mod objects;
 
-pub use machine::{Machine, Placement};
+use slipway_resource::Desired;
+use slipway_resource::provider::ExpandNote;
+use slipway_spec::model::Cluster;
+
+use crate::expand::ExpandError;
+
+pub use authorities::{CA, JOIN_TOKEN};
+pub use endpoint::endpoint;
+pub use machine::{Founder, Machine, Placement};
+pub use objects::UserObjects;
+
+/// Why a cluster cannot be expanded on its machines.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FromClusterError {
+    /// A node cannot be expanded.
+    #[error("{machine} cannot be expanded")]
+    Node {
+        /// The machine.
+        machine: String,
+        /// Why.
+        #[source]
+        source: ExpandError,
+    },
+    /// There is no control plane among the machines.
+    #[error("the cluster {0} has no machine for its control plane")]
+    NoControlPlane(String),
+    /// The endpoint is one that nobody makes for machines that exist already.
+    #[error(
+        "the cluster {0} asks for a load balancer, and its machines exist already: nobody makes one for them"
+    )]
+    LoadBalancer(String),
+}
+
+impl FromClusterError {
+    /// The stable code of the error.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Node { source, .. } => source.code(),
+            Self::NoControlPlane(_) => "CLUSTER0001",
+            Self::LoadBalancer(_) => "CLUSTER0002",
+        }
+    }
+
+    /// The way out, when there is one to name.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Node { .. } => None,
+            Self::NoControlPlane(_) => Some("add a NodePool with `role: controlPlane` and `hosts`"),
+            Self::LoadBalancer(_) => {
+                Some("write `endpoint: { elected: {} }`, a `virtualIp`, or a `given` address that you keep")
+            }
+        }
+    }
+}
+
+/// The resources of a cluster, and what people should know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expanded {
+    /// The resources, sorted by address.
+    pub resources: Vec<Desired>,
+    /// Remarks on fields of the spec.
+    pub notes: Vec<ExpandNote>,
+}
+
+/// The resources of a cluster on its machines, with the objects that the user brings.
+///
+/// # Errors
+/// When the cluster cannot be on these machines.
+pub fn expand(
+    cluster: &Cluster,
+    placement: &Placement,
+    user: &[UserObjects],
+) -> Result<Expanded, FromClusterError> {
+    let endpoint = endpoint(cluster, placement)?;
+    let mut resources = authorities::resources(cluster);
+    let mut nodes = nodes::nodes(cluster, placement, &endpoint)?;
+    resources.append(&mut nodes.resources);
+    resources.extend(objects::of_users(user, &nodes.after));
+    resources.sort_by(|one, other| one.address.cmp(&other.address));
+    resources.dedup_by(|one, other| one.address == other.address);
+    Ok(Expanded { resources, notes: objects::notes(cluster) })
+}
+
+#[cfg(test)]
+mod tests;

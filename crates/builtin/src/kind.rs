@@ -83,19 +83,24 @@ impl Kind {
     /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.
     pub fn normalise(&self, desired: &Value, observed: Option<&Value>) -> Value {
         // What is only there on request stays away without it.
+        let is_bootstrap_token =
+            desired.get("form").and_then(Value::as_str).is_none_or(|form| form == "bootstrap");
         let is_authority = desired.get("certificate_authority").is_some_and(|value| !value.is_null());
-        let of_authority = ["certificate_pem", "pin", "not_after"];
+        let of_authority = ["certificate_pem", "certificate_base64", "pin", "not_after"];
         let value = |(name, attribute): (&String, &Attribute)| {
             let value = match attribute.mode {
                 Mode::Computed if !is_authority && of_authority.contains(&name.as_str()) => Value::Null,
-                Mode::Computed
-                    if name == "token_id"
-                        && desired.get("form").is_some_and(|form| form.as_str() != Some("bootstrap")) =>
-                {
-                    Value::Null
-                }
                 Mode::Computed => {
                     observed.and_then(|observed| observed.get(name)).cloned().unwrap_or(Value::Unknown)
+                }
+                // What is given stays; what is not, making it gives.
+                Mode::OptionalComputed if desired.get(name).is_none_or(Value::is_null) => {
+                    let wanted = name != "token_id" || is_bootstrap_token;
+                    match observed.and_then(|observed| observed.get(name)) {
+                        Some(value) => value.clone(),
+                        None if wanted => Value::Unknown,
+                        None => Value::Null,
+                    }
                 }
                 _ => match desired.get(name).filter(|value| !value.is_null()) {
                     Some(wanted) => with_defaults(attribute, wanted),
@@ -123,7 +128,7 @@ fn with_defaults(attribute: &Attribute, wanted: &Value) -> Value {
 /// The attributes that a secret has, as they shall be, with what making it gave.
 fn with_outputs<const N: usize>(desired: &Value, outputs: [(&str, Value); N]) -> Value {
     let mut entries = desired.as_map().cloned().unwrap_or_default();
-    entries.retain(|_, value| !matches!(value, Value::Unknown));
+    entries.retain(|_, value| !matches!(value, Value::Unknown | Value::Secret(_)));
     entries.extend(outputs.map(|(name, value)| (name.to_owned(), value)));
     Value::map(entries)
 }

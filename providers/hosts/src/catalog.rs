@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use slipway_bootstrap::from_cluster::{Machine, Placement};
+use slipway_bootstrap::from_cluster::{Founder, Machine, Placement};
 use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_resource::{Digest, ProviderError};
 use slipway_spec::model::{Cluster, Endpoint, Host, HostAddressEntry, HostAddressType, HostSsh, Role};
@@ -34,7 +34,11 @@ impl HostsSession {
         let machines = join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref()))).await;
         let machines: Vec<Machine> = machines.into_iter().collect::<Result<_, _>>()?;
         let elected = elected(&cluster, &assigned, pinned.as_ref());
-        catalog(&Placement { machines, elected })
+        let founders = match &pinned {
+            Some(pinned) => pinned.founders.clone(),
+            None => founders(&cluster, &machines),
+        };
+        catalog(&Placement { machines, elected, founders })
     }
 
     async fn machine(
@@ -94,6 +98,14 @@ fn described(cluster: &Cluster) -> Result<Vec<Host>, ProviderError> {
         }
     }
     Ok(hosts)
+}
+
+/// The control planes of a new cluster.
+fn founders(cluster: &Cluster, machines: &[Machine]) -> Vec<Founder> {
+    let is_control_plane =
+        |machine: &&Machine| cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane);
+    let founder = |machine: &Machine| Founder { name: machine.name.clone(), address: machine.address };
+    machines.iter().filter(is_control_plane).map(founder).collect()
 }
 
 /// The control plane whose address is the endpoint: the one before while it is there, else one that was there before, by

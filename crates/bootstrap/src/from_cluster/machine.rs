@@ -13,6 +13,20 @@ pub struct Placement {
     /// The machine whose address is the control plane's endpoint, where one was elected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elected: Option<String>,
+    /// The control planes that the cluster began with, also those that are gone: what the members of etcd were started
+    /// with does not change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub founders: Vec<Founder>,
+}
+
+/// A control plane that a cluster began with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Founder {
+    /// Its name.
+    pub name: String,
+    /// Its address then.
+    pub address: IpAddr,
 }
 
 /// One machine of a cluster.

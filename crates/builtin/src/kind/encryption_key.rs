@@ -2,32 +2,71 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use slipway_resource::{Attribute, Type, Value};
+use slipway_bootstrap::encryption;
+use slipway_resource::{Attribute, Secret, SecretText, Type, Value};
+use slipway_spec::model::AtRest;
 use zeroize::Zeroizing;
 
 use super::{ENCRYPTION_KEY, Kind, random, with_outputs};
 use crate::content::Fields;
 
 pub(super) fn kind() -> Kind {
-    let length = Attribute::optional(Type::Integer)
-        .immutable()
-        .default_to(Value::Integer(32))
-        .describe("How many bytes it has: 16, 24 or 32.");
+    let attributes = vec![
+        (
+            "length",
+            Attribute::optional(Type::Integer)
+                .immutable()
+                .default_to(Value::Integer(32))
+                .describe("How many bytes it has: 16, 24 or 32."),
+        ),
+        (
+            "key",
+            Attribute::optional(Type::String)
+                .immutable()
+                .sensitive()
+                .write_only()
+                .describe("The key itself in base64, where the user supplies it; made otherwise."),
+        ),
+        (
+            "at_rest",
+            Attribute::optional(Type::Any).immutable().describe(
+                "What an API server encrypts with it, as `encryption.atRest` of a spec: gives the field `configuration`.",
+            ),
+        ),
+    ];
     Kind::new(
         ENCRYPTION_KEY,
-        "A random key for data; its field `key` is its bytes in base64. What was encrypted with it cannot be read without it.",
+        "A key for data; its field `key` is its bytes in base64, and `configuration` what an API server reads. What was encrypted with it cannot be read without it.",
         true,
-        vec![("length", length)],
+        attributes,
         make,
     )
 }
 
 fn make(desired: &Value) -> Result<(Value, Fields), String> {
+    let key = match desired.get("key") {
+        Some(Value::Secret(Secret { text: Some(text), .. })) => Zeroizing::new(text.expose().to_owned()),
+        Some(Value::Secret(secret)) => return Err(format!("cannot be: {} has no text", secret.source)),
+        _ => made(desired)?,
+    };
+    let mut fields = vec![("key", key.clone())];
+    if let Some(settings) = desired.get("at_rest").filter(|settings| !settings.is_null()) {
+        let settings: AtRest = serde_json::from_value(settings.to_json())
+            .map_err(|error| format!("cannot be: `at_rest` is not as in a spec: {error}"))?;
+        let text = encryption::configuration(&settings, &SecretText::new(key.as_str()));
+        fields.push(("configuration", Zeroizing::new(text.expose().to_owned())));
+    }
+    Ok((with_outputs(desired, []), fields))
+}
+
+fn made(desired: &Value) -> Result<Zeroizing<String>, String> {
     let length = desired.get("length").and_then(Value::as_integer).unwrap_or(32);
     let bytes = random::<32>()?;
-    let used = match length {
-        16 | 24 | 32 => bytes.get(..usize::try_from(length).unwrap_or(32)).unwrap_or(&*bytes),
-        other => return Err(format!("cannot be: a key has 16, 24 or 32 bytes, not {other}")),
-    };
-    Ok((with_outputs(desired, []), vec![("key", Zeroizing::new(STANDARD.encode(used)))]))
+    match length {
+        16 | 24 | 32 => {
+            let used = bytes.get(..usize::try_from(length).unwrap_or(32)).unwrap_or(&*bytes);
+            Ok(Zeroizing::new(STANDARD.encode(used)))
+        }
+        other => Err(format!("cannot be: a key has 16, 24 or 32 bytes, not {other}")),
+    }
 }

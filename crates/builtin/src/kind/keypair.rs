@@ -3,6 +3,8 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::pki::{Pin, PrivateKey, Template};
@@ -42,6 +44,10 @@ pub(super) fn kind() -> Kind {
         ("public_key_pem", Attribute::computed(Type::String).describe("The public key.")),
         ("certificate_pem", Attribute::computed(Type::String).describe("The authority's certificate.")),
         (
+            "certificate_base64",
+            Attribute::computed(Type::String).describe("The same in base64, as kubeconfigs have it."),
+        ),
+        (
             "pin",
             Attribute::computed(Type::String).describe(
                 "The digest of the authority's public key, sha256:…, by which who joins a cluster knows it.",
@@ -77,6 +83,7 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
             &attributes,
             [
                 ("certificate_pem", certificate.to_pem().into()),
+                ("certificate_base64", STANDARD.encode(certificate.to_pem()).into()),
                 ("pin", Pin::of(certificate.public_key()).to_string().into()),
                 ("not_after", certificate.not_after().to_string().into()),
             ],

@@ -20,7 +20,9 @@ pub(super) fn kind() -> Kind {
         ),
         (
             "token_id",
-            Attribute::computed(Type::String).describe("The public part of a bootstrap token."),
+            Attribute::optional_computed(Type::String)
+                .immutable()
+                .describe("The public part of a bootstrap token: six lower-case letters and digits."),
         ),
     ];
     Kind::new(
@@ -35,7 +37,14 @@ pub(super) fn kind() -> Kind {
 fn make(desired: &Value) -> Result<(Value, Fields), String> {
     match desired.get("form").and_then(Value::as_str).unwrap_or("bootstrap") {
         "bootstrap" => {
-            let (id, secret) = (random_text(LOWER, 6)?, random_text(LOWER, 16)?);
+            let id = match desired.get("token_id").and_then(Value::as_str) {
+                Some(id) if id.len() == 6 && id.bytes().all(|byte| LOWER.contains(&byte)) => {
+                    Zeroizing::new(id.to_owned())
+                }
+                Some(id) => return Err(format!("cannot be: `{id}` is no id of a bootstrap token")),
+                None => random_text(LOWER, 6)?,
+            };
+            let secret = random_text(LOWER, 16)?;
             let token = Zeroizing::new(format!("{}.{}", *id, *secret));
             let attributes = with_outputs(desired, [("token_id", id.as_str().into())]);
             Ok((attributes, vec![("token", token), ("token_secret", secret)]))

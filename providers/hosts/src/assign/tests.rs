@@ -33,7 +33,7 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),
     });
-    Placement { machines: machines.collect(), elected: elected.map(ToOwned::to_owned) }
+    Placement { machines: machines.collect(), elected: elected.map(ToOwned::to_owned), founders: Vec::new() }
 }
 
 #[test]

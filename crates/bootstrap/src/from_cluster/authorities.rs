@@ -1,0 +1,110 @@
+use std::collections::BTreeMap;
+
+use slipway_resource::{Address, Desired, Path, Secret, Value};
+use slipway_spec::model::Cluster;
+
+use super::configuration::algorithm;
+use crate::expand::Tokens;
+
+/// The name of the authority of the API, among the pairs of keys in the state.
+pub const CA: &str = "kubernetes-ca";
+const FRONT_PROXY_CA: &str = "front-proxy-ca";
+const ETCD_CA: &str = "etcd-ca";
+const SERVICE_ACCOUNTS: &str = "service-accounts";
+
+/// The name of the token with which machines join, among the tokens in the state.
+pub const JOIN_TOKEN: &str = "join";
+const AT_REST: &str = "at-rest";
+
+fn key_pair(name: &str) -> Address {
+    Address::new("keypair", name)
+}
+
+/// What the cluster's state keeps: authorities, the key of service accounts, a token, the key for what is at rest.
+pub(super) fn resources(cluster: &Cluster) -> Vec<Desired> {
+    let algorithm = algorithm(cluster).as_str();
+    let authority = |name: &str, common_name: &str| {
+        let authority = Value::map([("common_name", common_name)]);
+        let attributes =
+            Value::map([("algorithm", Value::from(algorithm)), ("certificate_authority", authority)]);
+        Desired::new(key_pair(name), attributes)
+    };
+    let mut resources = vec![
+        authority(CA, "kubernetes"),
+        authority(FRONT_PROXY_CA, "front-proxy-ca"),
+        authority(ETCD_CA, "etcd-ca"),
+        Desired::new(key_pair(SERVICE_ACCOUNTS), Value::map([("algorithm", algorithm)])),
+        Desired::new(
+            Address::new("token", JOIN_TOKEN),
+            Value::map([("form", "bootstrap".to_owned()), ("token_id", token_id(cluster))]),
+        ),
+    ];
+    if let Some(at_rest) = &cluster.encryption.at_rest {
+        let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.to_string())));
+        let settings = serde_json::json!({
+            "provider": at_rest.provider, "kmsEndpoint": at_rest.kms_endpoint, "resources": at_rest.resources,
+        });
+        let mut attributes = Value::map([("at_rest", Value::from_json(&settings))]);
+        if let Some(key) = key {
+            attributes.set(&Path::key("key"), key);
+        }
+        let mut resource = Desired::new(Address::new("encryption_key", AT_REST), attributes);
+        resource.origins.insert(Path::root(), "encryption.atRest".to_owned());
+        resources.push(resource);
+    }
+    resources
+}
+
+/// The public part of the token: it names an object of the cluster, so that it is known before the token is.
+fn token_id(cluster: &Cluster) -> String {
+    let digest = slipway_resource::Digest::of_bytes(cluster.name.as_bytes());
+    digest.as_str().get(7..13).unwrap_or("slipwa").to_owned()
+}
+
+/// The certificate of the API's authority.
+pub(super) fn ca_certificate() -> Value {
+    Value::reference(key_pair(CA), "certificate_pem")
+}
+
+/// The same in base64, as kubeconfigs have it.
+pub(super) fn ca_certificate_base64() -> Value {
+    Value::reference(key_pair(CA), "certificate_base64")
+}
+
+/// The files of authorities that every control plane has, below the folder of certificates.
+pub(super) fn files() -> BTreeMap<String, Value> {
+    let mut files = BTreeMap::new();
+    for (file, name) in [("ca", CA), ("front-proxy-ca", FRONT_PROXY_CA), ("etcd/ca", ETCD_CA)] {
+        files.insert(format!("{file}.crt"), Value::reference(key_pair(name), "certificate_pem"));
+        files.insert(format!("{file}.key"), private(name));
+    }
+    files.insert("sa.pub".to_owned(), Value::reference(key_pair(SERVICE_ACCOUNTS), "public_key_pem"));
+    files.insert("sa.key".to_owned(), private(SERVICE_ACCOUNTS));
+    files
+}
+
+fn private(name: &str) -> Value {
+    Value::Secret(Secret::kept(&key_pair(name), "private_key_pem"))
+}
+
+/// The token with which machines join.
+pub(super) fn join_token() -> Secret {
+    Secret::kept(&Address::new("token", JOIN_TOKEN), "token")
+}
+
+/// The token as an object of the cluster.
+pub(super) fn tokens(cluster: &Cluster) -> Tokens {
+    let address = Address::new("token", JOIN_TOKEN);
+    let part = Value::Secret(Secret::kept(&address, "token_secret"));
+    Tokens {
+        tokens: vec![(token_id(cluster), part)],
+        whole: vec![Value::Secret(join_token())],
+        after: vec![address],
+    }
+}
+
+/// The text of the `EncryptionConfiguration`, where what is at rest is encrypted.
+pub(super) fn encryption(cluster: &Cluster) -> Option<Value> {
+    cluster.encryption.at_rest.as_ref()?;
+    Some(Value::Secret(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))
+}

@@ -1,0 +1,240 @@
+use std::net::IpAddr;
+use std::str::FromStr as _;
+
+use serde_json::{Map, Value as Json, json};
+use slipway_spec::model::{
+    self, Cluster, ComponentName, Endpoint as Wanted, Kubelet, NodePool, Profile, ProxyMode, Role,
+};
+
+use super::authorities::join_token;
+use super::{Machine, Placement};
+use crate::configuration::{
+    ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration, Detected,
+    Discovery, EncryptionAlgorithm, Endpoint, Etcd, GoDuration, Join, KubeProxy, LocalEndpoint, LocalEtcd,
+    Networking, NodeSettings, Taint, TokenDiscovery,
+};
+
+/// The algorithm of all keys of a cluster: small and quick, unless kubeadm's default is asked for.
+pub(super) fn algorithm(cluster: &Cluster) -> EncryptionAlgorithm {
+    match cluster.profile {
+        Profile::Slipway => EncryptionAlgorithm::EcdsaP256,
+        Profile::Kubeadm => EncryptionAlgorithm::Rsa2048,
+    }
+}
+
+/// Whether a machine runs the control plane.
+pub(super) fn is_control_plane(cluster: &Cluster, machine: &Machine) -> bool {
+    cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
+}
+
+/// Everything that one machine of a cluster needs to know.
+pub(super) fn of_machine(
+    cluster: &Cluster,
+    placement: &Placement,
+    endpoint: &LocalEndpoint,
+    machine: &Machine,
+) -> Configuration {
+    let pool = cluster.pool(&machine.pool);
+    let control_plane = is_control_plane(cluster, machine);
+    let detected = Detected {
+        hostname: machine.facts.hostname.clone(),
+        address: machine.address,
+        cri_sockets: machine.cri_sockets.clone(),
+    };
+    let joins = !control_plane || !machine.founding;
+    Configuration {
+        profile: cluster.profile,
+        cluster: settings(cluster, placement, endpoint),
+        node: node(cluster, pool, machine, &detected, joins),
+        join: joins.then(|| join(endpoint, control_plane)),
+        kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
+        kube_proxy: kube_proxy(cluster.network.proxy_mode),
+    }
+}
+
+fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) -> ClusterSettings {
+    let ranges = |ranges: &[slipway_spec::value::Cidr]| {
+        ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    };
+    let network = &cluster.network;
+    let mut api_server = component(&cluster.component(ComponentName::ApiServer));
+    let ports = network.node_port_range.to_string();
+    if ports != "30000-32767" {
+        api_server.extra_args.push(Argument::new("service-node-port-range", ports));
+    }
+    let issuer = format!("https://kubernetes.default.svc.{}", network.cluster_domain);
+    if cluster.service_accounts.issuer != issuer {
+        let issuer = cluster.service_accounts.issuer.clone();
+        api_server.extra_args.push(Argument::new("service-account-issuer", issuer));
+    }
+    ClusterSettings {
+        name: match cluster.profile {
+            Profile::Slipway => cluster.name.clone(),
+            Profile::Kubeadm => "kubernetes".to_owned(),
+        },
+        kubernetes_version: cluster.kubernetes_version.clone(),
+        control_plane_endpoint: Endpoint::from_str(&endpoint.to_string()).ok(),
+        networking: Networking {
+            service_subnet: ranges(&network.service_cidrs),
+            pod_subnet: ranges(&network.pod_cidrs),
+            dns_domain: network.cluster_domain.clone(),
+        },
+        image_repository: cluster
+            .assets
+            .image_registry
+            .clone()
+            .unwrap_or_else(|| ClusterSettings::default().image_repository),
+        encryption_algorithm: algorithm(cluster),
+        api_server: ApiServer { component: api_server, cert_sans: certificate_names(cluster, placement) },
+        controller_manager: component(&cluster.component(ComponentName::ControllerManager)),
+        scheduler: component(&cluster.component(ComponentName::Scheduler)),
+        etcd: Etcd::Local(etcd(cluster, placement)),
+        dns: crate::configuration::Dns {
+            disabled: !cluster.addons.iter().any(|addon| addon.name == "coredns" && addon.enabled),
+            ..crate::configuration::Dns::default()
+        },
+        proxy: KubeProxy { disabled: network.proxy_mode == ProxyMode::None },
+        ..ClusterSettings::default()
+    }
+}
+
+/// The members that a cluster begins with know each other from the start. One that joins later is told by those.
+fn etcd(cluster: &Cluster, placement: &Placement) -> LocalEtcd {
+    let mut extra_args = component(&cluster.component(ComponentName::Etcd)).extra_args;
+    if placement.founders.len() > 1 {
+        let members: Vec<String> = placement
+            .founders
+            .iter()
+            .map(|founder| {
+                let peer = LocalEndpoint { host: founder.address.to_string(), port: 2380 };
+                format!("{}={}", founder.name, peer.url())
+            })
+            .collect();
+        extra_args.push(Argument::new("initial-cluster", members.join(",")));
+    }
+    LocalEtcd { extra_args, ..LocalEtcd::default() }
+}
+
+/// Every control plane can become the endpoint, so that every certificate has the addresses of all.
+fn certificate_names(cluster: &Cluster, placement: &Placement) -> Vec<String> {
+    let mut names = cluster.control_plane.additional_sans.clone();
+    if matches!(cluster.control_plane.endpoint, Wanted::Elected {}) {
+        let machines = placement.machines.iter().filter(|machine| is_control_plane(cluster, machine));
+        names.extend(machines.map(|machine| machine.address.to_string()));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn node(
+    cluster: &Cluster,
+    pool: Option<&NodePool>,
+    machine: &Machine,
+    detected: &Detected,
+    joins: bool,
+) -> NodeSettings {
+    let base = if joins { NodeSettings::worker(detected) } else { NodeSettings::control_plane(detected) };
+    let mut kubelet_extra_args = component(&cluster.component(ComponentName::Kubelet)).extra_args;
+    if kubelet_extra_args.iter().all(|argument| argument.name != "node-ip") {
+        kubelet_extra_args.push(Argument::new("node-ip", machine.address.to_string()));
+    }
+    // The token is the cluster's own and is there as long as the cluster: those who come later join with it.
+    let lasting = BootstrapTokenSettings { ttl: GoDuration::default(), ..BootstrapTokenSettings::default() };
+    NodeSettings {
+        name: machine.name.clone(),
+        taints: pool.map(|pool| pool.taints.iter().map(taint).collect()),
+        kubelet_extra_args,
+        bootstrap_tokens: if joins { Vec::new() } else { vec![lasting] },
+        ..base
+    }
+}
+
+fn taint(taint: &model::Taint) -> Taint {
+    Taint { key: taint.key.clone(), value: taint.value.clone(), effect: format!("{:?}", taint.effect) }
+}
+
+fn join(endpoint: &LocalEndpoint, control_plane: bool) -> Join {
+    let unspecified = || Endpoint::from_str("127.0.0.1:6443").ok();
+    let api_server_endpoint = Endpoint::from_str(&endpoint.to_string()).ok().or_else(unspecified);
+    let token = join_token();
+    Join {
+        discovery: match api_server_endpoint {
+            Some(api_server_endpoint) => Discovery::Token(TokenDiscovery {
+                token: token.clone(),
+                api_server_endpoint,
+                // The authority's certificate comes from the state itself; there is nothing to find out.
+                ca_cert_hashes: Vec::new(),
+                unsafe_skip_ca_verification: false,
+            }),
+            None => Discovery::File(crate::configuration::FileDiscovery { kubeconfig_path: String::new() }),
+        },
+        tls_bootstrap_token: Some(token),
+        ca_cert_path: "/etc/kubernetes/pki/ca.crt".to_owned(),
+        control_plane,
+    }
+}
+
+/// What a user sets of a component, as kubeadm has it.
+fn component(settings: &model::Component) -> Component {
+    let mut extra_args: Vec<Argument> =
+        settings.extra_args.iter().map(|(name, value)| Argument::new(name, value)).collect();
+    if !settings.feature_gates.is_empty() {
+        let gates: Vec<String> =
+            settings.feature_gates.iter().map(|(name, on)| format!("{name}={on}")).collect();
+        extra_args.push(Argument::new("feature-gates", gates.join(",")));
+    }
+    if let Some(level) = settings.log_level {
+        extra_args.push(Argument::new("v", level.to_string()));
+    }
+    let extra_envs =
+        settings.environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    Component { extra_args, extra_volumes: Vec::new(), extra_envs }
+}
+
+/// The fields of `KubeletConfiguration` that are set; none when nothing is.
+fn kubelet(settings: &Kubelet) -> Option<Map<String, Json>> {
+    let Ok(Json::Object(fields)) = serde_json::to_value(settings) else { return None };
+    let mut document = Map::new();
+    for (name, value) in fields {
+        let is_empty = match &value {
+            Json::Null => true,
+            Json::Object(entries) => entries.is_empty(),
+            Json::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        if is_empty || name == "extraConfig" {
+            continue;
+        }
+        let name = match name.as_str() {
+            "imageGcHighThresholdPercent" => "imageGCHighThresholdPercent".to_owned(),
+            "imageGcLowThresholdPercent" => "imageGCLowThresholdPercent".to_owned(),
+            "serverTlsBootstrap" => "serverTLSBootstrap".to_owned(),
+            _ => name,
+        };
+        document.insert(name, value);
+    }
+    if let Json::Object(extra) = &settings.extra_config {
+        document.extend(extra.clone());
+    }
+    (!document.is_empty()).then_some(document)
+}
+
+fn kube_proxy(mode: ProxyMode) -> Option<Map<String, Json>> {
+    let mode = match mode {
+        ProxyMode::Iptables | ProxyMode::None => return None,
+        ProxyMode::Ipvs => "ipvs",
+        ProxyMode::Nftables => "nftables",
+    };
+    Some(Map::from_iter([("mode".to_owned(), mode.into())]))
+}
+
+/// Names and addresses for which a machine's kubelet may get a serving certificate.
+pub(super) fn serving_names(machine: &Machine) -> Vec<String> {
+    let address: IpAddr = machine.address;
+    let mut names = vec![machine.name.clone(), address.to_string()];
+    if machine.facts.hostname != machine.name && !machine.facts.hostname.is_empty() {
+        names.push(machine.facts.hostname.clone());
+    }
+    names
+}

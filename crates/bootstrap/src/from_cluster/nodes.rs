@@ -1,0 +1,266 @@
+use std::collections::BTreeSet;
+
+use slipway_resource::{Address, Desired, Path, Value};
+use slipway_spec::model::{Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
+
+use super::configuration::{is_control_plane, of_machine, serving_names};
+use super::{FromClusterError, Machine, Placement, authorities, objects};
+use crate::configuration::{Configuration, LocalEndpoint};
+use crate::expand::{self, Discovered, Inputs, Phased};
+use crate::kube_vip::{DEFAULT_IMAGE, KubeVip, Mode};
+use crate::static_pod::{ETCD_CLIENT_PORT, etcd_url};
+
+/// Stands where the authority's certificate goes that only a run knows.
+const AUTHORITY: &str = "--placeholder-of-the-authority's-certificate--";
+
+/// The resources of all machines.
+pub(super) struct Nodes {
+    pub resources: Vec<Desired>,
+    /// What objects of the cluster come after: its API, and the right to use it.
+    pub after: Vec<Address>,
+}
+
+/// The inside of every machine, and the objects of the cluster's beginning.
+pub(super) fn nodes(
+    cluster: &Cluster,
+    placement: &Placement,
+    endpoint: &LocalEndpoint,
+) -> Result<Nodes, FromClusterError> {
+    let (founding, joining): (Vec<&Machine>, Vec<&Machine>) = placement
+        .machines
+        .iter()
+        .filter(|machine| is_control_plane(cluster, machine))
+        .partition(|machine| machine.founding);
+    let none = || FromClusterError::NoControlPlane(cluster.name.clone());
+    // Whose API server the cluster's objects wait for: the one that everybody is sent to, else the first.
+    let elected = placement.elected().filter(|machine| is_control_plane(cluster, machine));
+    let first = *founding.first().or(joining.first()).ok_or_else(none)?;
+    let leader = elected.unwrap_or(first);
+    let mut made = Making { cluster, placement, endpoint, resources: Vec::new() };
+    // Objects of the cluster are those of one expansion, whichever control planes there are.
+    made.founding(leader, true)?;
+    for machine in founding.iter().filter(|machine| machine.name != leader.name) {
+        made.founding(machine, false)?;
+    }
+    if !leader.founding {
+        made.resources.retain(|desired| !is_inside_of(desired, &leader.name));
+    }
+    let members: Vec<&Machine> = founding.iter().chain(&joining).copied().collect();
+    let mut before: Option<Address> = None;
+    for machine in &joining {
+        before = Some(made.joining_control_plane(machine, &members, before)?);
+    }
+    for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
+        made.worker(machine, leader)?;
+    }
+    let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
+    Ok(Nodes { resources: made.resources, after })
+}
+
+fn inside(kind: &str, machine: &Machine, name: &str) -> Address {
+    Address::new(kind, format!("{}/{name}", machine.name))
+}
+
+fn is_inside_of(desired: &Desired, machine: &str) -> bool {
+    desired.attributes.get("host").and_then(Value::as_str) == Some(machine)
+        || (desired.address.kind() == "kubernetes_node" && desired.address.name() == machine)
+}
+
+fn administrators() -> Address {
+    Address::new("kubernetes_object", "ClusterRoleBinding//kubeadm:cluster-admins")
+}
+
+struct Making<'a> {
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+    endpoint: &'a LocalEndpoint,
+    resources: Vec<Desired>,
+}
+
+impl Making<'_> {
+    /// A control plane of the cluster's beginning; with `objects`, also what the cluster has from its beginning.
+    fn founding(&mut self, machine: &Machine, objects: bool) -> Result<(), FromClusterError> {
+        let configuration = self.configuration(machine);
+        let mut configuration = configuration;
+        configuration.join = None;
+        let inputs = self.inputs(machine);
+        let phased = expand::init(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
+        let phased = phased.into_iter().filter(|phased| {
+            let kind = phased.desired.address.kind();
+            // The super administrator is for the first steps of one control plane; here the state has the authority.
+            objects || (kind != "kubernetes_object" && phased.phase != "kubeconfig/super-admin")
+        });
+        self.add(phased.collect(), machine);
+        if !objects && let Some(node) = self.node(machine) {
+            node.depends_on.push(administrators());
+        }
+        Ok(())
+    }
+
+    /// A control plane that comes later, after the one before it. Returns what the next one waits for.
+    fn joining_control_plane(
+        &mut self,
+        machine: &Machine,
+        members: &[&Machine],
+        before: Option<Address>,
+    ) -> Result<Address, FromClusterError> {
+        let configuration = self.configuration(machine);
+        let others = members.iter().filter(|other| other.name != machine.name);
+        let mut inputs = self.inputs(machine);
+        // Those that come later are not there yet when this one asks.
+        inputs.etcd_endpoints = others
+            .filter(|other| other.founding || other.name < machine.name)
+            .map(|other| etcd_url(&other.address.to_string(), ETCD_CLIENT_PORT))
+            .collect();
+        let phased = expand::join_control_plane(&configuration, &machine.facts, &inputs);
+        self.add(phased.map_err(failed(machine))?, machine);
+        let waits = self.joins_after(machine);
+        let member = inside("etcd_member", machine, "etcd");
+        for desired in &mut self.resources {
+            if desired.address == member {
+                // etcd takes one learner at a time, and nobody joins a cluster that is not there.
+                desired.depends_on.extend(before.clone());
+                desired.depends_on.extend(waits.clone());
+            }
+            if desired.address == inside("service", machine, "kubelet") {
+                desired.depends_on.extend(waits.clone());
+            }
+        }
+        Ok(inside("etcd_voter", machine, "etcd"))
+    }
+
+    fn worker(&mut self, machine: &Machine, leader: &Machine) -> Result<(), FromClusterError> {
+        let configuration = self.configuration(machine);
+        let inputs = self.inputs(machine);
+        let phased = expand::join_worker(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
+        self.add(phased, machine);
+        // The kubelet's wait for its certificate begins when there is somebody who gives it.
+        let mut waits = self.joins_after(machine);
+        waits.push(inside("static_pod", leader, "kube-controller-manager"));
+        let credentials = inside("kubelet_credentials", machine, "kubelet");
+        for desired in self.resources.iter_mut().filter(|desired| desired.address == credentials) {
+            desired.depends_on.extend(waits.clone());
+        }
+        let pool = self.cluster.pool(&machine.pool);
+        let mut node = self.registered(machine, pool);
+        node.depends_on = vec![credentials, administrators()];
+        self.resources.push(node);
+        Ok(())
+    }
+
+    /// What a machine that joins needs of the cluster: the token, and the right to ask with it.
+    fn joins_after(&self, machine: &Machine) -> Vec<Address> {
+        let of_tokens = |desired: &&Desired| {
+            let name = desired.address.name();
+            desired.address.kind() == "kubernetes_object"
+                && (name.starts_with("Secret/kube-system/bootstrap-token-")
+                    || name.starts_with("ClusterRoleBinding//kubeadm:"))
+        };
+        let found = self.resources.iter().filter(of_tokens).map(|desired| desired.address.clone());
+        let found: BTreeSet<Address> = found.collect();
+        let _ = machine;
+        found.into_iter().collect()
+    }
+
+    fn configuration(&self, machine: &Machine) -> Configuration {
+        of_machine(self.cluster, self.placement, self.endpoint, machine)
+    }
+
+    fn inputs(&self, machine: &Machine) -> Inputs {
+        let cluster = self.cluster;
+        let control_plane = is_control_plane(cluster, machine);
+        let pool = cluster.pool(&machine.pool);
+        let hardened = cluster.profile == Profile::Slipway;
+        Inputs {
+            shared_files: if control_plane { authorities::files() } else { Default::default() },
+            authority_base64: Some(authorities::ca_certificate_base64()),
+            tokens: Some(authorities::tokens(cluster)),
+            encryption: authorities::encryption(cluster).filter(|_| control_plane),
+            audit: objects::audit(cluster),
+            flannel: objects::flannel(cluster),
+            kube_vip: kube_vip(cluster),
+            discovered: Some(Discovered { server: self.endpoint.url(), authority: AUTHORITY.to_owned() }),
+            serving_names: if hardened { serving_names(machine) } else { Vec::new() },
+            node_labels: pool.map(|pool| pool.node_labels.clone()).unwrap_or_default(),
+            ..Inputs::default()
+        }
+    }
+
+    fn add(&mut self, phased: Vec<Phased>, machine: &Machine) {
+        let origin = format!("pools[{}].hosts", machine.pool);
+        for Phased { mut desired, .. } in expand::on_host(phased, &machine.name) {
+            desired.attributes = with_authority(&desired.attributes);
+            if desired.attributes.get("host").is_some() {
+                desired.origins.insert(Path::root(), origin.clone());
+            }
+            if desired.address.kind() == "kubernetes_node" {
+                desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());
+            }
+            self.resources.push(desired);
+        }
+    }
+
+    fn node(&mut self, machine: &Machine) -> Option<&mut Desired> {
+        let address = Address::new("kubernetes_node", machine.name.as_str());
+        self.resources.iter_mut().find(|desired| desired.address == address)
+    }
+
+    /// The node of a worker: waited for, labelled, tainted.
+    fn registered(&self, machine: &Machine, pool: Option<&NodePool>) -> Desired {
+        let mut attributes = vec![
+            ("name", Value::from(machine.name.as_str())),
+            ("labels", pool.map(|pool| pool.node_labels.clone()).unwrap_or_default().into()),
+            ("ready", self.becomes_ready().into()),
+        ];
+        let taints = pool.into_iter().flat_map(|pool| &pool.taints).map(|taint| {
+            let value = Some(taint.value.clone()).filter(|value| !value.is_empty());
+            Value::map([
+                ("key", Value::from(taint.key.as_str())),
+                ("value", value.into()),
+                ("effect", format!("{:?}", taint.effect).into()),
+            ])
+        });
+        attributes.push(("taints", Value::list(taints)));
+        if self.cluster.profile == Profile::Slipway {
+            attributes.push(("serving", Value::list(serving_names(machine))));
+        }
+        let address = Address::new("kubernetes_node", machine.name.as_str());
+        let mut desired = Desired::new(address, Value::map(attributes));
+        desired.origins.insert(Path::root(), format!("pools[{}]", machine.pool));
+        desired
+    }
+
+    /// Whether nodes become ready by what this plan does: with a network of pods among it.
+    fn becomes_ready(&self) -> bool {
+        objects::flannel(self.cluster).is_some()
+    }
+}
+
+fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError {
+    let machine = machine.name.clone();
+    move |source| FromClusterError::Node { machine: machine.clone(), source }
+}
+
+fn kube_vip(cluster: &Cluster) -> Option<KubeVip> {
+    let Wanted::VirtualIp(wanted) = &cluster.control_plane.endpoint else { return None };
+    // The other modes need settings that the spec does not have yet; they are remarked on.
+    (wanted.mode == VirtualIpMode::Arp).then(|| KubeVip {
+        image: DEFAULT_IMAGE.to_owned(),
+        address: wanted.address.to_string(),
+        port: wanted.port,
+        interface: wanted.interface.clone(),
+        mode: Mode::Arp,
+    })
+}
+
+/// A value with the authority's certificate in the places that were kept for it.
+fn with_authority(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text == AUTHORITY => authorities::ca_certificate(),
+        Value::List(items) => Value::List(items.iter().map(with_authority).collect()),
+        Value::Map(entries) => {
+            Value::Map(entries.iter().map(|(key, value)| (key.clone(), with_authority(value))).collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,105 @@
+use serde_json::Value as Json;
+use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Address, Desired, Path, Value};
+use slipway_spec::model::{Cluster, Endpoint, VirtualIpMode};
+
+use crate::addon::flannel::Flannel;
+use crate::audit::Audit;
+
+/// Objects that a user brings as an add-on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserObjects {
+    /// The add-on's name.
+    pub addon: String,
+    /// Its objects.
+    pub objects: Vec<Json>,
+}
+
+/// Add-ons that are made here.
+const KNOWN: [&str; 1] = ["coredns"];
+
+/// flannel, where it is the network of pods.
+pub(super) fn flannel(cluster: &Cluster) -> Option<Flannel> {
+    if cluster.network.cni.name != "flannel" {
+        return None;
+    }
+    match &cluster.network.cni.config {
+        Json::Null => Some(Flannel::default()),
+        config => Some(serde_json::from_value(config.clone()).unwrap_or_default()),
+    }
+}
+
+/// The log of requests, where there is one.
+pub(super) fn audit(cluster: &Cluster) -> Option<Audit> {
+    let audit = &cluster.audit;
+    audit.enabled.then(|| Audit {
+        policy: audit.policy.clone(),
+        max_age_days: audit.max_age_days,
+        max_backups: audit.max_backups,
+        max_size_mebibytes: audit.max_size_mebibytes,
+    })
+}
+
+/// The objects that users bring.
+pub(super) fn of_users(user: &[UserObjects], after: &[Address]) -> Vec<Desired> {
+    let mut resources = Vec::new();
+    for UserObjects { addon, objects } in user {
+        for object in objects {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+            let (kind, name) = (text("/kind"), text("/metadata/name"));
+            let name = format!("{kind}/{}/{name}", text("/metadata/namespace"));
+            let attributes = Value::map([("manifest", Value::from_json(object))]);
+            let mut desired = Desired::new(Address::new("kubernetes_object", name), attributes);
+            desired.depends_on = after.to_vec();
+            desired.origins.insert(Path::root(), format!("addons[{addon}]"));
+            resources.push(desired);
+        }
+    }
+    resources
+}
+
+/// What people should know: fields that have no effect on machines that exist already.
+pub(super) fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
+    let mut notes = Vec::new();
+    let mut note = |field: &str, message: String| {
+        notes.push(ExpandNote { field: field.to_owned(), message });
+    };
+    match cluster.network.cni.name.as_str() {
+        "flannel" => {
+            if let Err(error) = serde_json::from_value::<Option<Flannel>>(cluster.network.cni.config.clone())
+            {
+                note(
+                    "network.cni.config",
+                    format!("flannel does not have these settings, and gets none: {error}"),
+                );
+            }
+        }
+        "none" => {}
+        other => note(
+            "network.cni.name",
+            format!("{other} is not brought: nodes become ready when you install it, or with `flannel`"),
+        ),
+    }
+    for addon in cluster.addons.iter().filter(|addon| addon.enabled && addon.manifest.is_none()) {
+        if !KNOWN.contains(&addon.name.as_str()) {
+            let message = format!("{} is not brought; a `manifest` of yours is", addon.name);
+            note(&format!("addons[{}]", addon.name), message);
+        }
+    }
+    if let Endpoint::VirtualIp(address) = &cluster.control_plane.endpoint {
+        let message = match address.mode {
+            VirtualIpMode::Arp => {
+                "kube-vip is rendered as its documentation has it; its image has to be there"
+            }
+            VirtualIpMode::Bgp | VirtualIpMode::Wireguard => {
+                "kube-vip is not rendered in this mode: it needs settings that the spec does not have yet"
+            }
+        };
+        note("controlPlane.endpoint.virtualIp", message.to_owned());
+    }
+    if cluster.etcd.iter().any(|etcd| etcd.name != "main") {
+        let message = "one etcd cluster keeps everything on machines that exist already".to_owned();
+        note("etcd", message);
+    }
+    notes
+}
