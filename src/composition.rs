@@ -1,30 +1,165 @@
-//! Which providers work on one cluster: its own, and those that are linked in.
+//! Which providers work on one cluster: its own, and those that are linked in; and what the core makes of the machines
+//! that a provider has.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use slipway_bootstrap::configuration::LocalEndpoint;
+use slipway_bootstrap::from_cluster::{self, Placement, UserObjects};
 use slipway_builtin::{Builtin, Vault};
-use slipway_plan::Providers;
-use slipway_resource::provider::SessionRequest;
-use slipway_resource::{Schema, Value};
+use slipway_plan::{Providers, Snapshot};
+use slipway_provider_kubernetes::Kubernetes;
+use slipway_resource::provider::{Catalog, ExpandNote, SessionRequest};
+use slipway_resource::{Desired, Schema, Value};
+use slipway_spec::model::{Cluster, Host, Manifest, Role};
 
+use crate::access::ClusterAccess;
 use crate::error::CommandError;
 use crate::providers;
+
+/// The attribute of what is on one host.
+const HOST: &str = "host";
 
 /// Whether a provider does the work inside machines that exist already: it then has the types of a node, for many
 /// hosts. What is in those machines is then the core's to say.
 pub(crate) fn works_on_hosts(schema: &Schema) -> bool {
-    schema.types.get("static_pod").is_some_and(|kind| kind.attributes.contains_key("host"))
+    schema.types.get("static_pod").is_some_and(|kind| kind.attributes.contains_key(HOST))
 }
 
 /// Adds what a cluster needs beside its own provider.
 pub(crate) async fn complete(
     providers: &mut Providers,
     vault: &Arc<Vault>,
+    access: &Arc<ClusterAccess>,
     offline: bool,
 ) -> Result<(), CommandError> {
     if !providers.iter().any(|(_, handle)| works_on_hosts(&handle.schema)) {
         return Ok(());
     }
-    let request = SessionRequest { config: Value::Null, region: None, offline };
-    providers::add(providers, slipway_builtin::NAME, &Builtin::new(vault.clone()), request).await
+    let request = || SessionRequest { config: Value::Null, region: None, offline };
+    providers::add(providers, slipway_builtin::NAME, &Builtin::new(vault.clone()), request()).await?;
+    let kubernetes = Kubernetes::new(access.clone());
+    providers::add(providers, providers::KUBERNETES, &kubernetes, request()).await
+}
+
+/// What a provider of hosts is told beside the user's settings, where its configuration has a place for it: the hosts of
+/// the specs, also those that the cluster has still and the specs no longer, and where inventories are.
+pub(crate) fn told(
+    schema: &Schema,
+    cluster: &Cluster,
+    prior: Option<&Snapshot>,
+    state: Option<&str>,
+) -> Result<BTreeMap<String, serde_json::Value>, CommandError> {
+    let mut told = BTreeMap::new();
+    if schema.config.contains_key("hosts") {
+        let recorded: Option<Cluster> =
+            prior.and_then(|prior| serde_json::from_value(prior.spec.clone()).ok());
+        let mut hosts: Vec<Host> = cluster.all_hosts();
+        for host in recorded.iter().flat_map(Cluster::all_hosts) {
+            if hosts.iter().all(|known| known.name != host.name) {
+                hosts.push(host);
+            }
+        }
+        let hosts = serde_json::to_value(hosts)
+            .map_err(|error| CommandError::internal("the hosts cannot be written as JSON", &error))?;
+        told.insert("hosts".to_owned(), hosts);
+    }
+    if let Some(state) = state.filter(|_| schema.config.contains_key("state")) {
+        told.insert("state".to_owned(), state.into());
+    }
+    Ok(told)
+}
+
+/// The resources of a cluster on the machines of a catalog; none for a provider that makes its machines itself.
+pub(crate) fn expand(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    own: &[Desired],
+) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
+    let Some(placement) = placement(catalog)? else { return Ok((Vec::new(), Vec::new())) };
+    let user = user_objects(cluster)?;
+    let expanded = from_cluster::expand(cluster, &placement, &user).map_err(|error| {
+        let mut failure = CommandError::new(error.code(), error.to_string());
+        let mut cause = std::error::Error::source(&error);
+        while let Some(inner) = cause {
+            failure = failure.cause(inner.to_string());
+            cause = inner.source();
+        }
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    let mut resources = expanded.resources;
+    // What is on a host comes after what the provider itself does about that host.
+    for desired in &mut resources {
+        let Some(host) = desired.attributes.get(HOST).and_then(Value::as_str) else { continue };
+        let before = own.iter().filter(|own| own.attributes.get(HOST).and_then(Value::as_str) == Some(host));
+        desired.depends_on.extend(before.map(|own| own.address.clone()));
+    }
+    Ok((resources, expanded.notes))
+}
+
+/// Where the API of a cluster may be reached, the best first.
+pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>) -> Vec<LocalEndpoint> {
+    let placements = catalogs.values().filter_map(|catalog| placement(catalog).ok().flatten());
+    let mut endpoints = Vec::new();
+    for placement in placements {
+        endpoints.extend(from_cluster::endpoint(cluster, &placement).ok());
+        let control_planes = placement.machines.iter().filter(|machine| {
+            cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
+        });
+        for machine in control_planes {
+            let own = LocalEndpoint { host: machine.address.to_string(), port: 6443 };
+            if !endpoints.contains(&own) {
+                endpoints.push(own);
+            }
+        }
+    }
+    endpoints
+}
+
+/// Whether a state has an API server.
+pub(crate) fn has_api(prior: &Snapshot) -> bool {
+    prior
+        .resources
+        .keys()
+        .any(|address| address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver"))
+}
+
+pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, CommandError> {
+    Placement::of(&catalog.data)
+        .map_err(|error| CommandError::internal("the machines of the provider cannot be read", &error))
+}
+
+/// The objects of the add-ons that users bring in files.
+fn user_objects(cluster: &Cluster) -> Result<Vec<UserObjects>, CommandError> {
+    let mut all = Vec::new();
+    for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
+        let path = match &addon.manifest {
+            Some(Manifest::File(path)) => std::path::Path::new(path),
+            Some(Manifest::Url { url, .. }) => {
+                let text =
+                    format!("the add-on {} is at {url}, and nothing is fetched from there", addon.name);
+                return Err(CommandError::new("CLI0040", text)
+                    .hint("fetch it, and name it as `manifest: { file: … }`"));
+            }
+            None => continue,
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| CommandError::file("the add-on's manifest", path, &error))?;
+        let mut objects = Vec::new();
+        for document in serde_yaml::Deserializer::from_str(&text) {
+            let object =
+                <serde_json::Value as serde::Deserialize>::deserialize(document).map_err(|error| {
+                    CommandError::new("CLI0040", format!("{} is no YAML of objects", path.display()))
+                        .cause(error.to_string())
+                })?;
+            if !object.is_null() {
+                objects.push(object);
+            }
+        }
+        all.push(UserObjects { addon: addon.name.clone(), objects });
+    }
+    Ok(all)
 }

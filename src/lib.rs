@@ -1,5 +1,6 @@
 //! The command line of Slipway, as a library for the executable and for tests that stand around it.
 
+mod access;
 mod actor;
 mod applying;
 mod approving;

@@ -8,12 +8,13 @@ use slipway_engine::{Observed, State, look};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
-use slipway_resource::{ClusterUid, Desired};
+use slipway_resource::{ClusterUid, Desired, Schema};
 use slipway_secrets::Keyring;
 use slipway_spec::model::Cluster;
 use slipway_state_store::{Backend, ClusterName};
 use tokio::time::Instant;
 
+use crate::access::ClusterAccess;
 use crate::cli::ScopeArguments;
 use crate::composition;
 use crate::error::CommandError;
@@ -60,6 +61,8 @@ pub(crate) struct Prepared {
     pub state: Option<State>,
     /// The secrets that the cluster keeps itself.
     pub vault: Arc<Vault>,
+    /// The way to the API of a cluster whose authority is among them.
+    pub access: Arc<ClusterAccess>,
 }
 
 /// A plan and when its observations were made.
@@ -95,15 +98,20 @@ impl Prepared {
     ) -> Result<Self, CommandError> {
         let cluster = &wanted.cluster;
         let (config, offline) = (&cluster.provider.config, backend.is_none());
+        let prior = state.as_ref().map(|state| &state.snapshot);
+        let place = (!offline).then(|| context.state_url());
+        let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref());
+        let name = &cluster.provider.name;
         let mut providers =
-            providers::open(context, &cluster.provider.name, config, cluster.region.clone(), offline).await?;
+            providers::open(context, name, config, cluster.region.clone(), offline, told).await?;
         let vault = Arc::new(match &backend {
             Some(backend) => {
                 Vault::new(backend.clone(), context.keyring(), ClusterName::new(cluster.name.as_str())?)
             }
             None => Vault::nowhere(cluster.name.as_str()),
         });
-        composition::complete(&mut providers, &vault, offline).await?;
+        let access = Arc::new(ClusterAccess::new(vault.clone(), &cluster.name));
+        composition::complete(&mut providers, &vault, &access, offline).await?;
         tracing::info!(
             cluster = %cluster.name,
             provider = %cluster.provider.name,
@@ -116,7 +124,7 @@ impl Prepared {
             encryption: context.configuration.encryption.clone(),
             vault: vault.clone(),
         };
-        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state, vault })
+        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state, vault, access })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.
@@ -138,6 +146,7 @@ impl Prepared {
             upgrade::check_version_change(prior, cluster)?;
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        self.know(prior, &catalogs);
         let wanted = async {
             match request.mode {
                 Mode::Delete => Ok((Vec::new(), Vec::new())),
@@ -191,6 +200,15 @@ impl Prepared {
         Ok(Planned { plan, observed_at: observed.at, uid })
     }
 
+    /// Tells the way to the cluster's API what a state knows of it.
+    fn know(&self, prior: Option<&Snapshot>, catalogs: &BTreeMap<String, Catalog>) {
+        let endpoints = composition::endpoints(&self.wanted.cluster, catalogs);
+        let exists = prior.is_some_and(composition::has_api);
+        self.access.know(prior.map(|prior| &prior.uid), endpoints, exists);
+        let records = prior.into_iter().flat_map(|prior| &prior.resources);
+        self.vault.know(records.map(|(address, record)| (address.clone(), record.identity.clone())));
+    }
+
     /// The typed resources of the cluster, by what the state has pinned and what the provider adds to it now.
     pub async fn expand(
         &self,
@@ -206,7 +224,14 @@ impl Prepared {
             let catalog = handle.session.catalog_for(request).await?;
             catalogs.insert(name.to_owned(), catalog.clone());
             let request = ExpandRequest { cluster: to_json(&self.wanted.cluster)?, catalog };
+            let catalog = request.catalog.clone();
             let expansion = handle.session.expand(request).await?;
+            if composition::works_on_hosts(&handle.schema) {
+                let (inside, remarks) =
+                    composition::expand(&self.wanted.cluster, &catalog, &expansion.resources)?;
+                desired.extend(inside);
+                notes.extend(remarks);
+            }
             desired.extend(expansion.resources);
             notes.extend(expansion.notes);
         }

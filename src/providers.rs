@@ -1,20 +1,29 @@
 //! Finds a cluster's provider and opens a session with it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use slipway_builtin::{Builtin, Vault};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
 use slipway_protocol::{Launch, LockFile, Running, SearchPath};
+use slipway_provider_hosts::Hosts;
+use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
 use slipway_resource::provider::SessionRequest;
-use slipway_resource::{Digest, Provider, Value, validate};
+use slipway_resource::{Digest, Provider, Schema, Value, validate};
 
 use crate::error::CommandError;
 use crate::program::Context;
 
 /// Name of the provider that is built in.
 pub(crate) const EMBEDDED: &str = "sim";
+
+/// Name of the provider for machines that exist already, linked in unless the lock file pins an executable.
+const HOSTS: &str = "hosts";
+
+/// Name of the provider of objects inside clusters.
+pub(crate) const KUBERNETES: &str = "kubernetes";
 
 /// Opens the provider of a cluster.
 ///
@@ -26,16 +35,23 @@ pub(crate) async fn open(
     config: &serde_json::Value,
     region: Option<String>,
     offline: bool,
+    told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, CommandError>,
 ) -> Result<Providers, CommandError> {
     let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
+    let mut config = config.clone();
+    let told = told(&*provider.schema().await?)?;
+    if !told.is_empty() {
+        if !config.is_object() {
+            config = serde_json::Value::Object(serde_json::Map::new());
+        }
+        if let Some(fields) = config.as_object_mut() {
+            // What the user says himself stands.
+            told.into_iter().for_each(|(field, value)| drop(fields.entry(field).or_insert(value)));
+        }
+    }
+    let request = SessionRequest { config: Value::from_json(&config), region, offline };
     let mut providers = Providers::default();
-    add(
-        &mut providers,
-        name,
-        &*provider,
-        SessionRequest { config: Value::from_json(config), region, offline },
-    )
-    .await?;
+    add(&mut providers, name, &*provider, request).await?;
     Ok(providers)
 }
 
@@ -65,16 +81,26 @@ pub(crate) async fn add(
 /// The provider of a name. Its process, if it has one, ends with the command.
 pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
     let lock = LockFile::read(Path::new(LOCK_FILE))?;
-    if lock.get(name).is_none() && name == EMBEDDED {
-        return Ok(Arc::new(Sim));
-    }
-    if name == slipway_builtin::NAME {
-        return Ok(Arc::new(Builtin::new(Arc::new(Vault::nowhere("")))));
+    if lock.get(name).is_none()
+        && let Some(provider) = linked(name)
+    {
+        return Ok(provider);
     }
     let running = Running::locked(name, &search_path(context), &lock).await?;
     let provider = running.provider();
     context.keep(running);
     Ok(provider)
+}
+
+/// The providers that are part of the program.
+fn linked(name: &str) -> Option<Arc<dyn Provider>> {
+    Some(match name {
+        EMBEDDED => Arc::new(Sim),
+        HOSTS => Arc::new(Hosts::new()),
+        KUBERNETES => Arc::new(Kubernetes::configured()),
+        slipway_builtin::NAME => Arc::new(Builtin::new(Arc::new(Vault::nowhere("")))),
+        _ => return None,
+    })
 }
 
 /// The provider of a name for a session without a cloud.
@@ -83,7 +109,7 @@ pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provid
 async fn find_offline(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
     let lock = LockFile::read(Path::new(LOCK_FILE))?;
     if lock.get(name).is_none()
-        && name != EMBEDDED
+        && linked(name).is_none()
         && let Some(installed) = search_path(context).find_own(name)?
         && let Some(executable) = installed.offline_executable()
     {

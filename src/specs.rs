@@ -27,6 +27,33 @@ impl Wanted {
         file.and_then(|file| file.parent().map(PathBuf::from)).unwrap_or_default()
     }
 
+    /// Makes the files that the spec names relative to itself found from everywhere: what is recorded of the cluster in
+    /// the state is used without its files at hand.
+    fn find_files(&mut self) {
+        let folder_of = |field: &str| {
+            let location = self.sources.nearest(field)?;
+            let file = std::path::absolute(location.file.as_ref()).ok()?;
+            file.parent().map(PathBuf::from)
+        };
+        let absolute = |file: &mut String, field: &str| {
+            if let Some(folder) = folder_of(field) {
+                *file = folder.join(&*file).display().to_string();
+            }
+        };
+        for host in &mut self.cluster.hosts {
+            let field = format!("hosts[{}]", host.name);
+            if let Some(file) = host.ssh.as_mut().and_then(|ssh| ssh.identity_file.as_mut()) {
+                absolute(file, &field);
+            }
+        }
+        for addon in &mut self.cluster.addons {
+            let field = format!("addons[{}]", addon.name);
+            if let Some(slipway_spec::model::Manifest::File(file)) = &mut addon.manifest {
+                absolute(file, &field);
+            }
+        }
+    }
+
     /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
     pub fn locate(&self, field: &str) -> Option<String> {
         match self.sources.origin(field) {
@@ -83,6 +110,7 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wan
         }
         let sources = loaded.sources.cluster(&cluster.name).cloned().unwrap_or_default();
         let mut one = Wanted { cluster, sources };
+        one.find_files();
         override_provider(&mut one, selection)?;
         wanted.push(one);
     }

@@ -77,6 +77,7 @@ impl Subject for Prepared {
         self.vault.hold(journal.clone());
         let records = state.snapshot.resources.iter();
         self.vault.know(records.map(|(address, record)| (address.clone(), record.identity.clone())));
+        self.access.begins(&state.snapshot.uid);
     }
 
     async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError> {

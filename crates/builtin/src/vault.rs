@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText};
+use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Value};
 use slipway_secrets::store::SecretReference;
 use slipway_secrets::{Error, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName, Journal};
@@ -91,6 +91,14 @@ impl Vault {
         content.field(field).map(SecretText::new).ok_or_else(|| {
             ProviderError::new(ErrorClass::NotFound, format!("{} keeps no `{field}`", content.address))
         })
+    }
+
+    /// What may be shown of a secret.
+    ///
+    /// # Errors
+    /// As for [`Self::text`].
+    pub async fn attributes(&self, uid: &ClusterUid, identity: &Identity) -> Result<Value, ProviderError> {
+        Ok(self.open(uid, identity).await?.attributes.clone())
     }
 
     pub(crate) async fn open(

@@ -164,6 +164,20 @@ impl Cluster {
         self.pools.iter().filter(move |pool| pool.role == role)
     }
 
+    /// The hosts of the inventories, and those that pools list by address.
+    #[must_use]
+    pub fn all_hosts(&self) -> Vec<Host> {
+        let mut hosts = self.hosts.clone();
+        let listed =
+            self.pools.iter().flat_map(|pool| &pool.hosts).flat_map(|selection| &selection.addresses);
+        for host in listed {
+            if hosts.iter().all(|known| known.name != host.name) {
+                hosts.push(host.to_host());
+            }
+        }
+        hosts
+    }
+
     /// The subnet with this name.
     #[must_use]
     pub fn subnet(&self, name: &str) -> Option<&Subnet> {

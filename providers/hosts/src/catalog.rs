@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use slipway_bootstrap::from_cluster::{Founder, Machine, Placement};
 use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_resource::{Digest, ProviderError};
-use slipway_spec::model::{Cluster, Endpoint, Host, HostAddressEntry, HostAddressType, HostSsh, Role};
+use slipway_spec::model::{Cluster, Endpoint, Role};
 
 use crate::assign::{Assigned, Known, assign};
 use crate::error::{invalid, permanent};
@@ -23,7 +23,7 @@ impl HostsSession {
                 .map_err(|error| invalid(format!("the machines in the state cannot be read: {error}")))?,
             None => None,
         };
-        let hosts = described(&cluster)?;
+        let hosts = cluster.all_hosts();
         let claims = match &self.inventory {
             Some(inventory) => inventory.claims().await?,
             None => BTreeMap::new(),
@@ -66,38 +66,6 @@ impl HostsSession {
             cri_sockets: seen.cri_sockets,
         })
     }
-}
-
-/// The hosts of a cluster's inventories, and those that its pools list by address.
-fn described(cluster: &Cluster) -> Result<Vec<Host>, ProviderError> {
-    let mut hosts = cluster.hosts.clone();
-    for pool in &cluster.pools {
-        for listed in pool.hosts.iter().flat_map(|selection| &selection.addresses) {
-            if hosts.iter().any(|host| host.name == listed.name) {
-                continue;
-            }
-            let address = listed.address.parse().map_err(|_| {
-                let (name, address) = (&listed.name, &listed.address);
-                invalid(format!("the host {name} has the DNS name {address}, and its node needs an address"))
-                    .with_hint("write a Host document with both: `addresses` for the node, `ssh.address` to enter by")
-            })?;
-            let ssh = HostSsh { port: listed.port, user: listed.user.clone(), ..HostSsh::default() };
-            hosts.push(Host {
-                name: listed.name.clone(),
-                labels: BTreeMap::new(),
-                inventory: "default".to_owned(),
-                zone: None,
-                addresses: vec![HostAddressEntry {
-                    kind: HostAddressType::default(),
-                    address,
-                    interface: None,
-                }],
-                ssh: Some(ssh),
-                agent: None,
-            });
-        }
-    }
-    Ok(hosts)
 }
 
 /// The control planes of a new cluster.

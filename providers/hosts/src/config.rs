@@ -15,8 +15,6 @@ pub(crate) struct Config {
     pub hosts: Vec<Host>,
     /// Where inventories are: the URL of the state store.
     pub state: Option<String>,
-    /// The folder that files named in the specs are relative to.
-    pub folder: Option<PathBuf>,
     /// The executable that hosts get as their agent; `slipway` beside this one unless given.
     pub agent_executable: Option<PathBuf>,
     /// The folder below which a node is.
@@ -34,7 +32,6 @@ impl Default for Config {
         Self {
             hosts: Vec::new(),
             state: None,
-            folder: None,
             agent_executable: None,
             root: "/".to_owned(),
             init_system: "auto".to_owned(),
@@ -76,7 +73,6 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
     let attributes = [
         ("hosts", none(Type::Any, "The hosts, from the Host documents of the specs.")),
         ("state", none(Type::String, "Where inventories are: the state store, from the caller.")),
-        ("folder", none(Type::String, "The folder that files are relative to, from the caller.")),
         (
             "agent_executable",
             none(

@@ -68,10 +68,7 @@ impl Ssh {
         let lines: String = access.host_keys.iter().map(|key| format!("{} {key}\n", host.name)).collect();
         std::fs::write(known.path().join(KNOWN), lines)
             .map_err(|error| permanent(format!("the keys of hosts cannot be written: {error}")))?;
-        let identity = access.identity_file.as_ref().map(|file| match &config.folder {
-            Some(folder) => folder.join(file).display().to_string(),
-            None => file.clone(),
-        });
+        let identity = access.identity_file.clone();
         Ok(Some(Self {
             name: host.name.clone(),
             access: access.clone(),

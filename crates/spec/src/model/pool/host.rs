@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{AddressRule, Host};
+use crate::model::{AddressRule, Host, HostAddressEntry, HostAddressType, HostSsh};
 
 /// Which existing hosts become nodes of a pool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,29 @@ pub struct HostAddress {
     /// The SSH user.
     #[serde(default = "ssh_user")]
     pub user: String,
+}
+
+impl HostAddress {
+    /// The same as a host of an inventory: entered by SSH, at an address that is its node's too, unless it is a DNS name.
+    #[must_use]
+    pub fn to_host(&self) -> Host {
+        let address = self.address.parse().ok();
+        let entry = |address| HostAddressEntry { kind: HostAddressType::default(), address, interface: None };
+        Host {
+            name: self.name.clone(),
+            labels: BTreeMap::new(),
+            inventory: "default".to_owned(),
+            zone: None,
+            addresses: address.map(entry).into_iter().collect(),
+            ssh: Some(HostSsh {
+                address: Some(self.address.clone()),
+                port: self.port,
+                user: self.user.clone(),
+                ..HostSsh::default()
+            }),
+            agent: None,
+        }
+    }
 }
 
 const fn ssh_port() -> u16 {
