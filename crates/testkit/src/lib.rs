@@ -13,6 +13,7 @@ pub mod flannel;
 pub mod go;
 pub mod http;
 pub mod image;
+pub mod kubeadm;
 pub mod kubernetes;
 pub mod machine;
 pub mod moto;

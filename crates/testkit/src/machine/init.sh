@@ -84,6 +84,8 @@ keep() {
 if [ "$MACHINE_INIT" = systemd ]; then
   mkdir -p /run/systemd/system
   systemctl boot
+  # As its packages leave it: enabled. Until it is told what to be, it would only end and be started again.
+  systemctl enable --quiet kubelet
 else
   keep containerd &
   if [ "$MACHINE_SSH" = yes ]; then keep /usr/sbin/sshd -D -e & fi

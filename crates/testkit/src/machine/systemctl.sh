@@ -60,6 +60,7 @@ environment() { # sets a unit's variables, and goes to its folder
 prepare() { # runs what comes before it
   local line
   environment "$1" || return 1
+  set +u # a variable that is not set is empty
   while read -r line; do
     [ -n "$line" ] && { eval "${line#-}" || [ "${line:0:1}" = - ] || return 1; }
   done < <(values "$1" ExecStartPre)
@@ -72,7 +73,7 @@ keep() { # runs a unit until it may end
   while :; do
     restart=$(value "$unit" Restart); pause=$(value "$unit" RestartSec)
     if (prepare "$unit"); then
-      (environment "$unit"; command=$(value "$unit" ExecStart); eval "exec ${command#[-@:+!]}") &
+      (environment "$unit"; command=$(value "$unit" ExecStart); set +u; eval "exec ${command#[-@:+!]}") &
       echo $! >"$folder/pid.new"; mv "$folder/pid.new" "$folder/pid"
       number=$((number + 1)); echo $number >"$folder/started"
       wait $!; status=$?

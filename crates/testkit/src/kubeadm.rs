@@ -1,0 +1,199 @@
+//! Clusters that kubeadm makes: what ours is measured by, and taken over from.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::kubernetes;
+use crate::machine::Machine;
+use crate::wait::until;
+
+/// The key by which kubeadm seals the certificates that control planes fetch. It guards nothing here.
+const CERTIFICATE_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000001";
+
+/// The addresses of pods.
+const PODS: &str = "10.244.0.0/16";
+
+/// What the kubelets of tests are told: containerd cannot tell them the driver of its control groups in this version,
+/// and a disk that is nearly full is none of their business.
+pub const KUBELET_CONFIGURATION: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: cgroupfs
+failSwapOn: false
+imageGCHighThresholdPercent: 100
+imageGCLowThresholdPercent: 99
+evictionHard: {memory.available: 100Mi, nodefs.available: 1Gi}
+";
+
+/// What the kube-proxies of tests are told: the number of connections that the kernel follows is the host's to set.
+pub const PROXY_CONFIGURATION: &str = "apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+conntrack: {maxPerCore: 0}
+";
+
+/// A cluster that kubeadm made on machines.
+#[derive(Debug)]
+pub struct Kubeadm<'a> {
+    machines: Vec<&'a Machine>,
+    join: Vec<String>,
+}
+
+impl<'a> Kubeadm<'a> {
+    /// The documents that [`Kubeadm::init`] gives to kubeadm, for a machine that becomes the first control plane.
+    #[must_use]
+    pub fn configuration(first: &Machine) -> String {
+        let address = first.address();
+        format!(
+            "apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+timeouts: {{kubeletHealthCheck: 1m0s}}
+localAPIEndpoint: {{advertiseAddress: {address}, bindPort: 6443}}
+certificateKey: \"{CERTIFICATE_KEY}\"
+nodeRegistration: {{name: {name}, criSocket: \"unix:///run/containerd/containerd.sock\", imagePullPolicy: IfNotPresent}}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: v{version}
+controlPlaneEndpoint: {address}:6443
+networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
+---
+{KUBELET_CONFIGURATION}---
+{PROXY_CONFIGURATION}",
+            name = first.name(),
+            version = kubernetes::VERSION,
+        )
+    }
+
+    /// Makes a cluster of one control plane, with kubeadm's defaults but for what machines of tests cannot have.
+    ///
+    /// # Errors
+    /// When kubeadm fails, with what it said.
+    pub fn init(first: &'a Machine) -> Result<Self> {
+        Self::init_with(first, &Self::configuration(first))
+    }
+
+    /// Makes a cluster of one control plane from these documents.
+    ///
+    /// # Errors
+    /// When kubeadm fails, with what it said.
+    pub fn init_with(first: &'a Machine, documents: &str) -> Result<Self> {
+        first.write("/root/kubeadm.yaml", "600", documents)?;
+        let init = ["kubeadm", "init", "--upload-certs", "--config", "/root/kubeadm.yaml"];
+        first.check(init).with_context(|| kubelet_log(first))?;
+        let join = first.check(["kubeadm", "token", "create", "--print-join-command"])?;
+        let join = join.split_whitespace().map(str::to_owned).collect();
+        let cluster = Self { machines: vec![first], join };
+        fs::write(cluster.kubeconfig(), first.read("/etc/kubernetes/admin.conf")?)?;
+        Ok(cluster)
+    }
+
+    /// Lets a machine join as a worker.
+    ///
+    /// # Errors
+    /// When kubeadm fails, with what it said.
+    pub fn join(&mut self, machine: &'a Machine) -> Result<()> {
+        self.join_with(machine, &[])
+    }
+
+    /// Lets a machine join as a control plane.
+    ///
+    /// # Errors
+    /// When kubeadm fails, with what it said.
+    pub fn join_control_plane(&mut self, machine: &'a Machine) -> Result<()> {
+        let address = machine.address();
+        let more = [
+            "--control-plane",
+            "--certificate-key",
+            CERTIFICATE_KEY,
+            "--apiserver-advertise-address",
+            &address,
+        ];
+        self.join_with(machine, &more)
+    }
+
+    fn join_with(&mut self, machine: &'a Machine, more: &[&str]) -> Result<()> {
+        let ours = ["--node-name", machine.name(), "--cri-socket", "unix:///run/containerd/containerd.sock"];
+        let words = self.join.iter().map(String::as_str).chain(ours).chain(more.iter().copied());
+        machine.check(words).with_context(|| kubelet_log(machine))?;
+        self.machines.push(machine);
+        Ok(())
+    }
+
+    /// The command by which a machine joins, as kubeadm prints it.
+    #[must_use]
+    pub fn join_command(&self) -> &[String] {
+        &self.join
+    }
+
+    /// The administrator's kubeconfig, on the host.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.machines[0].network().folder().join("admin.conf")
+    }
+
+    /// Runs kubectl as the administrator, from the network.
+    ///
+    /// # Errors
+    /// When it cannot be started; that it failed is for the caller to see.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<Output> {
+        let mut words: Vec<OsString> = vec![kubernetes::install()?.join("kubectl").into()];
+        words.extend(["--kubeconfig".into(), self.kubeconfig().into_os_string()]);
+        words.extend(arguments.iter().map(OsString::from));
+        self.machines[0].network().run(words)
+    }
+
+    /// Connects the pods of all machines: each has a bridge, and routes to the others'.
+    ///
+    /// # Errors
+    /// When a node has no range of addresses for its pods in time, or a machine is off.
+    pub fn connect_pods(&self) -> Result<()> {
+        let ranges = self.machines.iter().map(|machine| self.range(machine)).collect::<Result<Vec<_>>>()?;
+        for (machine, range) in self.machines.iter().zip(&ranges) {
+            for (other, range) in
+                self.machines.iter().zip(&ranges).filter(|(other, _)| other.name() != machine.name())
+            {
+                machine.check(["ip", "route", "replace", range, "via", &other.address()])?;
+            }
+            // What leaves the cluster comes from the node: only so an answer that nobody is there finds its way back.
+            let leaves = ["-s", PODS, "!", "-d", PODS, "-o", "eth0", "-j", "MASQUERADE"];
+            machine.check(["iptables", "-t", "nat", "-A", "POSTROUTING"].into_iter().chain(leaves))?;
+            let plugins = format!(
+                r#"{{"cniVersion":"0.4.0","name":"pods","plugins":[
+{{"type":"bridge","bridge":"cni0","isDefaultGateway":true,"hairpinMode":true,"ipam":{{"type":"host-local","ranges":[[{{"subnet":"{range}"}}]]}}}},
+{{"type":"portmap","capabilities":{{"portMappings":true}}}}]}}"#
+            );
+            machine.write("/etc/cni/net.d/10-pods.conflist", "644", plugins)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all nodes are ready.
+    ///
+    /// # Errors
+    /// When one is not, in two minutes.
+    pub fn wait_until_ready(&self) -> Result<()> {
+        let output = self.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=120s"])?;
+        if !output.status.success() {
+            let nodes = self.kubectl(&["describe", "nodes"])?;
+            bail!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&nodes.stdout));
+        }
+        Ok(())
+    }
+
+    fn range(&self, machine: &Machine) -> Result<String> {
+        let arguments = ["get", "node", machine.name(), "-o", "jsonpath={.spec.podCIDR}"];
+        until("the node has a range for its pods", || {
+            let output = self.kubectl(&arguments)?;
+            let range = String::from_utf8(output.stdout).context("kubectl")?;
+            Ok(Some(range).filter(|range| output.status.success() && !range.is_empty()))
+        })
+    }
+}
+
+/// The last that a machine's kubelet said, for messages.
+fn kubelet_log(machine: &Machine) -> String {
+    machine.check(["journalctl", "-u", "kubelet", "-n", "20"]).unwrap_or_default()
+}

@@ -1,0 +1,82 @@
+//! Machines carry real clusters: kubeadm makes one on them, and what it runs works.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "what fails in a test ends it; times are told")]
+
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Instant;
+
+use slipway_testkit::image::AGNHOST;
+use slipway_testkit::kubeadm::Kubeadm;
+use slipway_testkit::{MachineOptions, Network, kubernetes, wait};
+
+fn said(cluster: &Kubeadm<'_>, arguments: &[&str]) -> String {
+    let output = cluster.kubectl(arguments).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn kubeadm_makes_a_cluster_whose_pods_reach_each_other() {
+    let network = Network::new().unwrap();
+    let start = Instant::now();
+    let tell = |what: &str| eprintln!("{what}: {:.1} s", start.elapsed().as_secs_f64());
+    let first = network.machine("cp-0", MachineOptions::default()).unwrap();
+    let worker = network.machine("worker-0", MachineOptions::default()).unwrap();
+    tell("two machines");
+    let mut cluster = Kubeadm::init(&first).unwrap();
+    tell("kubeadm init");
+    cluster.join(&worker).unwrap();
+    tell("kubeadm join");
+    cluster.connect_pods().unwrap();
+    cluster.wait_until_ready().unwrap();
+    tell("both nodes ready");
+
+    let manifest = PODS.replace("IMAGE", AGNHOST);
+    let kubectl = kubernetes::install().unwrap().join("kubectl");
+    let mut apply = network.command([kubectl.as_os_str()]);
+    apply.arg("--kubeconfig").arg(cluster.kubeconfig()).args(["apply", "-f", "-"]);
+    let mut apply = apply.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    apply.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
+    assert!(apply.wait().unwrap().success());
+    said(&cluster, &["rollout", "status", "daemonset/web", "--timeout=120s"]);
+    said(&cluster, &["--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s"]);
+    tell("pods and DNS ready");
+
+    // From each node's pod to the other's through the Service, by its name.
+    let pods = said(&cluster, &["get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}"]);
+    let pods: Vec<&str> = pods.split_whitespace().collect();
+    assert_eq!(pods.len(), 2);
+    for pod in &pods {
+        let other = *pods.iter().find(|other| *other != pod).unwrap();
+        wait::until("the other pod answers", || {
+            let ask =
+                ["exec", pod, "--", "wget", "-q", "-O-", "http://web.default.svc.cluster.local/hostname"];
+            let output = cluster.kubectl(&ask)?;
+            Ok((String::from_utf8_lossy(&output.stdout) == other).then_some(()))
+        })
+        .unwrap();
+    }
+    assert!(said(&cluster, &["logs", pods[0]]).contains("Started HTTP server"));
+    tell("each pod reaches the other by the Service's name");
+}
+
+const PODS: &str = "apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      tolerations: [{operator: Exists}]
+      containers:
+      - {name: web, image: \"IMAGE\", args: [netexec, --http-port=8080], readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+";
