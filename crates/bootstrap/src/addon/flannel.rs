@@ -31,8 +31,8 @@ pub struct Flannel {
 impl Default for Flannel {
     fn default() -> Self {
         Self {
-            image: "ghcr.io/flannel-io/flannel:v0.28.4".to_owned(),
-            plugin_image: Some("ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1".to_owned()),
+            image: "ghcr.io/flannel-io/flannel:v0.28.10".to_owned(),
+            plugin_image: Some("ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3".to_owned()),
             plugin_folder: "/opt/cni/bin".to_owned(),
             backend: "vxlan".to_owned(),
             nftables: false,
