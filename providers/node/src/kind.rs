@@ -3,13 +3,16 @@
 mod certificate;
 mod certificate_request;
 mod directory;
+mod etcd_member;
+mod etcd_voter;
 mod file;
 mod form;
 mod kernel_module;
 mod key_pair;
 mod kubeconfig;
-mod kubeconfig_rotation;
+mod kubelet_credentials;
 mod service;
+mod static_pod;
 mod sysctl;
 mod x509;
 
@@ -162,16 +165,19 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 10] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 13] = [
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
+            ("etcd_member", Box::new(etcd_member::EtcdMember)),
+            ("etcd_voter", Box::new(etcd_voter::EtcdVoter)),
             ("file", Box::new(file::File)),
             ("kernel_module", Box::new(kernel_module::KernelModule)),
             ("key_pair", Box::new(key_pair::KeyPair)),
             ("kubeconfig", Box::new(kubeconfig::Kubeconfig)),
-            ("kubeconfig_rotation", Box::new(kubeconfig_rotation::KubeconfigRotation)),
+            ("kubelet_credentials", Box::new(kubelet_credentials::KubeletCredentials)),
             ("service", Box::new(service::Service)),
+            ("static_pod", Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),
         ];
         Self(BTreeMap::from(kinds))

@@ -5,8 +5,10 @@
 
 mod attributes;
 mod config;
+mod cri;
 mod disk;
 mod error;
+mod etcd;
 mod host;
 mod http;
 mod kind;

@@ -50,6 +50,10 @@ impl Kind for Kubeconfig {
                         .write_only(),
                 ),
                 (
+                    "certificate_authority",
+                    optional("The CA in PEM, in place of a file with it.").write_only(),
+                ),
+                (
                     "ca_key_path",
                     optional("The key of that CA; without, the name of the CA's file with .key.")
                         .write_only(),
@@ -67,6 +71,14 @@ impl Kind for Kubeconfig {
                     optional("A client certificate that somebody else renews, in place of an embedded one."),
                 ),
                 ("client_key_path", optional("Its key; it may be the same file.")),
+                (
+                    "rotated_certificate_path",
+                    optional("The file in which the user renews its certificate itself, later.").write_only(),
+                ),
+                (
+                    "superseded_by",
+                    optional("The file after whose arrival this one is needed no more.").write_only(),
+                ),
                 (
                     "key_algorithm",
                     optional("The algorithm of its key when it is made; else RSA-2048.").write_only(),
@@ -150,6 +162,9 @@ impl Kind for Kubeconfig {
             let wanted = work.wanted();
             let access = form::access(disk, wanted, "mode", 0o600)?;
             let there = There::read(disk, work.identity())?;
+            if there.is_none() && is_superseded(disk, wanted)? {
+                return memorise(&Memory { token: token(wanted)? });
+            }
             let fits = match &there {
                 Some(there) => there.misfits(disk, wanted)?.is_empty() && !there.is_due(disk, wanted),
                 None => false,
@@ -180,7 +195,9 @@ impl Kind for Kubeconfig {
         let host = std::sync::Arc::clone(&place.host);
         host.blocking(move |host| {
             let path = place.identity.as_str();
-            let Some(status) = host.disk.status(path)? else { return Ok(None) };
+            let Some(status) = host.disk.status(path)? else {
+                return Ok(if is_superseded(&host.disk, place.wanted())? { as_wanted(&place) } else { None });
+            };
             let mut value = Value::map([("path", path)]);
             value.set(&Path::key("mode"), form::mode_text(status.mode()).into());
             value.set(&Path::key("needs_renewal"), false.into());
@@ -200,6 +217,24 @@ impl Kind for Kubeconfig {
     }
 }
 
+/// Whether it is gone because it is needed no more.
+fn is_superseded(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
+    match wanted.optional_text("superseded_by")? {
+        Some(path) => Ok(disk.status(path)?.is_some()),
+        None => Ok(false),
+    }
+}
+
+/// What stands for a kubeconfig that has done its work: that nothing of it is to be changed.
+fn as_wanted(place: &Place) -> Option<Value> {
+    let mut value = place.entry.as_ref()?.wanted.clone();
+    let written = Kubeconfig.resource_type().attributes;
+    for (name, _) in written.iter().filter(|(_, attribute)| attribute.write_only) {
+        value.set(&Path::key(name.as_str()), Value::Null);
+    }
+    Some(value)
+}
+
 /// The digest of the wanted token. It stays on the node, beside the token itself.
 fn token(wanted: Attributes<'_>) -> Result<Option<String>, ProviderError> {
     Ok(wanted.optional_text("token")?.map(|text| super::file_digest(text.as_bytes())))
@@ -209,12 +244,13 @@ fn token(wanted: Attributes<'_>) -> Result<Option<String>, ProviderError> {
 fn make(disk: &Disk, wanted: Attributes<'_>, there: Option<&There>) -> Result<Document, ProviderError> {
     let (cluster, server) = (wanted.text("cluster_name")?, wanted.text("server")?);
     let user = wanted.text("user_name")?;
-    let authority = match wanted.optional_text("ca_path")? {
-        Some(path) => {
+    let authority = match (wanted.optional_text("ca_path")?, wanted.optional_text("certificate_authority")?) {
+        (Some(path), _) => {
             let text = disk.read_text(path)?;
             text.ok_or_else(|| not_found(format!("the CA's file {path} is not there")))?
         }
-        None => String::new(),
+        (None, Some(text)) => text.to_owned(),
+        (None, None) => String::new(),
     };
     let credentials = credentials(disk, wanted, there)?;
     Ok(Document::new(cluster, server, &authority, user, &credentials))

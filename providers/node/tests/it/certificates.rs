@@ -211,12 +211,12 @@ async fn a_kubelets_kubeconfig_comes_to_name_the_file_that_it_renews() {
         document.key().unwrap().unwrap().to_pem().unwrap().expose()
     );
     bench.put(current, &both);
-    let rotation = value(json!({"path": path, "certificate_path": current}));
-    bench.create("kubeconfig_rotation.kubelet", rotation.clone()).await.unwrap();
+    let rotation = value(json!({"name": "kubelet", "kubeconfig_path": path, "certificate_path": current}));
+    bench.create("kubelet_credentials.kubelet", rotation.clone()).await.unwrap();
     let document = Kubeconfig::parse(&bench.text(path)).unwrap();
     assert_eq!(document.client_files().unwrap().0, current);
     assert_eq!(bench.changes("kubeconfig.kubelet", path, &wanted).await, [""; 0]);
-    assert_eq!(bench.changes("kubeconfig_rotation.kubelet", path, &rotation).await, [""; 0]);
+    assert_eq!(bench.changes("kubelet_credentials.kubelet", "kubelet", &rotation).await, [""; 0]);
     // A new server leaves the file in it.
     let moved = with(wanted, "server", "https://10.0.0.2:6443");
     bench.update("kubeconfig.kubelet", path, moved).await.unwrap();
@@ -240,4 +240,37 @@ async fn a_key_pair_is_made_once() {
     assert_eq!(key.public_key().to_pem(), bench.text(public));
     bench.delete("key_pair.sa", public).await.unwrap();
     assert!(!bench.path(private).exists() && !bench.path(public).exists());
+}
+
+#[tokio::test]
+async fn what_the_kubelet_came_with_goes_when_it_has_its_own() {
+    let bench = made().await;
+    let (path, kubelet) = ("/etc/kubernetes/bootstrap-kubelet.conf", "/etc/kubernetes/kubelet.conf");
+    let current = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+    let wanted = value(json!({
+        "path": path, "cluster_name": "kubernetes", "server": "https://10.0.0.1:6443",
+        "certificate_authority": bench.text(CA), "user_name": "tls-bootstrap-token-user", "superseded_by": kubelet,
+    }));
+    let wanted = with(wanted, "token", secret("abcdef.0123456789abcdef"));
+    bench.create("kubeconfig.bootstrap-kubelet", wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("kubeconfig.bootstrap-kubelet", path, &wanted).await, [""; 0]);
+    let credentials = value(json!({
+        "name": "kubelet", "kubeconfig_path": kubelet, "certificate_path": current,
+        "bootstrap_kubeconfig_path": path, "timeout_seconds": 1,
+    }));
+    let error = bench.create("kubelet_credentials.kubelet", credentials.clone()).await.unwrap_err();
+    assert!(error.message.contains("has not written"), "{error}");
+    // As the kubelet does.
+    let own = with(admin("https://10.0.0.1:6443"), "path", "/tmp/own.conf");
+    bench.create("kubeconfig.own", own).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text("/tmp/own.conf")).unwrap();
+    bench.put(current, &document.certificate().unwrap().unwrap().to_pem());
+    let document = document.with_certificate_files(current, current).unwrap();
+    bench.put(kubelet, document.to_yaml().expose());
+    bench.create("kubelet_credentials.kubelet", credentials.clone()).await.unwrap();
+    assert!(!bench.path(path).exists());
+    assert_eq!(bench.changes("kubeconfig.bootstrap-kubelet", path, &wanted).await, [""; 0]);
+    assert_eq!(bench.changes("kubelet_credentials.kubelet", "kubelet", &credentials).await, [""; 0]);
+    bench.delete("kubelet_credentials.kubelet", "kubelet").await.unwrap();
+    assert!(!bench.path(kubelet).exists() && !bench.path("/var/lib/kubelet/pki").exists());
 }

@@ -78,14 +78,16 @@ impl There {
 
     /// Whether it trusts another CA than it should.
     fn authority_problem(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
-        let path = wanted.optional_text("ca_path").ok().flatten()?;
+        let text = |name: &str| wanted.optional_text(name).ok().flatten();
+        let given = text("certificate_authority").filter(|_| text("ca_path").is_none());
+        let path = text("ca_path").or(given.map(|_| "the one that is wanted"))?;
         let there = self.document.cluster().ok()?;
         let embedded = match (there.authority, there.authority_path) {
             (Some(text), _) => Some(text),
             (None, Some(path)) => disk.read_text(&path).ok().flatten(),
             (None, None) => None,
         };
-        let asked = disk.read_text(path).ok().flatten();
+        let asked = given.map(str::to_owned).or_else(|| disk.read_text(path).ok().flatten());
         let Some(asked) = asked else { return Some(format!("its CA {path} is not there")) };
         let certificates = |text: &str| Certificate::chain_from_pem(text).ok();
         let (there, asked) = (embedded.as_deref().and_then(certificates), certificates(&asked));

@@ -1,0 +1,132 @@
+//! The container runtime, asked by the CRI (`runtime.v1` of kubernetes/cri-api): which pods run, and to stop them.
+//!
+//! The messages name the fields that are read here; all others are skipped, as protobuf has it.
+
+mod message;
+
+use std::time::Duration;
+
+use slipway_resource::ProviderError;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::transport::{Channel, Endpoint};
+use tonic_prost::ProstCodec;
+
+use crate::disk::Disk;
+use crate::error::transient;
+
+pub(crate) use message::PodSandbox;
+use message::{ContainerFilter, SandboxId, StopContainer};
+use message::{
+    Empty, ListContainers, ListContainersAnswer, ListPodSandboxes, ListPodSandboxesAnswer, SandboxOf,
+};
+
+/// Where runtimes listen, in kubeadm's order.
+const SOCKETS: [&str; 3] =
+    ["/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"];
+
+/// How long the runtime may take to answer, and to stop something.
+const ANSWER: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(60);
+
+/// Where the kubelet is told which runtime it has.
+const KUBELET_FILES: [&str; 2] = ["/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/config.yaml"];
+
+/// A container runtime.
+pub(crate) struct Runtime {
+    rpc: Grpc<Channel>,
+}
+
+impl Runtime {
+    /// Connects to the runtime of a node: the one that is named, or the kubelet's, or the first that is there. `None` when
+    /// nobody listens.
+    pub(crate) async fn of(disk: &Disk, endpoint: Option<&str>) -> Option<Self> {
+        let named = endpoint.map(str::to_owned).or_else(|| configured(disk));
+        let places: Vec<String> = match named {
+            Some(named) => vec![named],
+            None => SOCKETS.map(str::to_owned).to_vec(),
+        };
+        for place in places {
+            let path = place.strip_prefix("unix://").unwrap_or(&place);
+            let Ok(socket) = disk.target(path) else { continue };
+            if !socket.exists() {
+                continue;
+            }
+            let Ok(endpoint) = Endpoint::from_shared(format!("unix://{}", socket.display())) else {
+                continue;
+            };
+            if let Ok(channel) = endpoint.connect_timeout(ANSWER).connect().await {
+                return Some(Self { rpc: Grpc::new(channel) });
+            }
+        }
+        None
+    }
+
+    /// The pods that there are, running or not.
+    pub(crate) async fn pods(&mut self) -> Result<Vec<PodSandbox>, ProviderError> {
+        let answer: ListPodSandboxesAnswer = self.ask("ListPodSandbox", ListPodSandboxes {}, ANSWER).await?;
+        Ok(answer.items)
+    }
+
+    /// Stops the containers of a pod; the kubelet starts them again.
+    pub(crate) async fn stop_containers(&mut self, pod: &str) -> Result<(), ProviderError> {
+        let filter = ContainerFilter { sandbox: pod.to_owned() };
+        let request = ListContainers { filter: Some(filter) };
+        let answer: ListContainersAnswer = self.ask("ListContainers", request, ANSWER).await?;
+        for container in answer.containers.iter().filter(|container| container.is_running()) {
+            let request = StopContainer { id: container.id.clone(), timeout: 30 };
+            let Empty {} = self.ask("StopContainer", request, STOP).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops a pod and takes it away.
+    pub(crate) async fn remove_pod(&mut self, pod: &str) -> Result<(), ProviderError> {
+        let id = SandboxId { id: pod.to_owned() };
+        let Empty {} = self.ask("StopPodSandbox", id.clone(), STOP).await?;
+        let Empty {} = self.ask("RemovePodSandbox", id, STOP).await?;
+        Ok(())
+    }
+
+    async fn ask<Q, A>(&mut self, method: &str, request: Q, patience: Duration) -> Result<A, ProviderError>
+    where
+        Q: prost::Message + Default + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        let failed = |text: String| transient(format!("the container runtime: {method}: {text}"));
+        let path: PathAndQuery = format!("/runtime.v1.RuntimeService/{method}")
+            .parse()
+            .map_err(|_| failed("no such call".to_owned()))?;
+        self.rpc.ready().await.map_err(|error| failed(error.to_string()))?;
+        let call = self.rpc.unary(tonic::Request::new(request), path, ProstCodec::default());
+        match tokio::time::timeout(patience, call).await {
+            Ok(Ok(answer)) => Ok(answer.into_inner()),
+            Ok(Err(status)) => Err(failed(status.message().to_owned())),
+            Err(_) => Err(failed(format!("no answer within {} s", patience.as_secs()))),
+        }
+    }
+}
+
+/// The runtime that the kubelet is configured to use.
+fn configured(disk: &Disk) -> Option<String> {
+    KUBELET_FILES.iter().find_map(|file| {
+        let text = disk.read_text(file).ok().flatten()?;
+        let document: serde_json::Value = serde_yaml::from_str(&text).ok()?;
+        let endpoint = document.get("containerRuntimeEndpoint")?.as_str()?;
+        (!endpoint.is_empty()).then(|| endpoint.to_owned())
+    })
+}
+
+/// The pods of one manifest of the kubelet: `pod` in `namespace`, with the node's name behind it.
+pub(crate) fn of_manifest<'a>(
+    pods: &'a [PodSandbox],
+    namespace: &'a str,
+    pod: &'a str,
+) -> impl Iterator<Item = &'a PodSandbox> {
+    pods.iter().filter(move |sandbox| {
+        let SandboxOf { name, namespace: within } = sandbox.of();
+        let is_static =
+            sandbox.annotations.get("kubernetes.io/config.source").is_some_and(|from| from == "file");
+        is_static && within == namespace && name.strip_prefix(pod).is_some_and(|rest| rest.starts_with('-'))
+    })
+}

@@ -1,0 +1,109 @@
+//! Messages of the CRI, with the fields that are read here.
+
+use std::collections::HashMap;
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Empty {}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ListPodSandboxes {}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ListPodSandboxesAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) items: Vec<PodSandbox>,
+}
+
+/// A pod, as the runtime has it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct PodSandbox {
+    /// What the runtime calls it.
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(message, optional, tag = "2")]
+    metadata: Option<Metadata>,
+    /// 0 is ready, 1 is not.
+    #[prost(int32, tag = "3")]
+    state: i32,
+    /// The kubelet's labels.
+    #[prost(map = "string, string", tag = "5")]
+    pub(crate) labels: HashMap<String, String>,
+    /// The kubelet's annotations.
+    #[prost(map = "string, string", tag = "6")]
+    pub(crate) annotations: HashMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Metadata {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "3")]
+    namespace: String,
+}
+
+/// Whose sandbox it is.
+pub(super) struct SandboxOf<'a> {
+    pub(super) name: &'a str,
+    pub(super) namespace: &'a str,
+}
+
+impl PodSandbox {
+    pub(super) fn of(&self) -> SandboxOf<'_> {
+        match &self.metadata {
+            Some(metadata) => SandboxOf { name: &metadata.name, namespace: &metadata.namespace },
+            None => SandboxOf { name: "", namespace: "" },
+        }
+    }
+
+    /// Whether it runs.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.state == 0
+    }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ListContainers {
+    #[prost(message, optional, tag = "1")]
+    pub(super) filter: Option<ContainerFilter>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ContainerFilter {
+    #[prost(string, tag = "3")]
+    pub(super) sandbox: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ListContainersAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) containers: Vec<Container>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Container {
+    #[prost(string, tag = "1")]
+    pub(super) id: String,
+    /// 1 is running.
+    #[prost(int32, tag = "6")]
+    state: i32,
+}
+
+impl Container {
+    pub(super) fn is_running(&self) -> bool {
+        self.state == 1
+    }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct StopContainer {
+    #[prost(string, tag = "1")]
+    pub(super) id: String,
+    #[prost(int64, tag = "2")]
+    pub(super) timeout: i64,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct SandboxId {
+    #[prost(string, tag = "1")]
+    pub(super) id: String,
+}

@@ -1,0 +1,233 @@
+//! The members of an etcd cluster, by etcd's JSON gateway (`/v3/cluster/member/…`).
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use slipway_resource::{ErrorClass, ProviderError};
+
+use crate::attributes::Attributes;
+use crate::disk::Disk;
+use crate::error::{invalid, not_found, permanent, transient};
+use crate::http::{Client, Failure, Trust};
+
+/// How long one answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// How to reach an etcd cluster.
+pub(crate) struct Etcd {
+    client: Client,
+    endpoints: Vec<String>,
+}
+
+/// One member. Numbers of 64 bits stand as texts in JSON, and what is empty is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Member {
+    #[serde(rename = "ID")]
+    id: String,
+    /// Empty until it has started.
+    pub(crate) name: String,
+    #[serde(rename = "peerURLs")]
+    pub(crate) peer_urls: Vec<String>,
+    #[serde(rename = "clientURLs")]
+    pub(crate) client_urls: Vec<String>,
+    pub(crate) is_learner: bool,
+}
+
+impl Member {
+    /// Its id as etcd's tools show it.
+    pub(crate) fn id(&self) -> String {
+        self.id.parse::<u64>().map_or_else(|_| self.id.clone(), |id| format!("{id:x}"))
+    }
+
+    /// Whether it has ever started.
+    pub(crate) fn has_started(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// Whether it is reached by one of these URLs.
+    pub(crate) fn is_at(&self, peer_urls: &[String]) -> bool {
+        self.peer_urls.iter().any(|url| peer_urls.contains(url))
+    }
+}
+
+/// Why a change of the members was not made.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It comes right when others are through, or when the cluster is well again: why, for people.
+    Later(String),
+    /// There is no such member any more.
+    Gone,
+    /// It is so already.
+    Already,
+    /// Anything else.
+    Failed(ProviderError),
+}
+
+impl From<Refusal> for ProviderError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Later(text) => transient(format!("etcd: {text}")),
+            Refusal::Gone => not_found("etcd has no such member"),
+            Refusal::Already => permanent("etcd: it is so already"),
+            Refusal::Failed(error) => error,
+        }
+    }
+}
+
+impl Etcd {
+    /// The cluster behind `endpoints`, with the certificates that the attributes name.
+    pub(crate) fn connect(
+        disk: &Disk,
+        wanted: Attributes<'_>,
+        endpoints: Vec<String>,
+    ) -> Result<Self, ProviderError> {
+        if endpoints.is_empty() {
+            return Err(invalid("endpoints: there is none by which etcd is reached"));
+        }
+        let file = |name: &str| -> Result<Option<Vec<u8>>, ProviderError> {
+            let Some(path) = wanted.optional_text(name)? else { return Ok(None) };
+            match disk.read(path)? {
+                Some(content) => Ok(Some(content)),
+                None => Err(not_found(format!("{path} is not there, with which etcd is asked"))),
+            }
+        };
+        let client = match (file("cert_path")?, file("key_path")?) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            _ => None,
+        };
+        let trust = Trust { authorities: file("ca_path")?, client };
+        let client = Client::new(&trust, ANSWER).map_err(|error| permanent(format!("etcd: {error}")))?;
+        Ok(Self { client, endpoints })
+    }
+
+    /// All members, as a majority of them sees it.
+    pub(crate) async fn members(&self) -> Result<Vec<Member>, ProviderError> {
+        let answer = self.ask("list", &json!({"linearizable": true})).await?;
+        members(&answer)
+    }
+
+    /// Announces a member.
+    pub(crate) async fn add(&self, peer_urls: &[String], learner: bool) -> Result<Vec<Member>, Refusal> {
+        let answer = self.ask("add", &json!({"peerURLs": peer_urls, "isLearner": learner})).await?;
+        Ok(members(&answer)?)
+    }
+
+    /// Has a learner vote.
+    pub(crate) async fn promote(&self, member: &Member) -> Result<(), Refusal> {
+        self.ask("promote", &json!({"ID": member.id})).await.map(drop)
+    }
+
+    /// Removes a member.
+    pub(crate) async fn remove(&self, member: &Member) -> Result<(), Refusal> {
+        self.ask("remove", &json!({"ID": member.id})).await.map(drop)
+    }
+
+    /// Changes the URLs of a member.
+    pub(crate) async fn update(&self, member: &Member, peer_urls: &[String]) -> Result<(), Refusal> {
+        self.ask("update", &json!({"ID": member.id, "peerURLs": peer_urls})).await.map(drop)
+    }
+
+    /// Whether the member behind the first endpoint serves.
+    pub(crate) async fn health(&self) -> Result<(), String> {
+        let Some(endpoint) = self.endpoints.first() else { return Err("it has no endpoint".to_owned()) };
+        let url = format!("{}/health", endpoint.trim_end_matches('/'));
+        match self.client.get(&url).await {
+            Ok(answer) if answer.status == 200 => Ok(()),
+            Ok(answer) => {
+                let text = String::from_utf8_lossy(&answer.body);
+                Err(format!("{url} answers {}: {}", answer.status, text.trim()))
+            }
+            Err(error) => Err(format!("{url}: {error}")),
+        }
+    }
+
+    /// Sends a request to the first endpoint that answers. One that was lost may have had its effect: whoever changes
+    /// members looks at the list before.
+    async fn ask(&self, verb: &str, document: &Json) -> Result<Json, Refusal> {
+        let mut lost: Option<Failure> = None;
+        for endpoint in &self.endpoints {
+            let url = format!("{}/v3/cluster/member/{verb}", endpoint.trim_end_matches('/'));
+            match self.client.post(&url, document).await {
+                Ok(answer) => {
+                    let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+                    if answer.status == 200 {
+                        return Ok(body);
+                    }
+                    let message = body.get("message").or_else(|| body.get("error")).and_then(Json::as_str);
+                    let message = message.unwrap_or("it does not say why").to_owned();
+                    match refusal(answer.status, message) {
+                        // Another one may be in touch with the leader.
+                        Refusal::Later(text) if verb == "list" => lost = Some(Failure(text)),
+                        refusal => return Err(refusal),
+                    }
+                }
+                Err(error) => lost = Some(Failure(format!("{endpoint}: {error}"))),
+            }
+        }
+        let why = lost.map(|failure| failure.to_string()).unwrap_or_default();
+        Err(Refusal::Later(format!("nobody answers: {why}")))
+    }
+}
+
+fn members(answer: &Json) -> Result<Vec<Member>, ProviderError> {
+    let members = answer.get("members").cloned().unwrap_or_default();
+    serde_json::from_value(members).map_err(|error| permanent(format!("etcd's list of members: {error}")))
+}
+
+/// What etcd's words mean (`api/v3rpc/rpctypes` of its sources).
+fn refusal(status: u16, message: String) -> Refusal {
+    let says = |text: &str| message.contains(text);
+    if says("too many learner members")
+        || says("unhealthy cluster")
+        || says("not enough started members")
+        || says("in sync with leader")
+        || says("no leader")
+        || says("leader changed")
+        || says("request timed out")
+        || matches!(status, 408 | 429 | 503 | 504)
+    {
+        return Refusal::Later(message);
+    }
+    if says("member not found") {
+        return Refusal::Gone;
+    }
+    if says("can only promote a learner member")
+        || says("Peer URLs already exists")
+        || says("member ID already exist")
+    {
+        return Refusal::Already;
+    }
+    let class = match status {
+        401 | 403 => ErrorClass::Unauthenticated,
+        _ => ErrorClass::Permanent,
+    };
+    Refusal::Failed(ProviderError::new(class, format!("etcd: {message}")))
+}
+
+impl From<ProviderError> for Refusal {
+    fn from(error: ProviderError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_etcd_says_is_understood() {
+        let later = |text: &str| matches!(refusal(400, text.to_owned()), Refusal::Later(_));
+        assert!(later("etcdserver: too many learner members in cluster"));
+        assert!(later("etcdserver: can only promote a learner member which is in sync with leader"));
+        assert!(later("etcdserver: re-configuration failed due to not enough started members"));
+        let already = refusal(400, "etcdserver: can only promote a learner member".to_owned());
+        assert!(matches!(already, Refusal::Already));
+        assert!(matches!(refusal(404, "etcdserver: member not found".to_owned()), Refusal::Gone));
+        let member: Member =
+            serde_json::from_value(json!({"ID": "9372538179322589801", "peerURLs": ["https://a:2380"]}))
+                .unwrap();
+        assert_eq!((member.id().as_str(), member.has_started()), ("8211f1d0f64f3269", false));
+    }
+}

@@ -1,0 +1,224 @@
+//! A member of an etcd cluster.
+
+mod join;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use slipway_resource::provider::{Applied, PlanItem, Planned};
+use slipway_resource::schema::Operation;
+use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
+
+use super::form::{self, memorise, recall};
+use super::{Kind, Place, Work};
+use crate::attributes::Attributes;
+use crate::error::{conflict, invalid};
+use crate::etcd::{Etcd, Member};
+use crate::ledger::Found;
+
+/// A member of an etcd cluster. The first one is there as soon as it answers; every other one is announced as a learner,
+/// waits its turn for that, and is told whom it joins.
+pub(crate) struct EtcdMember;
+
+/// What is remembered of a member.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) member_id: String,
+    /// The members when it came: what its own flags say for ever.
+    pub(super) initial_cluster: String,
+}
+
+/// Removes a member whose machine is gone.
+const EXPEL: &str = "expel";
+
+/// How members are reached: attributes that members and voters share.
+pub(super) fn access_attributes() -> [(&'static str, Attribute); 5] {
+    let path = |text: &str| Attribute::optional(Type::String).write_only().describe(text);
+    [
+        (
+            "endpoints",
+            Attribute::optional(Type::list(Type::String))
+                .write_only()
+                .describe("The client URLs of members that are there already."),
+        ),
+        ("ca_path", path("The CA that etcd is trusted by.")),
+        ("cert_path", path("The client certificate with which etcd is asked.")),
+        ("key_path", path("Its key.")),
+        (
+            "timeout_seconds",
+            Attribute::optional(Type::Integer)
+                .write_only()
+                .describe("How long to wait for etcd, in seconds, beyond the queue; else 120."),
+        ),
+    ]
+}
+
+/// The cluster that attributes speak of, by the endpoints that they name and then by the member's own.
+pub(super) fn connect(work: &Work, wanted: Attributes<'_>) -> Result<Etcd, ProviderError> {
+    Etcd::connect(&work.host().disk, wanted, endpoints(wanted))
+}
+
+fn endpoints(wanted: Attributes<'_>) -> Vec<String> {
+    let mut endpoints = wanted.texts("endpoints");
+    for own in wanted.texts("client_urls") {
+        if !endpoints.contains(&own) {
+            endpoints.push(own);
+        }
+    }
+    endpoints
+}
+
+/// The member that attributes speak of: the one at its URLs, whatever it is called.
+pub(super) fn find<'a>(members: &'a [Member], name: &str, peer_urls: &[String]) -> Option<&'a Member> {
+    members
+        .iter()
+        .find(|member| member.is_at(peer_urls))
+        .or_else(|| members.iter().find(|member| member.name == name && peer_urls.is_empty()))
+}
+
+#[async_trait]
+impl Kind for EtcdMember {
+    fn resource_type(&self) -> ResourceType {
+        let urls = |text: &str| Attribute::required(Type::set(Type::String)).describe(text);
+        let mut kind = form::resource_type(
+            "A member of an etcd cluster.",
+            3_000,
+            [
+                (
+                    "name",
+                    Attribute::required(Type::String).immutable().describe("Its name, that of the node."),
+                ),
+                ("peer_urls", urls("The URLs by which other members reach it.")),
+                ("client_urls", urls("The URLs by which clients reach it.").write_only()),
+                (
+                    "learner_first",
+                    Attribute::optional(Type::Bool)
+                        .write_only()
+                        .describe("Whether it joins members that are there; the first one does not."),
+                ),
+                ("member_id", Attribute::computed(Type::String).describe("Its id in hexadecimal digits.")),
+                (
+                    "initial_cluster",
+                    Attribute::computed(Type::String)
+                        .describe("The members with their URLs when it came, as etcd's flag has them."),
+                ),
+                ("is_learner", Attribute::computed(Type::Bool).describe("Whether it has no vote yet.")),
+            ],
+        );
+        let access = access_attributes();
+        kind.attributes.extend(access.map(|(name, attribute)| (name.to_owned(), attribute)));
+        let description = "Removes another member, whose machine is gone: arguments name, and peer_url if it never \
+                           started.";
+        let expel = Operation { description: description.to_owned(), duration_ms: 2_000, read_only: false };
+        kind.operations.insert(EXPEL.to_owned(), expel);
+        kind
+    }
+
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
+        desired.text("name").map(str::to_owned)
+    }
+
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+        if item.observed.is_some() {
+            return Ok(());
+        }
+        // Of the first member all is known before it is there.
+        let wanted = Attributes(&planned.normalised);
+        let is_first = planned.normalised.get("learner_first").and_then(Value::as_bool) == Some(false);
+        if is_first && planned.normalised.get("peer_urls").is_some_and(Value::is_known) {
+            let name = planned.normalised.get("name").and_then(Value::as_str);
+            if let Some(name) = name {
+                let text = join::initial(name, &wanted.texts("peer_urls"));
+                planned.normalised.set(&Path::key("initial_cluster"), text.into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
+        let wanted = work.wanted();
+        if !wanted.flag("learner_first") {
+            return Ok(Found::Nothing);
+        }
+        let members = connect(work, wanted)?.members().await?;
+        let own = wanted.texts("peer_urls");
+        match find(&members, work.identity(), &own) {
+            // One that was announced and never came is taken up again.
+            Some(member) if member.has_started() => {
+                let text = format!(
+                    "etcd has a member {} ({}) at {} already, which this node did not announce",
+                    member.name,
+                    member.id(),
+                    own.join(", ")
+                );
+                Err(conflict(text)
+                    .with_hint("if that machine is gone, remove the member; else reset this node first"))
+            }
+            _ => Ok(Found::Nothing),
+        }
+    }
+
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        let memory = recall::<Memory>(work.place.memory());
+        let made = match memory {
+            Some(memory) => join::mend(work, memory).await?,
+            None if work.wanted().flag("learner_first") => join::announce(work).await?,
+            None => join::first(work).await?,
+        };
+        memorise(&made)
+    }
+
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
+        let wanted = work.place.wanted();
+        let memory = recall::<Memory>(work.place.memory()).unwrap_or_default();
+        join::leave(work, wanted, &memory.member_id).await
+    }
+
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
+        let wanted = place.wanted();
+        let memory = recall::<Memory>(place.memory()).unwrap_or_default();
+        let endpoints = endpoints(wanted);
+        if endpoints.is_empty() {
+            return Ok(None);
+        }
+        let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
+        let own = wanted.texts("peer_urls");
+        let by_id = members.iter().find(|member| member.id() == memory.member_id);
+        let Some(member) = by_id.or_else(|| find(&members, place.identity.as_str(), &own)) else {
+            return Ok(None);
+        };
+        let mut value = Value::map([("name", place.identity.as_str())]);
+        let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
+        let mut urls = member.peer_urls.clone();
+        urls.sort();
+        set("peer_urls", Value::list(urls));
+        set("member_id", member.id().into());
+        set("is_learner", member.is_learner.into());
+        let initial = match memory.initial_cluster {
+            text if text.is_empty() => Value::Null,
+            text => text.into(),
+        };
+        set("initial_cluster", initial);
+        Ok(Some(value))
+    }
+
+    async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
+        if name != EXPEL {
+            return Err(invalid(format!("a member of etcd has no operation {name}")));
+        }
+        let arguments = Attributes(arguments);
+        let other = arguments.text("name")?;
+        if other == work.identity() {
+            return Err(invalid("a member leaves by being deleted"));
+        }
+        let url: Vec<String> = arguments.optional_text("peer_url")?.map(str::to_owned).into_iter().collect();
+        let etcd = connect(work, work.place.wanted())?;
+        let members = etcd.members().await?;
+        let found = members.iter().find(|member| member.name == other);
+        let found = found.or_else(|| members.iter().find(|member| !url.is_empty() && member.is_at(&url)));
+        if let Some(member) = found {
+            join::expel(work, &etcd, member).await?;
+        }
+        Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+    }
+}

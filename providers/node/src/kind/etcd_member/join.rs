@@ -1,0 +1,212 @@
+//! How a member comes and goes.
+
+use std::time::Duration;
+
+use slipway_resource::{ErrorClass, ProviderError};
+use tokio::time::Instant;
+
+use super::super::Work;
+use super::{Memory, connect, find};
+use crate::attributes::Attributes;
+use crate::error::conflict;
+use crate::etcd::{Etcd, Member, Refusal};
+
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How often people are told why it still waits.
+const TELL: Duration = Duration::from_secs(10);
+
+/// A member with its URLs, as `--initial-cluster` has it.
+pub(super) fn initial(name: &str, peer_urls: &[String]) -> String {
+    peer_urls.iter().map(|url| format!("{name}={url}")).collect::<Vec<_>>().join(",")
+}
+
+/// The same for all members; the one that has not started yet is ours.
+fn initial_cluster(members: &[Member], name: &str, peer_urls: &[String]) -> String {
+    let one = |member: &Member| {
+        let called = if member.is_at(peer_urls) {
+            name.to_owned()
+        } else if member.has_started() {
+            member.name.clone()
+        } else {
+            member.id()
+        };
+        initial(&called, &member.peer_urls)
+    };
+    members.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// Waits, tells why, and ends when the time is over.
+struct Patience<'a> {
+    work: &'a Work,
+    until: Instant,
+    told: Option<Instant>,
+}
+
+impl<'a> Patience<'a> {
+    fn new(work: &'a Work, wanted: Attributes<'_>) -> Self {
+        Self { work, until: Instant::now() + wanted.seconds("timeout_seconds", 120), told: None }
+    }
+
+    /// For a queue, whose length is not ours: as long as the step may take.
+    fn of_the_step(work: &'a Work) -> Self {
+        Self { work, until: work.deadline, told: None }
+    }
+
+    async fn wait(&mut self, why: &str) -> Result<(), ProviderError> {
+        if self.told.is_none_or(|told| told.elapsed() >= TELL) {
+            self.work.tell(why);
+            self.told = Some(Instant::now());
+        }
+        if Instant::now() + PAUSE >= self.until {
+            let text = format!("{}: {why}", self.work.identity());
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        self.work.pause(PAUSE).await
+    }
+}
+
+/// The first member: it is there when it answers.
+pub(super) async fn first(work: &Work) -> Result<Memory, ProviderError> {
+    let wanted = work.wanted();
+    let own = wanted.texts("peer_urls");
+    let mut patience = Patience::new(work, wanted);
+    loop {
+        // Its certificates may be written a moment later.
+        let members = match connect(work, wanted) {
+            Ok(etcd) => etcd.members().await,
+            Err(error) => Err(error),
+        };
+        match members {
+            Ok(members) => {
+                let member = find(&members, work.identity(), &own);
+                let member = member.or_else(|| members.iter().find(|member| member.name == work.identity()));
+                if let Some(member) = member {
+                    let initial_cluster = initial(work.identity(), &own);
+                    return Ok(Memory { member_id: member.id(), initial_cluster });
+                }
+                let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+                let text = format!(
+                    "etcd answers, and {} is not among its members: {}",
+                    work.identity(),
+                    names.join(", ")
+                );
+                return Err(conflict(text));
+            }
+            Err(error) => patience.wait(&format!("waits for etcd: {error}")).await?,
+        }
+    }
+}
+
+/// A further member: announced as a learner, as soon as there is room for one.
+pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
+    let wanted = work.wanted();
+    let own = wanted.texts("peer_urls");
+    let etcd = connect(work, wanted)?;
+    let mut patience = Patience::of_the_step(work);
+    loop {
+        let members = match etcd.members().await {
+            Ok(members) => members,
+            Err(error) => {
+                patience.wait(&format!("waits for etcd: {error}")).await?;
+                continue;
+            }
+        };
+        if let Some(member) = find(&members, work.identity(), &own) {
+            let initial_cluster = initial_cluster(&members, work.identity(), &own);
+            return Ok(Memory { member_id: member.id(), initial_cluster });
+        }
+        work.host().disk.at("announce member");
+        match etcd.add(&own, true).await {
+            // The list that comes next has it.
+            Ok(_) | Err(Refusal::Already) => {}
+            Err(Refusal::Later(why)) => {
+                let before: Vec<String> =
+                    members
+                        .iter()
+                        .filter(|member| member.is_learner)
+                        .map(|member| {
+                            if member.has_started() {
+                                member.name.clone()
+                            } else {
+                                member.peer_urls.join(", ")
+                            }
+                        })
+                        .collect();
+                let text = if before.is_empty() {
+                    format!("waits until etcd takes a member: {why}")
+                } else {
+                    format!("waits in the queue of those that join etcd, behind {}", before.join(", "))
+                };
+                patience.wait(&text).await?;
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+}
+
+/// A member that is there already: its URLs follow.
+pub(super) async fn mend(work: &Work, memory: Memory) -> Result<Memory, ProviderError> {
+    let wanted = work.wanted();
+    let own = wanted.texts("peer_urls");
+    let etcd = connect(work, wanted)?;
+    let members = etcd.members().await?;
+    let Some(member) = members.iter().find(|member| member.id() == memory.member_id) else {
+        // It was thrown out in the meantime.
+        return if wanted.flag("learner_first") { announce(work).await } else { first(work).await };
+    };
+    let mut there = member.peer_urls.clone();
+    there.sort();
+    let mut asked = own.clone();
+    asked.sort();
+    if there != asked {
+        etcd.update(member, &own).await?;
+    }
+    Ok(memory)
+}
+
+/// Leaves, unless it is the last one. `id` proves that the member is ours: one that came later under its name stays.
+pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Result<(), ProviderError> {
+    let own = wanted.texts("peer_urls");
+    let etcd = match connect(work, wanted) {
+        Ok(etcd) => etcd,
+        // Without its certificates it never came to be asked.
+        Err(error) if id.is_empty() && error.class == ErrorClass::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let members = match etcd.members().await {
+        Ok(members) => members,
+        Err(error) => {
+            return Err(error.with_hint("etcd has lost its majority, or is stopped; bring it back first"));
+        }
+    };
+    let ours = members.iter().find(|member| match id {
+        "" => !member.has_started() && member.is_at(&own),
+        id => member.id() == id,
+    });
+    let Some(member) = ours else { return Ok(()) };
+    if members.len() == 1 {
+        // The data goes with its folder; a cluster of none cannot be.
+        return Ok(());
+    }
+    expel(work, &etcd, member).await
+}
+
+pub(super) async fn expel(work: &Work, etcd: &Etcd, member: &Member) -> Result<(), ProviderError> {
+    let mut patience = Patience::of_the_step(work);
+    loop {
+        work.host().disk.at("remove member");
+        match etcd.remove(member).await {
+            Ok(()) | Err(Refusal::Gone | Refusal::Already) => return Ok(()),
+            Err(Refusal::Later(why)) => {
+                // The answer may have been lost with the member that gave it.
+                let id = member.id();
+                if etcd.members().await.is_ok_and(|left| left.iter().all(|left| left.id() != id)) {
+                    return Ok(());
+                }
+                patience.wait(&format!("waits until etcd lets {} go: {why}", member.name)).await?;
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! That a member of etcd votes.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value as Json;
+use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
+use tokio::time::Instant;
+
+use super::etcd_member::{access_attributes, connect, find};
+use super::form;
+use super::{Kind, Place, Work};
+use crate::attributes::Attributes;
+use crate::etcd::{Etcd, Refusal};
+use crate::ledger::Found;
+
+/// That a member of etcd has started, has caught up, and votes. It goes with the member.
+pub(crate) struct EtcdVoter;
+
+const PAUSE: Duration = Duration::from_millis(250);
+const TELL: Duration = Duration::from_secs(10);
+
+#[async_trait]
+impl Kind for EtcdVoter {
+    fn resource_type(&self) -> ResourceType {
+        let urls = |text: &str| Attribute::optional(Type::set(Type::String)).write_only().describe(text);
+        let mut kind = form::resource_type(
+            "That a member of etcd votes.",
+            5_000,
+            [
+                ("name", Attribute::required(Type::String).immutable().describe("The member's name.")),
+                ("peer_urls", urls("The URLs by which other members reach it.")),
+                ("client_urls", urls("The URLs by which clients reach it.")),
+                ("member_id", Attribute::computed(Type::String).describe("Its id in hexadecimal digits.")),
+            ],
+        );
+        let access = access_attributes();
+        kind.attributes.extend(access.map(|(name, attribute)| (name.to_owned(), attribute)));
+        kind
+    }
+
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
+        desired.text("name").map(str::to_owned)
+    }
+
+    fn plan(&self, _: &PlanItem, _: &mut Planned) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn look(&self, _: &Work) -> Result<Found, ProviderError> {
+        Ok(Found::Nothing)
+    }
+
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        let wanted = work.wanted();
+        let own = wanted.texts("peer_urls");
+        let limit = wanted.seconds("timeout_seconds", 120);
+        let (begun, mut told) = (Instant::now(), None::<Instant>);
+        loop {
+            let why = match step(work, wanted, &own).await? {
+                None => return Ok(Json::Null),
+                Some(why) => why,
+            };
+            if told.is_none_or(|told| told.elapsed() >= TELL) {
+                work.tell(why.as_str());
+                told = Some(Instant::now());
+            }
+            if begun.elapsed() >= limit {
+                let text =
+                    format!("{} has no vote in etcd after {} s: {why}", work.identity(), limit.as_secs());
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("the log of its pod says why; the step may be run again"));
+            }
+            work.pause(PAUSE).await?;
+        }
+    }
+
+    async fn remove(&self, _: &Work) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
+        let wanted = place.wanted();
+        let mut endpoints = wanted.texts("endpoints");
+        endpoints.extend(wanted.texts("client_urls"));
+        if endpoints.is_empty() {
+            return Ok(None);
+        }
+        let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
+        let member = find(&members, place.identity.as_str(), &wanted.texts("peer_urls"));
+        Ok(member.filter(|member| member.has_started() && !member.is_learner).map(|member| {
+            let mut value = Value::map([("name", place.identity.as_str())]);
+            value.set(&Path::key("member_id"), member.id().into());
+            value
+        }))
+    }
+}
+
+/// One look, and a promotion when it may be: `None` when the member votes and serves, else why not yet.
+async fn step(work: &Work, wanted: Attributes<'_>, own: &[String]) -> Result<Option<String>, ProviderError> {
+    let etcd = connect(work, wanted)?;
+    let members = match etcd.members().await {
+        Ok(members) => members,
+        Err(error) => return Ok(Some(format!("waits for etcd: {error}"))),
+    };
+    let Some(member) = find(&members, work.identity(), own) else {
+        let text = format!("etcd has no member {}: it was removed", work.identity());
+        return Err(ProviderError::new(ErrorClass::NotFound, text));
+    };
+    if !member.has_started() {
+        return Ok(Some("waits until the member has started".to_owned()));
+    }
+    if member.is_learner {
+        work.host().disk.at("promote member");
+        match etcd.promote(member).await {
+            Ok(()) | Err(Refusal::Already) => {}
+            Err(Refusal::Later(why)) => {
+                return Ok(Some(format!("waits until the member has caught up: {why}")));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+    let urls = wanted.texts("client_urls");
+    let urls = if urls.is_empty() { member.client_urls.clone() } else { urls };
+    if urls.is_empty() {
+        return Ok(None);
+    }
+    match Etcd::connect(&work.host().disk, wanted, urls)?.health().await {
+        Ok(()) => Ok(None),
+        Err(why) => Ok(Some(format!("waits until the member serves: {why}"))),
+    }
+}

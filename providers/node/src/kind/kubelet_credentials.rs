@@ -1,0 +1,182 @@
+//! That the kubelet has the certificate which it renews itself.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use slipway_bootstrap::kubeconfig::Kubeconfig as Document;
+use slipway_resource::provider::{Disruption, PlanItem, Planned};
+use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
+use tokio::time::Instant;
+
+use super::form::{self, memorise, recall};
+use super::{Kind, Place, Work};
+use crate::attributes::Attributes;
+use crate::disk::{Access, Disk};
+use crate::error::permanent;
+use crate::ledger::Found;
+use crate::{purge, supervise};
+
+/// The last step of a kubelet's setup: its kubeconfig names the certificate that it renews itself, and that with which it
+/// began is gone.
+pub(crate) struct KubeletCredentials;
+
+/// What was there before the kubelet came.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    kubeconfig: bool,
+    certificates: bool,
+}
+
+#[async_trait]
+impl Kind for KubeletCredentials {
+    fn resource_type(&self) -> ResourceType {
+        let path = |text: &str| Attribute::required(Type::String).describe(text);
+        form::resource_type(
+            "That the kubelet has the client certificate which it renews itself.",
+            2_000,
+            [
+                (
+                    "name",
+                    Attribute::required(Type::String)
+                        .immutable()
+                        .describe("The kubelet's service, as kubelet."),
+                ),
+                ("kubeconfig_path", path("The kubelet's kubeconfig.")),
+                ("certificate_path", path("The file with certificate and key that the kubelet renews.")),
+                (
+                    "bootstrap_kubeconfig_path",
+                    Attribute::optional(Type::String)
+                        .write_only()
+                        .describe("The kubeconfig with which it asked for the certificate; it is removed."),
+                ),
+                (
+                    "timeout_seconds",
+                    Attribute::optional(Type::Integer)
+                        .write_only()
+                        .describe("How long to wait for the certificate, in seconds; else 300."),
+                ),
+            ],
+        )
+    }
+
+    fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
+        form::checked_path(desired, "certificate_path")?;
+        form::checked_path(desired, "kubeconfig_path")?;
+        desired.text("name").map(str::to_owned)
+    }
+
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+        form::plan_path(planned, "kubeconfig_path")?;
+        form::plan_path(planned, "certificate_path")?;
+        if item.observed.is_none() {
+            planned.disruption = Disruption::Brief;
+        }
+        Ok(())
+    }
+
+    async fn look(&self, _: &Work) -> Result<Found, ProviderError> {
+        Ok(Found::Nothing)
+    }
+
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        if let Some(memory) = recall::<Memory>(work.place.memory()) {
+            return memorise(&memory);
+        }
+        // This comes after the kubelet's start: what is there is its own, unless it was made for it.
+        let bootstrapped = work.wanted().optional_text("bootstrap_kubeconfig_path")?.is_some();
+        memorise(&Memory { kubeconfig: !bootstrapped, certificates: false })
+    }
+
+    async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        let wanted = work.wanted();
+        let (kubeconfig, certificate) =
+            (wanted.text("kubeconfig_path")?.to_owned(), wanted.text("certificate_path")?.to_owned());
+        let limit = wanted.seconds("timeout_seconds", 300);
+        let begun = Instant::now();
+        let mut told = false;
+        loop {
+            let disk = &work.host().disk;
+            let missing = [&kubeconfig, &certificate]
+                .into_iter()
+                .find(|path| !matches!(disk.status(path), Ok(Some(_))));
+            let Some(missing) = missing else { break };
+            if !told {
+                work.tell(format!("waits for the kubelet to write {missing}"));
+                told = true;
+            }
+            if begun.elapsed() > limit {
+                let text = format!("the kubelet has not written {missing} within {} s", limit.as_secs());
+                return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(
+                    "its log says why: the API server may not answer it, or its request for a certificate is not \
+                     approved",
+                ));
+            }
+            work.pause(Duration::from_millis(100)).await?;
+        }
+        let changed = work.blocking(|work| settle(&work.host().disk, work.wanted())).await?;
+        if changed {
+            supervise::of(work.host()).bounce(work, wanted.text("name")?).await?;
+        }
+        Ok(work.place.memory().clone())
+    }
+
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
+        work.blocking(|work| {
+            let Some(memory) = recall::<Memory>(work.place.memory()) else { return Ok(()) };
+            let disk = &work.host().disk;
+            let wanted = work.place.wanted();
+            if !memory.kubeconfig {
+                disk.remove(wanted.text("kubeconfig_path")?)?;
+            }
+            let folder = wanted.text("certificate_path")?.rsplit_once('/').map(|(folder, _)| folder);
+            match folder.filter(|folder| !memory.certificates && folder.ends_with("/pki")) {
+                Some(folder) => purge::folder(disk, folder),
+                None => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
+        let place = place.clone();
+        let host = std::sync::Arc::clone(&place.host);
+        host.blocking(move |host| {
+            let wanted = place.wanted();
+            let kubeconfig =
+                wanted.optional_text("kubeconfig_path")?.unwrap_or("/etc/kubernetes/kubelet.conf");
+            let Some(text) = host.disk.read_text(kubeconfig)? else { return Ok(None) };
+            if let Some(bootstrap) = wanted.optional_text("bootstrap_kubeconfig_path")?
+                && host.disk.status(bootstrap)?.is_some()
+            {
+                return Ok(None);
+            }
+            let files = Document::parse(&text).ok().and_then(|document| document.client_files());
+            let Some((certificate, _)) = files else { return Ok(None) };
+            let mut value = Value::map([("name", place.identity.as_str()), ("kubeconfig_path", kubeconfig)]);
+            value.set(&Path::key("certificate_path"), certificate.into());
+            Ok(Some(value))
+        })
+        .await
+    }
+}
+
+/// Has the kubeconfig name the certificate, and removes the one before; whether the kubelet must read it again.
+fn settle(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
+    let (path, certificate) = (wanted.text("kubeconfig_path")?, wanted.text("certificate_path")?);
+    let text = disk.read_text(path)?.unwrap_or_default();
+    let wrong = |error: slipway_bootstrap::kubeconfig::Error| permanent(format!("{path}: {error}"));
+    let document = Document::parse(&text).map_err(wrong)?;
+    let named = document.client_files();
+    let changed = named.is_none_or(|(there, key)| there != certificate || key != certificate);
+    if changed {
+        let document = document.with_certificate_files(certificate, certificate).map_err(wrong)?;
+        let mode = disk.status(path)?.map_or(0o600, |status| status.mode());
+        disk.write(path, document.to_yaml().expose().as_bytes(), Access::mode(mode))?;
+    }
+    if let Some(bootstrap) = wanted.optional_text("bootstrap_kubeconfig_path")? {
+        disk.remove(bootstrap)?;
+    }
+    Ok(changed)
+}
