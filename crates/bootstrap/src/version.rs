@@ -8,6 +8,8 @@ pub use images::Images;
 
 /// The release when none is given: what kubeadm 1.34 comes with.
 pub const DEFAULT_KUBERNETES: KubernetesVersion = KubernetesVersion::new(1, 34, 4);
+/// Major and minor of the oldest release that a control plane may have.
+pub const OLDEST_KUBERNETES: (u64, u64) = (1, 33);
 /// The tag of CoreDNS's image.
 pub const CORE_DNS_TAG: &str = "v1.12.1";
 /// The tag of the image that holds a pod's namespaces.

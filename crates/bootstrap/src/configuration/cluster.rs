@@ -88,7 +88,20 @@ impl ClusterSettings {
 }
 
 /// The algorithms of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 pub enum EncryptionAlgorithm {
     /// RSA with 2048 bits.
     #[default]

@@ -59,6 +59,13 @@ impl Endpoint {
     }
 }
 
+impl From<&LocalEndpoint> for Endpoint {
+    fn from(endpoint: &LocalEndpoint) -> Self {
+        let port = Some(endpoint.port);
+        Self { written: endpoint.to_string(), host: endpoint.host.clone(), port }
+    }
+}
+
 impl FromStr for Endpoint {
     type Err = EndpointError;
 

@@ -1,0 +1,131 @@
+use serde::de::DeserializeOwned;
+use slipway_spec::{
+    diagnostic::{Code, Diagnostic},
+    reader::Document,
+    shape::Shape,
+    source::Span,
+    structure::{self, Vocabulary},
+    yaml::Node,
+};
+
+use super::{code, kinds::V1BETA3, v1beta3};
+
+/// A document whose form was checked, and what is to be said about it.
+pub(super) struct Context<'a> {
+    document: Option<&'a Document>,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl<'a> Context<'a> {
+    /// Checks a document's form and reads it; without one, or where its form is wrong, defaults take its place.
+    pub(super) fn read<T>(document: Option<&'a Document>, diagnostics: &'a mut Vec<Diagnostic>) -> (Self, T)
+    where
+        T: DeserializeOwned + Default + schemars::JsonSchema,
+    {
+        let mut context = Self { document, diagnostics };
+        let Some(document) = document else { return (context, T::default()) };
+        let mut shape = Shape::of::<T>();
+        let old = document.api_version == V1BETA3;
+        if old {
+            v1beta3::shape(&mut shape);
+        } else {
+            v1beta3::without_old_fields(&mut shape);
+        }
+        let vocabulary = Vocabulary::new(&[(&document.kind, &shape)]);
+        let checked = structure::check(document, &shape, &vocabulary);
+        context.diagnostics.extend(checked.diagnostics);
+        let mut json = checked.json;
+        if old {
+            v1beta3::convert(&document.kind, &mut json);
+        }
+        match serde_json::from_value(json) {
+            Ok(value) => (context, value),
+            Err(error) => {
+                context.error(
+                    "",
+                    code::REFUSED,
+                    format!("the document cannot be read: {error}"),
+                    "correct it",
+                );
+                (context, T::default())
+            }
+        }
+    }
+
+    /// Reports an error at a field, named by its path with slashes: `apiServer/certSANs/2`.
+    pub(super) fn error(
+        &mut self,
+        path: &str,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(Diagnostic::error(code, message), path, hint.into());
+    }
+
+    /// Reports a value that kubeadm refuses.
+    pub(super) fn refuse(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.error(path, code::REFUSED, message, hint);
+    }
+
+    /// Reports a warning at a field.
+    pub(super) fn warn(
+        &mut self,
+        path: &str,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.report(Diagnostic::warning(code, message), path, hint.into());
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic, path: &str, hint: String) {
+        let diagnostic = diagnostic.hint(hint);
+        self.diagnostics.push(match self.document {
+            Some(document) => diagnostic.at(&document.file, locate(document, path)),
+            None => diagnostic,
+        });
+    }
+
+    /// Whether the document gives a field, even without a value in it.
+    pub(super) fn gives(&self, path: &str) -> bool {
+        let Some(document) = self.document else { return false };
+        let mut node = &document.root;
+        path.split('/').all(|name| match step(node, name) {
+            Some(next) => {
+                node = next;
+                !next.is_null()
+            }
+            None => false,
+        })
+    }
+}
+
+/// The place of the field at a path, or of what comes closest to it.
+fn locate(document: &Document, path: &str) -> Span {
+    let mut node = &document.root;
+    let mut span = node.entries().first().map_or(node.span, |entry| entry.key.span);
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        let key = node.entry(name).map(|entry| entry.key.span);
+        let Some(next) = step(node, name) else { break };
+        // What begins on a later line is pointed to by its name.
+        span = key.filter(|key| key.start.line != next.span.start.line).unwrap_or(next.span);
+        node = next;
+    }
+    span
+}
+
+fn step<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    match name.parse::<usize>() {
+        Ok(index) => node.items().get(index),
+        Err(_) => node.get(name),
+    }
+}
+
+impl Context<'_> {
+    /// What a secret is called that stands in the document at a path.
+    pub(super) fn source(&self, path: &str) -> String {
+        let file = self.document.map_or("configuration", |document| document.file.path());
+        format!("file:{file}#{path}")
+    }
+}
