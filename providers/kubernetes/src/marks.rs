@@ -91,12 +91,6 @@ fn drop_keys(metadata: &mut Map<String, Json>, map: &str, keys: &[&str]) {
     }
 }
 
-/// Whether a live object is a member of a cluster's set.
-pub(crate) fn is_member(live: &Json, set: &ApplySet) -> bool {
-    let label = live.pointer("/metadata/labels").and_then(|labels| labels.get(PART_OF)?.as_str());
-    label == Some(set.id.as_str())
-}
-
 /// For people: who made or changed an object.
 pub(crate) fn managers(live: &Json) -> String {
     let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array).into_iter().flatten();
@@ -131,8 +125,7 @@ mod tests {
             (read.uid.as_str(), read.found, read.propagation.as_deref()),
             ("u-1", true, Some("Foreground"))
         );
-        assert!(is_member(&marked, &ApplySet::of(&ownership.uid)));
-        assert!(!is_member(&marked, &ApplySet::of(&ClusterUid::new("u-2"))));
+        assert_eq!(marked["metadata"]["labels"][PART_OF], ApplySet::of(&ownership.uid).id);
         strip(&mut marked);
         assert_eq!(marked, plain);
     }

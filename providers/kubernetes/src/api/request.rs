@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value as Json;
@@ -139,7 +139,8 @@ impl Connection {
         let mut builder = http::Request::builder()
             .method(request.method.clone())
             .uri(&request.path)
-            .header(ACCEPT, request.accept);
+            .header(ACCEPT, request.accept)
+            .header(USER_AGENT, concat!("slipway/", env!("CARGO_PKG_VERSION")));
         let body = match &request.content {
             Some((kind, bytes)) => {
                 builder = builder.header(CONTENT_TYPE, *kind);

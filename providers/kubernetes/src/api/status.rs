@@ -5,6 +5,9 @@ use slipway_resource::{ErrorClass, ProviderError};
 
 use crate::object::text;
 
+/// How the server begins what it says of a field that does not exist, in server-side apply.
+const UNKNOWN_FIELD: &str = "failed to create typed patch object";
+
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -57,6 +60,8 @@ impl Refusal {
             (_, Some(plain)) if !plain.trim().is_empty() => plain.trim().to_owned(),
             _ => format!("the cluster's API refuses with HTTP status {status}"),
         };
+        // A manifest with a field that does not exist comes back as an internal error without a reason.
+        let status = if status == 500 && message.starts_with(UNKNOWN_FIELD) { 422 } else { status };
         Self { status, reason: of("/reason"), message, causes: causes.map(cause).collect() }
     }
 
@@ -139,6 +144,8 @@ mod tests {
         assert_eq!(class(401, "Unauthorized"), ErrorClass::Unauthenticated);
         let plain = Refusal::new(404, &json!("404 page not found\n"));
         assert_eq!((plain.is_not_found(), plain.message.as_str()), (true, "404 page not found"));
+        let unknown = "failed to create typed patch object (shop/w; example.com/v1, Kind=Widget): .spec.sise: field not declared in schema";
+        assert_eq!(class(500, unknown), ErrorClass::Invalid);
         let budget = json!({"details": {"causes": [{"reason": "DisruptionBudget"}]}});
         assert!(Refusal::new(429, &budget).is_budget());
     }

@@ -1,0 +1,6 @@
+//! The provider against a real API server.
+
+mod budget;
+mod conflict;
+mod lab;
+mod life;
