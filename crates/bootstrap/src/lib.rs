@@ -6,6 +6,7 @@
 
 pub mod addon;
 pub mod api_access;
+pub mod approval;
 pub mod audit;
 pub mod certificate_upload;
 pub mod configuration;

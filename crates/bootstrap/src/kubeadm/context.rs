@@ -86,19 +86,6 @@ impl<'a> Context<'a> {
             None => diagnostic,
         });
     }
-
-    /// Whether the document gives a field, even without a value in it.
-    pub(super) fn gives(&self, path: &str) -> bool {
-        let Some(document) = self.document else { return false };
-        let mut node = &document.root;
-        path.split('/').all(|name| match step(node, name) {
-            Some(next) => {
-                node = next;
-                !next.is_null()
-            }
-            None => false,
-        })
-    }
 }
 
 /// The place of the field at a path, or of what comes closest to it.

@@ -60,6 +60,8 @@ pub(super) fn alternative_names(names: &AlternativeNames) -> der::Result<Option<
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Parsed {
     pub names: AlternativeNames,
+    /// Whether there are names of other kinds.
+    pub other_names: bool,
     pub usages: Vec<ObjectIdentifier>,
     pub is_ca: bool,
     pub path_length: Option<u32>,
@@ -74,7 +76,9 @@ pub(super) fn parse(extensions: &[Extension]) -> super::Result<Parsed> {
     for extension in extensions {
         let value = extension.value.as_bytes();
         match extension.id {
-            oid::SUBJECT_ALTERNATIVE_NAME => parsed.names = AlternativeNames::from_der(value)?,
+            oid::SUBJECT_ALTERNATIVE_NAME => {
+                (parsed.names, parsed.other_names) = AlternativeNames::with_others(value)?;
+            }
             oid::EXTENDED_KEY_USAGE => parsed.usages = Vec::from_der(value).map_err(&wrong)?,
             oid::BASIC_CONSTRAINTS => {
                 let constraints = BasicConstraints::from_der(value).map_err(&wrong)?;

@@ -91,11 +91,16 @@ impl AlternativeNames {
         parts.to_der()
     }
 
-    pub(super) fn from_der(bytes: &[u8]) -> Result<Self> {
+    /// The names, and whether there are others beside them: of mail, URIs, directories.
+    pub(super) fn with_others(bytes: &[u8]) -> Result<(Self, bool)> {
         let parts: Vec<Any> = Vec::from_der(bytes).map_err(malformed("list of alternative names"))?;
         let mut names = Self::default();
+        let mut others = false;
         for part in &parts {
-            let Tag::ContextSpecific { number, .. } = der::Tagged::tag(part) else { continue };
+            let Tag::ContextSpecific { number, .. } = der::Tagged::tag(part) else {
+                others = true;
+                continue;
+            };
             if number == DNS {
                 names.dns.push(String::from_utf8_lossy(part.value()).into_owned());
             } else if number == IP {
@@ -103,10 +108,14 @@ impl AlternativeNames {
                     names.ip.push(Ipv4Addr::from(octets).into());
                 } else if let Ok(octets) = <[u8; 16]>::try_from(part.value()) {
                     names.ip.push(Ipv6Addr::from(octets).into());
+                } else {
+                    others = true;
                 }
+            } else {
+                others = true;
             }
         }
-        Ok(names)
+        Ok((names, others))
     }
 }
 
@@ -120,7 +129,7 @@ mod tests {
         let names = names.normalised();
         assert_eq!(names.dns, ["a.test", "b.test"]);
         assert_eq!(names.ip.len(), 2);
-        assert_eq!(AlternativeNames::from_der(&names.to_der().unwrap()).unwrap(), names);
+        assert_eq!(AlternativeNames::with_others(&names.to_der().unwrap()).unwrap(), (names, false));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub struct Request {
     der: Vec<u8>,
     subject: Subject,
     names: AlternativeNames,
+    other_names: bool,
     public_key: PublicKey,
 }
 
@@ -57,7 +58,8 @@ impl Request {
         let subject = Subject::from_any(&info.subject)?;
         let name = format!("the request of {:?}", subject.common_name);
         signature::verify(&public_key, &outer.algorithm, &content, outer.signature.raw_bytes(), &name)?;
-        Ok(Self { der: der.to_vec(), subject, names: names(&info)?, public_key })
+        let (names, other_names) = names(&info)?;
+        Ok(Self { der: der.to_vec(), subject, names, other_names, public_key })
     }
 
     /// Reads the first request of a PEM text and checks its signature.
@@ -95,6 +97,12 @@ impl Request {
         &self.names
     }
 
+    /// Whether names of other kinds are asked for: of mail, URIs, directories.
+    #[must_use]
+    pub const fn has_other_names(&self) -> bool {
+        self.other_names
+    }
+
     /// The key that the certificate shall vouch for.
     #[must_use]
     pub const fn public_key(&self) -> &PublicKey {
@@ -102,14 +110,15 @@ impl Request {
     }
 }
 
-fn names(info: &RequestInfo) -> Result<AlternativeNames> {
+fn names(info: &RequestInfo) -> Result<(AlternativeNames, bool)> {
     let wrong = malformed("request");
     for attribute in info.attributes.iter().filter(|attribute| attribute.oid == oid::EXTENSION_REQUEST) {
         if let Some(value) = attribute.values.iter().next() {
             let asked: Vec<Extension> =
                 Any::to_der(value).and_then(|der| Vec::from_der(&der)).map_err(&wrong)?;
-            return Ok(extensions::parse(&asked)?.names);
+            let parsed = extensions::parse(&asked)?;
+            return Ok((parsed.names, parsed.other_names));
         }
     }
-    Ok(AlternativeNames::default())
+    Ok((AlternativeNames::default(), false))
 }
