@@ -1,6 +1,7 @@
 //! The arguments. Their doc comments are the help text.
 
 pub(crate) mod adoption;
+pub(crate) mod node;
 mod run;
 pub(crate) mod state;
 
@@ -113,6 +114,9 @@ pub(crate) enum Command {
     /// Look at what Slipway keeps of clusters, and mend it.
     #[command(subcommand)]
     State(state::StateCommand),
+    /// Work on this machine: make it a node of a Kubernetes cluster, look after it, take it out again.
+    #[command(subcommand)]
+    Node(node::NodeCommand),
     /// Write a commented spec to begin with.
     Init(InitArguments),
     /// Explain a field of the spec, as in `slipway explain cluster.spec.network`.

@@ -10,6 +10,7 @@ mod explain;
 mod export;
 mod get;
 mod init;
+mod node;
 pub(crate) mod plan;
 mod provider;
 mod roll;
@@ -39,6 +40,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Export(command) => export::run(context, &command).await,
         Command::Get(command) => get::run(context, &command).await,
         Command::State(command) => state::run(context, command).await,
+        Command::Node(command) => node::run(context, command).await,
         Command::Init(arguments) => init::run(context, &arguments),
         Command::Explain(arguments) => explain::run(context, &arguments),
         Command::Spec(command) => spec::run(context, &command),
@@ -49,7 +51,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
 }
 
 /// The exit code of a command that only shows a plan.
-fn pending(plan: &slipway_plan::Plan) -> ExitCode {
+pub(crate) fn pending(plan: &slipway_plan::Plan) -> ExitCode {
     if plan.has_deferred() || !plan.findings.is_empty() {
         ExitCode::from(1)
     } else if plan.is_empty() {
@@ -60,6 +62,6 @@ fn pending(plan: &slipway_plan::Plan) -> ExitCode {
 }
 
 /// The exit code of a command that carries something out.
-fn done(through: bool) -> ExitCode {
+pub(crate) fn done(through: bool) -> ExitCode {
     if through { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

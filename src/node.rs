@@ -1,9 +1,20 @@
 //! The inside of one machine, from the command line: the same engine as for clusters, with the node's own resources.
 
+pub(crate) mod access;
 pub(crate) mod api;
+pub(crate) mod begin;
+pub(crate) mod cluster_info;
 pub(crate) mod cri;
+pub(crate) mod discovery;
+pub(crate) mod documents;
 pub(crate) mod facts;
+pub(crate) mod invite;
+pub(crate) mod join;
+pub(crate) mod machine;
 pub(crate) mod phases;
 pub(crate) mod preflight;
 pub(crate) mod secrets;
+pub(crate) mod settings;
 pub(crate) mod spec;
+pub(crate) mod subject;
+pub(crate) mod work;

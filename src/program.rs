@@ -10,7 +10,7 @@ use slipway_protocol::Running;
 use slipway_secrets::{Keyring, SealedBackend};
 use slipway_state_store::{Backend, FileBackend, Settings};
 
-use crate::cli::{Cli, Global, LogFormat};
+use crate::cli::{Cli, Command, Global, LogFormat};
 use crate::commands;
 use crate::configuration::Configuration;
 use crate::error::CommandError;
@@ -83,7 +83,13 @@ impl Program {
     }
 
     fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
-        let configuration = Configuration::read(cli.global.config.as_deref())?;
+        // There `--config` names a document about the machine, as kubeadm's does.
+        let from_environment = std::env::var_os("SLIPWAY_CONFIG").map(std::path::PathBuf::from);
+        let named = match &cli.command {
+            Command::Node(_) => from_environment.as_deref(),
+            _ => cli.global.config.as_deref(),
+        };
+        let configuration = Configuration::read(named)?;
         let context = Context {
             global: cli.global,
             configuration,

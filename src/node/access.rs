@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use slipway_provider_kubernetes::access::{Access, SecretKubeconfig};
+use slipway_provider_kubernetes::{Access, SecretKubeconfig};
 use slipway_resource::{ErrorClass, ProviderError, SecretText};
 
 /// Kubeconfigs of the machine, the first that is there.
@@ -44,9 +44,13 @@ impl NodeAccess {
     fn local(&self, text: String) -> Result<SecretText, ProviderError> {
         let Some(server) = &self.server else { return Ok(SecretText::new(text)) };
         let unusable = |error: &dyn std::fmt::Display| {
-            ProviderError::new(ErrorClass::Invalid, format!("a kubeconfig of this machine cannot be used: {error}"))
+            ProviderError::new(
+                ErrorClass::Invalid,
+                format!("a kubeconfig of this machine cannot be used: {error}"),
+            )
         };
-        let mut document: serde_json::Value = serde_yaml::from_str(&text).map_err(|error| unusable(&error))?;
+        let mut document: serde_json::Value =
+            serde_yaml::from_str(&text).map_err(|error| unusable(&error))?;
         let clusters = document.get_mut("clusters").and_then(serde_json::Value::as_array_mut);
         for cluster in clusters.into_iter().flatten() {
             if let Some(place) = cluster.pointer_mut("/cluster/server") {
@@ -70,7 +74,8 @@ mod tests {
             server: Some("https://10.0.0.1:6443".to_owned()),
             exists: Arc::new(AtomicBool::new(false)),
         };
-        std::fs::write(&path, "clusters:\n- name: a\n  cluster: {server: 'https://api.example.test:6443'}\n").unwrap();
+        std::fs::write(&path, "clusters:\n- name: a\n  cluster: {server: 'https://api.example.test:6443'}\n")
+            .unwrap();
         assert!(access.kubeconfig().await.unwrap().is_none());
         access.exists.store(true, Ordering::SeqCst);
         let text = access.kubeconfig().await.unwrap().unwrap().text;

@@ -1,5 +1,6 @@
 //! A connection to a cluster's API, by whatever a machine has to trust it with and to be known by.
 
+mod kubeconfig;
 mod trust;
 
 use std::time::Duration;
@@ -14,6 +15,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value as Json;
 use slipway_resource::SecretText;
+
+use crate::error::CommandError;
 
 pub(crate) use trust::Trust;
 
@@ -87,6 +90,25 @@ impl ApiError {
     }
 }
 
+impl From<ApiError> for CommandError {
+    fn from(error: ApiError) -> Self {
+        let hint = match &error {
+            ApiError::Unusable(_) => "name a kubeconfig that works with --kubeconfig",
+            ApiError::Unreachable { .. } => {
+                "check that the API server runs (`slipway node logs kube-apiserver` there) and can be reached from here"
+            }
+            ApiError::Refused { status, .. } if status.as_u16() == 401 => {
+                "the token or the certificate is not known there, or its time is over"
+            }
+            ApiError::Refused { .. } => "whoever asks may not do this, or the cluster is not as it should be",
+            ApiError::Unreadable { .. } => "this may be no Kubernetes API",
+        };
+        Self::new("NODE0014", "the cluster's API does not answer as it should")
+            .cause(error.to_string())
+            .hint(hint)
+    }
+}
+
 impl Api {
     /// Prepares a connection to a server such as `https://10.0.0.1:6443`; nothing is called yet.
     pub fn new(server: &str, trust: &Trust, credentials: &Credentials) -> Result<Self, ApiError> {
@@ -98,11 +120,6 @@ impl Api {
         };
         let http = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { http, server: server.trim_end_matches('/').to_owned(), token })
-    }
-
-    /// The server's URL.
-    pub fn server(&self) -> &str {
-        &self.server
     }
 
     /// Asks for an object.
@@ -134,12 +151,31 @@ impl Api {
         self.send(Method::DELETE, path, None).await.map(drop)
     }
 
+    /// Asks for a text that is no object.
+    pub async fn text(&self, path: &str) -> Result<String, ApiError> {
+        let (body, _) = self.exchange(Method::GET, path, None).await?;
+        String::from_utf8(body.to_vec())
+            .map_err(|error| ApiError::Unreadable { path: path.to_owned(), text: error.to_string() })
+    }
+
     async fn send(
         &self,
         method: Method,
         path: &str,
         body: Option<(&'static str, &Json)>,
     ) -> Result<Answer, ApiError> {
+        let (body, date) = self.exchange(method, path, body).await?;
+        let body = serde_json::from_slice(&body)
+            .map_err(|error| ApiError::Unreadable { path: path.to_owned(), text: error.to_string() })?;
+        Ok(Answer { body, date })
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&'static str, &Json)>,
+    ) -> Result<(Bytes, Option<jiff::Timestamp>), ApiError> {
         let mut request = Request::builder()
             .method(method.clone())
             .uri(format!("{}{path}", self.server))
@@ -166,16 +202,13 @@ impl Api {
         let (status, date, body) = tokio::time::timeout(REQUEST, exchange)
             .await
             .map_err(|_| unreachable(format!("no answer within {} s", REQUEST.as_secs())))??;
-        let document: Result<Json, _> = serde_json::from_slice(&body);
         if !status.is_success() {
-            let said = document.unwrap_or_default();
+            let said: Json = serde_json::from_slice(&body).unwrap_or_default();
             let message = said.get("message").and_then(Json::as_str).unwrap_or_default().to_owned();
             return Err(ApiError::Refused { method, path: path.to_owned(), status, message });
         }
-        let body = document
-            .map_err(|error| ApiError::Unreadable { path: path.to_owned(), text: error.to_string() })?;
         let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date.to_str().ok()?).ok());
-        Ok(Answer { body, date: date.map(|date| date.timestamp()) })
+        Ok((body, date.map(|date| date.timestamp())))
     }
 }
 

@@ -12,7 +12,8 @@ use slipway_bootstrap::preflight::{Facts, PathState, Questions, Runtime};
 
 use super::cri::{self, Cri};
 
-pub(crate) use system::init_system;
+pub(crate) use network::proxies;
+pub(crate) use system::{init_system, program};
 
 /// How long a name may take to be resolved, and a program to say its version.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -35,8 +35,7 @@ pub(crate) struct Machine {
 impl Machine {
     /// Looks at the machine. Changes nothing.
     pub async fn open(context: &Context, root: &Path) -> Result<Self, CommandError> {
-        let root = std::path::absolute(root)
-            .map_err(|error| CommandError::file("the root", root, &error))?;
+        let root = std::path::absolute(root).map_err(|error| CommandError::file("the root", root, &error))?;
         let backend = context.folder(&facts::below(&root, STATE));
         let state = State::read(&*backend, CLUSTER).await?;
         Ok(Self { detected: facts::detect(&root), root, backend, state })
@@ -45,8 +44,7 @@ impl Machine {
     /// What the machine was made by, by the last run that was complete or that was interrupted.
     pub fn spec(&self) -> Result<Option<NodeSpec>, CommandError> {
         let Some(state) = &self.state else { return Ok(None) };
-        let interrupted = state.replayed.run.as_ref().map(|run| &run.spec);
-        let document = interrupted.unwrap_or(&state.snapshot.spec);
+        let document = &state.snapshot.spec;
         if document.is_null() { Ok(None) } else { NodeSpec::from_json(document).map(Some) }
     }
 
@@ -58,7 +56,7 @@ impl Machine {
         let request = SessionRequest { config, region: None, offline: false };
         providers::add(&mut providers, "node", &Node::new(), request).await?;
         let kubernetes = slipway_provider_kubernetes::Kubernetes::new(Arc::new(access));
-        let request = SessionRequest { config: Value::map::<String, Value>([]), region: None, offline: false };
+        let request = SessionRequest { config: Value::Null, region: None, offline: false };
         providers::add(&mut providers, "kubernetes", &kubernetes, request).await?;
         Ok((providers, exists))
     }
@@ -70,9 +68,10 @@ impl Machine {
         let identities = state.snapshot.resources.values().map(|record| record.identity.as_str().to_owned());
         owned.extend(identities.filter(|identity| identity.starts_with('/')));
         if let Some(node) = providers.get("node") {
-            let request = DiscoverRequest { uid: Some(state.snapshot.uid.clone()), cluster: CLUSTER.to_owned() };
+            let request =
+                DiscoverRequest { uid: Some(state.snapshot.uid.clone()), cluster: CLUSTER.to_owned() };
             let discovery = node.session.discover(request).await?;
-            let found = discovery.objects.iter().map(|object| object.identity.as_str().to_owned());
+            let found = discovery.observed.iter().map(|object| object.identity.as_str().to_owned());
             owned.extend(found.filter(|identity| identity.starts_with('/')));
         }
         if owned.contains("/etc/kubernetes/manifests/etcd.yaml") {

@@ -1,5 +1,7 @@
 //! Which phases of a bootstrap are meant.
 
+use slipway_bootstrap::phase::{self, Command};
+
 /// The phases that are carried out: all, or those named, without those left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
@@ -8,14 +10,16 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Every phase but those left out.
-    pub fn without(skipped: &[String]) -> Self {
-        Self { only: None, skipped: skipped.iter().map(|phase| path(phase)).collect() }
+    /// Every phase of a command but those left out. The error is the one that the command does not have.
+    pub fn without(command: Command, skipped: &[String]) -> Result<Self, String> {
+        let resolved =
+            skipped.iter().map(|phase| phase::resolve(command, phase).ok_or_else(|| phase.clone()));
+        Ok(Self { only: None, skipped: resolved.collect::<Result<_, _>>()? })
     }
 
     /// One phase with its parts.
-    pub fn only(phase: &[String]) -> Self {
-        Self { only: Some(path(&phase.join("/"))), skipped: Vec::new() }
+    pub fn only(phase: &str) -> Self {
+        Self { only: Some(phase.to_owned()), skipped: Vec::new() }
     }
 
     /// Whether nothing is left out.
@@ -23,11 +27,20 @@ impl Selection {
         self.only.is_none() && self.skipped.is_empty()
     }
 
+    /// The phases that are left out.
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    /// Whether this phase is the only one that is meant.
+    pub fn is_only(&self, phase: &str) -> bool {
+        self.only.as_deref() == Some(phase)
+    }
+
     /// Whether a phase such as `certs/apiserver` is meant.
     pub fn means(&self, phase: &str) -> bool {
-        let phase = path(phase);
-        self.only.as_ref().is_none_or(|only| is_part(&phase, only))
-            && !self.skipped.iter().any(|skipped| is_part(&phase, skipped))
+        self.only.as_ref().is_none_or(|only| is_part(phase, only))
+            && !self.skipped.iter().any(|skipped| is_part(phase, skipped))
     }
 }
 
@@ -36,41 +49,26 @@ fn is_part(phase: &str, whole: &str) -> bool {
     phase.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A phase as the tree has it: kubeadm's other names, and `all` for every part.
-fn path(text: &str) -> String {
-    let parts = text.split(['/', ' ']).filter(|part| !part.is_empty() && *part != "all");
-    let known = parts.map(|part| match part {
-        "uploadconfig" => "upload-config",
-        "bootstraptoken" => "bootstrap-token",
-        "pre-flight" => "preflight",
-        "mark-master" => "mark-control-plane",
-        part => part,
-    });
-    known.collect::<Vec<_>>().join("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn texts(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     #[test]
     fn a_phase_means_its_parts_and_nothing_else() {
-        let certs = Selection::only(&texts(&["certs", "all"]));
+        let certs = Selection::only("certs");
         assert!(certs.means("certs/apiserver") && certs.means("certs"));
         assert!(!certs.means("certs-of-others") && !certs.means("kubeconfig/admin"));
-        let one = Selection::only(&texts(&["certs/etcd-ca"]));
+        let one = Selection::only("certs/etcd-ca");
         assert!(one.means("certs/etcd-ca") && !one.means("certs/etcd-server"));
     }
 
     #[test]
     fn what_is_left_out_is_not_meant() {
-        let most = Selection::without(&texts(&["addon/kube-proxy", "uploadconfig"]));
+        let skipped = ["addon/kube-proxy", "uploadconfig"].map(str::to_owned);
+        let most = Selection::without(Command::Init, &skipped).unwrap();
         assert!(most.means("addon/coredns") && !most.means("addon/kube-proxy"));
         assert!(!most.means("upload-config/kubelet"));
         assert!(!most.is_all() && Selection::default().is_all());
+        assert_eq!(Selection::without(Command::Init, &["no-such".to_owned()]), Err("no-such".to_owned()));
     }
 }

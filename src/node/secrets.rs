@@ -29,15 +29,34 @@ impl NodeSecrets {
         }
     }
 
+    /// The text of a secret, where it is known here.
+    pub fn text_of(&self, secret: &Secret) -> Option<SecretText> {
+        secret.text.clone().or_else(|| self.text(&secret.source).ok())
+    }
+
     /// A secret that the machine keeps under a name: as it is kept, or made now and kept when [`NodeSecrets::store`] is called.
-    pub fn remembered(&mut self, name: &str, make: impl FnOnce() -> String) -> Secret {
+    pub fn remembered<E>(
+        &mut self,
+        name: &str,
+        make: impl FnOnce() -> Result<String, E>,
+    ) -> Result<Secret, E> {
         let source = format!("{KEPT}{name}");
         let text = match std::fs::read_to_string(self.folder.join(name)) {
             Ok(text) => SecretText::new(text.trim_end()),
-            Err(_) => self.texts.get(&source).cloned().unwrap_or_else(|| SecretText::new(make())),
+            Err(_) => match self.texts.get(&source) {
+                Some(text) => text.clone(),
+                None => SecretText::new(make()?),
+            },
         };
         self.texts.insert(source.clone(), text.clone());
-        Secret { text: Some(text), ..Secret::new(source) }
+        Ok(Secret { text: Some(text), ..Secret::new(source) })
+    }
+
+    /// A secret that was given, to be kept under a name when [`NodeSecrets::store`] is called.
+    pub fn keep(&mut self, name: &str, text: &SecretText) -> Secret {
+        let source = format!("{KEPT}{name}");
+        self.texts.insert(source.clone(), text.clone());
+        Secret { text: Some(text.clone()), ..Secret::new(source) }
     }
 
     /// Writes what the machine keeps, readable for root alone.
@@ -47,7 +66,7 @@ impl NodeSecrets {
         for (source, text) in &self.texts {
             let Some(name) = source.strip_prefix(KEPT) else { continue };
             let path = self.folder.join(name);
-            if path.exists() {
+            if std::fs::read_to_string(&path).is_ok_and(|kept| kept == text.expose()) {
                 continue;
             }
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
@@ -89,11 +108,11 @@ mod tests {
     fn what_the_machine_keeps_stays_the_same() {
         let root = tempfile::tempdir().unwrap();
         let mut secrets = NodeSecrets::new(root.path());
-        let made = secrets.remembered("token", || "one".to_owned());
+        let made = secrets.remembered("token", || Ok::<_, String>("one".to_owned())).unwrap();
         assert!(!root.path().join("var").exists(), "nothing is written before it is needed");
         secrets.store().unwrap();
         let mut again = NodeSecrets::new(root.path());
-        let kept = again.remembered("token", || "two".to_owned());
+        let kept = again.remembered("token", || Ok::<_, String>("two".to_owned())).unwrap();
         assert_eq!(kept.text.unwrap().expose(), "one");
         assert_eq!(again.text(&made.source).unwrap().expose(), "one");
         assert!(again.text("option:token").is_err());

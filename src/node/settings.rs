@@ -1,15 +1,13 @@
 //! From options and documents to the configuration of a node. Options win over documents.
 
-use std::path::Path;
-
 use slipway_bootstrap::configuration::{
-    BootstrapTokenSettings, Configuration, Detected, Discovery, Endpoint, FileDiscovery, GoDuration, Join, NodeSettings,
-    TokenDiscovery,
+    BootstrapTokenSettings, Configuration, Detected, Discovery, Endpoint, FileDiscovery, GoDuration, Join,
+    NodeSettings, TokenDiscovery,
 };
-use slipway_bootstrap::kubeadm;
 use slipway_resource::{Secret, SecretText};
 
-use crate::cli::node::{InitSettings, JoinOptions, JoinSettings, NodeSettingsArguments, SourceArguments};
+use super::documents;
+use crate::cli::node::{InitSettings, JoinSettings, NodeSettingsArguments, SourceArguments};
 use crate::error::CommandError;
 
 /// Where the CA's certificate goes on a node that joins.
@@ -22,7 +20,7 @@ pub(crate) fn init(
     detected: &Detected,
 ) -> Result<Configuration, CommandError> {
     let mut configuration = match &source.config {
-        Some(path) => documents(path, detected)?.init(),
+        Some(path) => documents::init(path, detected)?,
         None => Configuration::new(detected),
     };
     configuration.join = None;
@@ -75,7 +73,7 @@ pub(crate) fn join(
     detected: &Detected,
 ) -> Result<Configuration, CommandError> {
     let mut configuration = match &source.config {
-        Some(path) => documents(path, detected)?.join().ok_or_else(|| no_document(path, "JoinConfiguration"))?,
+        Some(path) => documents::join(path, detected)?,
         None => Configuration { node: NodeSettings::worker(detected), ..Configuration::new(detected) },
     };
     let options = &settings.options;
@@ -111,6 +109,17 @@ pub(crate) fn join(
     Ok(configuration)
 }
 
+/// The configuration of a node that has joined, by documents; how it joined stays as it is.
+pub(crate) fn rejoin(
+    source: &SourceArguments,
+    before: &Configuration,
+    detected: &Detected,
+) -> Result<Configuration, CommandError> {
+    let Some(path) = &source.config else { return Ok(before.clone()) };
+    let configuration = documents::join(path, detected)?;
+    Ok(Configuration { join: before.join.clone(), ..configuration })
+}
+
 /// How the options say that the cluster is found; none when they do not.
 fn discovery(settings: &JoinSettings) -> Result<Option<Discovery>, CommandError> {
     let options = &settings.options;
@@ -121,7 +130,11 @@ fn discovery(settings: &JoinSettings) -> Result<Option<Discovery>, CommandError>
     let server = server.strip_prefix("https://").unwrap_or(server);
     let mut endpoint: Endpoint = parsed("the API server", server)?;
     if endpoint.port().is_none() {
-        let host = if endpoint.host().contains(':') { format!("[{}]", endpoint.host()) } else { endpoint.host().to_owned() };
+        let host = if endpoint.host().contains(':') {
+            format!("[{}]", endpoint.host())
+        } else {
+            endpoint.host().to_owned()
+        };
         endpoint = parsed("the API server", &format!("{host}:6443"))?;
     }
     let token = options.discovery_token.as_ref().or(options.node.token.as_ref());
@@ -177,9 +190,4 @@ where
     text.parse().map_err(|error: T::Err| {
         CommandError::new("NODE0001", format!("{what}: `{text}` cannot be used")).cause(error.to_string())
     })
-}
-
-fn no_document(path: &Path, kind: &str) -> CommandError {
-    CommandError::new("NODE0001", format!("{} has no {kind}", path.display()))
-        .hint(format!("`slipway node config print` shows a {kind} with all defaults"))
 }

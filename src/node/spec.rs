@@ -20,12 +20,43 @@ pub(crate) struct NodeSpec {
     /// Whether shared certificates are uploaded when the cluster begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upload_certificates: bool,
+    /// What was learned of the cluster that it joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
+    /// The shared certificates that it got by an upload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_files: Vec<String>,
     /// Phases that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
 }
 
+/// What was learned of a cluster when it was joined.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Joined {
+    /// The URL of its API.
+    pub server: String,
+    /// Its CAs, in PEM.
+    pub authority: String,
+    /// The members of etcd that were there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub etcd_endpoints: Vec<String>,
+}
+
 impl NodeSpec {
+    /// A machine with a part in a cluster.
+    pub fn new(role: Purpose, configuration: Configuration) -> Self {
+        Self {
+            role,
+            configuration,
+            upload_certificates: false,
+            joined: None,
+            shared_files: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
     /// As the state keeps it.
     pub fn to_json(&self) -> Result<serde_json::Value, CommandError> {
         serde_json::to_value(self).map_err(|error| {

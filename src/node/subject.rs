@@ -9,9 +9,10 @@ use slipway_bootstrap::expand::Phased;
 use slipway_engine::{Observed, SecretSource, State, observe};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Providers, Snapshot};
+use slipway_provider_kubernetes::{NODE, OBJECT};
 use slipway_resource::{Address, ClusterUid, Desired};
 use slipway_secrets::SecretStore;
-use slipway_state_store::Backend;
+use slipway_state_store::{Backend, Journal};
 use tokio::time::Instant;
 
 use super::phases::Selection;
@@ -20,6 +21,25 @@ use super::spec::{CLUSTER, NodeSpec};
 use crate::error::CommandError;
 use crate::planning::{Planned, Request};
 use crate::subject::Subject;
+
+/// What a plan of the machine does not decide about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// Tokens, and certificates that were uploaded: the cluster removes them when their time is over.
+    Passing,
+    /// The objects of the cluster, which lives on.
+    Cluster,
+    /// These, and the Node: the API is not asked at all.
+    ClusterAndNode,
+}
+
+/// Whether an object ends by itself.
+fn is_passing(address: &Address) -> bool {
+    address.kind() == OBJECT
+        && (address.name().starts_with("Secret/kube-system/bootstrap-token-")
+            || address.name().contains("/kube-system/kubeadm-certs")
+            || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
+}
 
 /// A machine with what it is to be.
 pub(crate) struct NodeSubject {
@@ -35,8 +55,8 @@ pub(crate) struct NodeSubject {
     pub state: Option<State>,
     /// Whether the API that the cluster's objects are behind exists.
     pub api_exists: Arc<AtomicBool>,
-    /// Records that are not this machine's to delete.
-    pub released: fn(&Address) -> bool,
+    /// What is not, or no longer, this machine's to keep or to delete.
+    pub released: Released,
 }
 
 impl NodeSubject {
@@ -60,6 +80,16 @@ impl NodeSubject {
             desired
         });
         (desired.collect(), meant.iter().map(ToString::to_string).collect())
+    }
+
+    fn is_released(&self, address: &Address) -> bool {
+        match self.released {
+            Released::Passing => {
+                is_passing(address) && self.phased.iter().all(|phased| phased.desired.address != *address)
+            }
+            Released::Cluster => address.kind() == OBJECT,
+            Released::ClusterAndNode => address.kind() == OBJECT || address.kind() == NODE,
+        }
     }
 
     /// Whether the API server that keeps the cluster's objects was there when this state was written.
@@ -99,10 +129,10 @@ impl Subject for NodeSubject {
     }
 
     fn taken(&self, state: &mut State) {
-        state.snapshot.resources.retain(|address, _| !(self.released)(address));
+        state.snapshot.resources.retain(|address, _| !self.is_released(address));
     }
 
-    fn begins(&self) {
+    fn begins(&self, _: &Journal, _: &State) {
         self.api_exists.store(true, Ordering::SeqCst);
     }
 
@@ -110,7 +140,7 @@ impl Subject for NodeSubject {
         self.api_exists.store(self.knows_api(prior), Ordering::SeqCst);
         let kept = prior.map(|prior| {
             let mut kept = prior.clone();
-            kept.resources.retain(|address, _| !(self.released)(address));
+            kept.resources.retain(|address, _| !self.is_released(address));
             kept
         });
         let prior = kept.as_ref();
@@ -123,6 +153,8 @@ impl Subject for NodeSubject {
         } else {
             observe(CLUSTER, &self.providers, prior, &desired).await?
         };
+        let mut observations = observed.observations;
+        observations.leave_out(|address| self.is_released(address));
         let generation = crate::planning::generation(&*self.backend, CLUSTER).await?;
         let mut options = request.options.clone();
         options.targets.extend(targets);
@@ -136,7 +168,7 @@ impl Subject for NodeSubject {
             notes: Vec::new(),
             prior,
             generation,
-            observations: observed.observations,
+            observations,
             providers: &self.providers,
             catalogs: std::collections::BTreeMap::new(),
             options,

@@ -91,6 +91,13 @@ impl Observations {
         objects.chain(self.unlisted.iter().map(|(kind, error)| (kind.clone(), error)))
     }
 
+    /// Leaves out what was found under some addresses, as if nobody had looked there: it is not for this plan to decide
+    /// about.
+    pub fn leave_out(&mut self, left_out: impl Fn(&Address) -> bool) {
+        self.found.retain(|address, _| !left_out(address));
+        self.unreadable.retain(|address, _| !left_out(address));
+    }
+
     /// Gives one object that was found under one address to another.
     pub(crate) fn hand_over(&mut self, from: &Address, identity: &Identity, to: &Address) {
         if let Some(found) = self.take(from, identity) {

@@ -135,7 +135,7 @@ pub(super) async fn resolve<'a>(
 }
 
 /// The proxy settings of the environment.
-pub(super) fn proxies() -> BTreeMap<String, String> {
+pub(crate) fn proxies() -> BTreeMap<String, String> {
     let names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
     names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }

@@ -83,7 +83,7 @@ pub(super) fn kernel_setting(path: &str) -> Option<String> {
 }
 
 /// Where a program is on the path.
-pub(super) fn program(name: &str) -> Option<PathBuf> {
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }

@@ -1,0 +1,49 @@
+//! `slipway node`: one file for each verb.
+
+mod begin;
+mod certificates;
+mod config;
+mod kubeconfig;
+mod logs;
+mod mend;
+mod phase;
+mod requests;
+mod reset;
+mod serve;
+mod token;
+
+use std::process::ExitCode;
+
+use crate::cli::node::NodeCommand;
+use crate::error::CommandError;
+use crate::program::Context;
+
+pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        NodeCommand::Init(arguments) => begin::init(context, &arguments, None).await,
+        NodeCommand::Join(arguments) => begin::join(context, &arguments, None).await,
+        NodeCommand::Reset(arguments) => reset::run(context, &arguments, None).await,
+        NodeCommand::Phase(command) => phase::run(context, command).await,
+        NodeCommand::Plan(arguments) => mend::plan(context, &arguments).await,
+        NodeCommand::Apply(arguments) => mend::apply(context, &arguments).await,
+        NodeCommand::Serve(arguments) => serve::run(&arguments).await,
+        NodeCommand::Token(command) => token::run(context, &command).await,
+        NodeCommand::Certs(command) => certificates::run(context, &command).await,
+        NodeCommand::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,
+        NodeCommand::Config(command) => config::run(context, &command).await,
+        NodeCommand::Logs(arguments) => logs::run(context, &arguments).await,
+    }
+}
+
+/// The kubeconfigs by which a control plane reaches the API; the first works before roles are bound.
+const ADMINISTRATORS: &[&str] = &["/etc/kubernetes/super-admin.conf", "/etc/kubernetes/admin.conf"];
+/// That by which a worker does.
+const KUBELET: &[&str] = &["/etc/kubernetes/kubelet.conf"];
+
+fn unexpandable(error: slipway_bootstrap::expand::ExpandError) -> CommandError {
+    CommandError::new(error.code(), error.to_string())
+}
+
+fn no_randomness(error: impl std::fmt::Display) -> CommandError {
+    CommandError::new("CLI0002", "the system gives no random numbers").cause(error.to_string())
+}

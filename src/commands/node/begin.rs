@@ -1,0 +1,122 @@
+//! `slipway node init` and `slipway node join`
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use slipway_bootstrap::expand::{self, Inputs};
+use slipway_bootstrap::phase::Command;
+use slipway_bootstrap::preflight::{Purpose, Questions};
+
+use super::{ADMINISTRATORS, KUBELET, unexpandable};
+use crate::cli::RunArguments;
+use crate::cli::node::{CarryOutArguments, MachineArguments, NodeInitArguments, NodeJoinArguments};
+use crate::error::CommandError;
+use crate::node::machine::Machine;
+use crate::node::secrets::NodeSecrets;
+use crate::node::spec::NodeSpec;
+use crate::node::work::{Manner, Work, selection};
+use crate::node::{begin, invite, join, settings};
+use crate::program::Context;
+
+/// Begins a cluster on this machine, or carries out one phase of that.
+pub(super) async fn init(
+    context: &Context,
+    arguments: &NodeInitArguments,
+    only: Option<&str>,
+) -> Result<ExitCode, CommandError> {
+    let machine = Machine::open(context, &arguments.machine.rootfs).await?;
+    let before = machine.spec()?;
+    refuse_other_role(before.as_ref(), Purpose::Init)?;
+    let mut configuration = settings::init(&arguments.source, &arguments.settings, &machine.detected)?;
+    let mut secrets = NodeSecrets::new(&machine.root);
+    let upload = arguments.settings.upload_certs
+        || only == Some("upload-certs")
+        || before.as_ref().is_some_and(|spec| spec.upload_certificates);
+    begin::complete(&mut configuration, before.as_ref(), &mut secrets, upload, Timestamp::now())?;
+    let selection = selection(Command::Init, &arguments.carry_out, &configuration.node.skip_phases, only)?;
+    let mut spec = NodeSpec::new(Purpose::Init, configuration);
+    spec.upload_certificates = upload;
+    spec.skipped = selection.skipped().to_vec();
+    let server = spec.configuration.local_endpoint().url();
+    let invitation = invite::Invitation::of(&spec, &secrets);
+    let work = Work::open(context, machine, selection, secrets, (ADMINISTRATORS, Some(server))).await?;
+    let questions = Questions::of(&spec.configuration, Purpose::Init);
+    work.check(&questions, &spec, &arguments.machine, None).await?;
+    if work.selection.is_only("preflight") {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let facts = begin::expansion(&work.machine.root, &spec.configuration)?;
+    let phased = expand::init(&spec.configuration, &facts, &Inputs::default()).map_err(unexpandable)?;
+    let root = work.machine.root.clone();
+    let tells = work.selection.means("show-join-command") && !arguments.carry_out.dry_run;
+    let code = work.apply(spec, phased, manner(&arguments.carry_out, &arguments.machine, &YES)).await?;
+    if code == ExitCode::SUCCESS && tells {
+        invitation.tell(context, &root, &arguments.settings)?;
+    }
+    Ok(code)
+}
+
+/// Joins a cluster, or carries out one phase of that.
+pub(super) async fn join(
+    context: &Context,
+    arguments: &NodeJoinArguments,
+    only: Option<&str>,
+) -> Result<ExitCode, CommandError> {
+    let machine = Machine::open(context, &arguments.machine.rootfs).await?;
+    let before = machine.spec()?;
+    let mut configuration = settings::join(&arguments.source, &arguments.settings, &machine.detected)?;
+    let purpose =
+        if configuration.is_control_plane() { Purpose::JoinControlPlane } else { Purpose::JoinWorker };
+    refuse_other_role(before.as_ref(), purpose)?;
+    let mut secrets = NodeSecrets::new(&machine.root);
+    begin::complete(&mut configuration, before.as_ref(), &mut secrets, false, Timestamp::now())?;
+    let selection = selection(Command::Join, &arguments.carry_out, &configuration.node.skip_phases, only)?;
+    let mut spec = NodeSpec::new(purpose, configuration);
+    spec.skipped = selection.skipped().to_vec();
+    let cluster = join::find(&mut spec, &mut secrets, &machine, before.is_some()).await?;
+    let files = if purpose.is_control_plane() { ADMINISTRATORS } else { KUBELET };
+    let work = Work::open(context, machine, selection, secrets, (files, None)).await?;
+    let questions = Questions::of(&spec.configuration, purpose);
+    work.check(&questions, &spec, &arguments.machine, cluster.clock_ahead_seconds).await?;
+    if work.selection.is_only("preflight") {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let facts = begin::expansion(&work.machine.root, &spec.configuration)?;
+    let phased = cluster.expand(&spec, &facts).map_err(unexpandable)?;
+    let name = spec.configuration.node.name.clone();
+    let code = work.apply(spec, phased, manner(&arguments.carry_out, &arguments.machine, &YES)).await?;
+    if code == ExitCode::SUCCESS && !arguments.carry_out.dry_run && only.is_none() {
+        context.output.message(&format!("{name} has joined the cluster."));
+    }
+    Ok(code)
+}
+
+/// As in kubeadm, nobody is asked: the plan is looked at with `--dry-run`.
+static YES: RunArguments = RunArguments {
+    yes: true,
+    confirm: Vec::new(),
+    wait: None,
+    require_approval: None,
+    require_approval_by_other: false,
+};
+
+fn manner<'a>(
+    carry_out: &CarryOutArguments,
+    machine: &MachineArguments,
+    run: &'a RunArguments,
+) -> Manner<'a> {
+    Manner { dry_run: carry_out.dry_run, full: carry_out.full, output: machine.output, run, replace: &[] }
+}
+
+/// A machine has one part in one cluster.
+fn refuse_other_role(before: Option<&NodeSpec>, wanted: Purpose) -> Result<(), CommandError> {
+    let Some(before) = before.filter(|before| before.role != wanted) else { return Ok(()) };
+    let part = match before.role {
+        Purpose::Init => "the control plane that began a cluster",
+        Purpose::JoinControlPlane => "a control plane that joined a cluster",
+        Purpose::JoinWorker => "a worker of a cluster",
+        Purpose::Reset => "being reset",
+    };
+    Err(CommandError::new("NODE0005", format!("this machine is {part} already"))
+        .hint("`slipway node reset` takes it out; `slipway node apply` changes it"))
+}

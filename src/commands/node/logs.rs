@@ -1,0 +1,120 @@
+//! `slipway node logs`: what the kubelet or a component of this machine says.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tokio::process::Command;
+
+use crate::cli::node::LogsArguments;
+use crate::error::CommandError;
+use crate::node::facts::{below, init_system};
+use crate::program::Context;
+
+/// Where the kubelet keeps the logs of containers, by pod.
+const PODS: &str = "/var/log/pods";
+/// Where a kubelet that no init system runs writes to.
+const KUBELET: &str = "/var/log/slipway/kubelet.log";
+
+pub(super) async fn run(context: &Context, arguments: &LogsArguments) -> Result<ExitCode, CommandError> {
+    let root = &arguments.rootfs;
+    let text = if arguments.component == "kubelet" {
+        kubelet(root, arguments.tail).await?
+    } else {
+        component(root, &arguments.component, arguments.tail)?
+    };
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
+    let file = below(root, KUBELET);
+    if init_system(root) != "systemd" || file.exists() {
+        let text =
+            std::fs::read_to_string(&file).map_err(|error| CommandError::file("the log", &file, &error))?;
+        return Ok(last(&text, tail));
+    }
+    let lines = tail.to_string();
+    let arguments = ["--unit", "kubelet", "--no-pager", "--output", "cat", "--lines", &lines];
+    let output =
+        Command::new("journalctl").args(arguments).output().await.map_err(|error| {
+            CommandError::new("CLI0001", "journalctl cannot be run").cause(error.to_string())
+        })?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The newest log of a component's container.
+fn component(root: &Path, name: &str, tail: usize) -> Result<String, CommandError> {
+    let pods = below(root, PODS);
+    let Some(file) = newest(&pods, name) else {
+        let mut names = components(&pods);
+        names.sort();
+        names.dedup();
+        return Err(CommandError::new(
+            "NODE0003",
+            format!("no container called {name} has a log on this machine"),
+        )
+        .hint(format!("these have: {}", names.join(", "))));
+    };
+    let text =
+        std::fs::read_to_string(&file).map_err(|error| CommandError::file("the log", &file, &error))?;
+    Ok(last(&text, tail).lines().map(said).collect::<Vec<_>>().join("\n"))
+}
+
+/// The log files of containers: `<namespace>_<pod>_<uid>/<container>/<restart>.log`.
+fn files(pods: &Path) -> Vec<(String, PathBuf)> {
+    let folders = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let containers = folders(pods).into_iter().flat_map(|pod| folders(&pod));
+    containers
+        .flat_map(|container| {
+            let name = container.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            folders(&container).into_iter().map(move |file| (name.clone(), file))
+        })
+        .filter(|(_, file)| file.extension().is_some_and(|extension| extension == "log"))
+        .collect()
+}
+
+fn components(pods: &Path) -> Vec<String> {
+    files(pods).into_iter().map(|(name, _)| name).collect()
+}
+
+fn newest(pods: &Path, name: &str) -> Option<PathBuf> {
+    let named = files(pods).into_iter().filter(|(container, _)| container == name);
+    named
+        .max_by_key(|(_, file)| std::fs::metadata(file).and_then(|metadata| metadata.modified()).ok())
+        .map(|(_, file)| file)
+}
+
+/// What a container said in a line of its log, which has time, stream and a mark in front.
+fn said(line: &str) -> &str {
+    line.splitn(4, ' ').nth(3).unwrap_or(line)
+}
+
+fn last(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_log_of_a_component_is_shown_without_its_marks() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("var/log/pods/kube-system_etcd-n1_abc/etcd");
+        std::fs::create_dir_all(&folder).unwrap();
+        let old = std::fs::File::create(folder.join("0.log")).unwrap();
+        old.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        std::fs::write(
+            folder.join("1.log"),
+            "2026-01-01T00:00:00Z stderr F one\n2026-01-01T00:00:01Z stderr F two words\n",
+        )
+        .unwrap();
+        assert_eq!(component(root.path(), "etcd", 1).unwrap(), "two words");
+        let error = format!("{:?}", component(root.path(), "nothing", 1).unwrap_err());
+        assert!(error.contains("these have: etcd"), "{error}");
+    }
+}

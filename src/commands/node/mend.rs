@@ -1,0 +1,115 @@
+//! `slipway node plan` and `slipway node apply`: what differs on the machine, and mending it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use slipway_bootstrap::expand::{self, Inputs};
+use slipway_bootstrap::phase::Command;
+use slipway_bootstrap::preflight::Purpose;
+
+use super::{ADMINISTRATORS, KUBELET, unexpandable};
+use crate::cli::node::{
+    CarryOutArguments, InitSettings, MachineArguments, NodeApplyArguments, NodePlanArguments, RenewArguments,
+    SourceArguments,
+};
+use crate::cli::{OutputFormat, RunArguments};
+use crate::error::CommandError;
+use crate::node::machine::Machine;
+use crate::node::secrets::NodeSecrets;
+use crate::node::spec::NodeSpec;
+use crate::node::work::{Manner, Work, selection};
+use crate::node::{begin, join, settings};
+use crate::program::Context;
+
+/// Shows what differs.
+pub(super) async fn plan(context: &Context, arguments: &NodePlanArguments) -> Result<ExitCode, CommandError> {
+    let run = RunArguments::default();
+    let MachineArguments { rootfs, output, .. } = &arguments.machine;
+    let manner = Manner { dry_run: true, full: arguments.full, output: *output, run: &run, replace: &[] };
+    go(context, rootfs, arguments.config.as_ref(), &[], manner).await
+}
+
+/// Mends what differs.
+pub(super) async fn apply(
+    context: &Context,
+    arguments: &NodeApplyArguments,
+) -> Result<ExitCode, CommandError> {
+    let MachineArguments { rootfs, output, .. } = &arguments.machine;
+    let carry_out = &arguments.carry_out;
+    let manner = Manner {
+        dry_run: carry_out.dry_run,
+        full: carry_out.full,
+        output: *output,
+        run: &arguments.run,
+        replace: &[],
+    };
+    go(context, rootfs, arguments.config.as_ref(), &carry_out.skip_phases, manner).await
+}
+
+/// Replaces certificates and kubeconfigs.
+pub(super) async fn renew(
+    context: &Context,
+    arguments: &RenewArguments,
+    replace: Vec<String>,
+) -> Result<ExitCode, CommandError> {
+    let run = RunArguments { yes: arguments.yes, ..RunArguments::default() };
+    let manner = Manner {
+        dry_run: arguments.dry_run,
+        full: false,
+        output: OutputFormat::Text,
+        run: &run,
+        replace: &replace,
+    };
+    go(context, &arguments.rootfs, None, &[], manner).await
+}
+
+async fn go(
+    context: &Context,
+    root: &Path,
+    config: Option<&PathBuf>,
+    skip: &[String],
+    manner: Manner<'_>,
+) -> Result<ExitCode, CommandError> {
+    let machine = Machine::open(context, root).await?;
+    let Some(before) = machine.spec()? else {
+        return Err(CommandError::new("NODE0004", "nothing is known of what this machine should be")
+            .hint("`slipway node init` and `slipway node join` make it a node; `slipway adopt` takes over what kubeadm made"));
+    };
+    let mut secrets = NodeSecrets::new(&machine.root);
+    let mut spec = before.clone();
+    if let Some(path) = config {
+        let source = SourceArguments { config: Some(path.clone()) };
+        spec.configuration = match spec.role {
+            Purpose::Init => settings::init(&source, &InitSettings::default(), &machine.detected)?,
+            _ => settings::rejoin(&source, &before.configuration, &machine.detected)?,
+        };
+    }
+    let now = Timestamp::now();
+    drop_ended_tokens(&mut spec, now);
+    begin::complete(&mut spec.configuration, Some(&before), &mut secrets, false, now)?;
+    let command = if spec.role == Purpose::Init { Command::Init } else { Command::Join };
+    let carry_out = CarryOutArguments { skip_phases: skip.to_vec(), ..CarryOutArguments::default() };
+    let selection = selection(command, &carry_out, &before.skipped, None)?;
+    spec.skipped = selection.skipped().to_vec();
+    let is_control_plane = spec.role.is_control_plane();
+    let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
+    let cluster = match spec.role {
+        Purpose::Init => None,
+        _ => Some(join::again(&mut spec, &secrets, &machine).await?),
+    };
+    let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
+    let work = Work::open(context, machine, selection, secrets, (files, server)).await?;
+    let facts = begin::expansion(&work.machine.root, &spec.configuration)?;
+    let phased = match &cluster {
+        Some(cluster) => cluster.expand(&spec, &facts),
+        None => expand::init(&spec.configuration, &facts, &Inputs::default()),
+    };
+    let phased = phased.map_err(unexpandable)?;
+    work.apply(spec, phased, manner).await
+}
+
+/// Tokens that have ended are nobody's any more: the cluster removes them by itself.
+fn drop_ended_tokens(spec: &mut NodeSpec, now: Timestamp) {
+    spec.configuration.node.bootstrap_tokens.retain(|token| token.expires.is_none_or(|end| end > now));
+}

@@ -1,0 +1,61 @@
+//! `slipway node reset`
+
+use std::process::ExitCode;
+
+use slipway_bootstrap::phase::Command;
+use slipway_bootstrap::preflight::{Purpose, Questions};
+
+use super::{ADMINISTRATORS, KUBELET};
+use crate::cli::RunArguments;
+use crate::cli::node::NodeResetArguments;
+use crate::error::CommandError;
+use crate::node::machine::Machine;
+use crate::node::secrets::NodeSecrets;
+use crate::node::subject::Released;
+use crate::node::work::{Manner, Work, selection};
+use crate::program::Context;
+
+/// Takes the machine out of its cluster and removes what was made on it.
+pub(super) async fn run(
+    context: &Context,
+    arguments: &NodeResetArguments,
+    only: Option<&str>,
+) -> Result<ExitCode, CommandError> {
+    let machine = Machine::open(context, &arguments.machine.rootfs).await?;
+    let Some(spec) = machine.spec()? else {
+        if machine.state.is_none() {
+            return Err(CommandError::new(
+                "NODE0004",
+                "nothing on this machine was made by `slipway node`; nothing was done",
+            )
+            .hint("what kubeadm made, `kubeadm reset` removes"));
+        }
+        return Err(CommandError::new(
+            "NODE0004",
+            "nothing is left on this machine of what `slipway node` made",
+        ));
+    };
+    let selection =
+        selection(Command::Reset, &arguments.carry_out, &spec.configuration.node.skip_phases, only)?;
+    let is_control_plane = spec.role != Purpose::JoinWorker;
+    let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
+    let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
+    let mut kubeconfigs: Vec<&str> = Vec::new();
+    let given = arguments.settings.kubeconfig.as_ref().map(|path| path.display().to_string());
+    kubeconfigs.extend(given.as_deref());
+    kubeconfigs.extend(files);
+    let server = server.filter(|_| given.is_none());
+    let secrets = NodeSecrets::new(&machine.root);
+    let work = Work::open(context, machine, selection, secrets, (&kubeconfigs, server)).await?;
+    work.check(&Questions::of_reset(), &spec, &arguments.machine, None).await?;
+    let released = if arguments.settings.offline { Released::ClusterAndNode } else { Released::Cluster };
+    let run = RunArguments { yes: arguments.settings.force, ..RunArguments::default() };
+    let manner = Manner {
+        dry_run: arguments.carry_out.dry_run,
+        full: arguments.carry_out.full,
+        output: arguments.machine.output,
+        run: &run,
+        replace: &[],
+    };
+    work.remove(spec, released, manner).await
+}

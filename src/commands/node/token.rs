@@ -1,0 +1,159 @@
+//! `slipway node token`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::configuration::BootstrapTokenSettings;
+use slipway_bootstrap::token::{Stored, Token, TokenError, group_of_node, is_group};
+
+use crate::cli::ReportFormat;
+use crate::cli::node::{TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments};
+use crate::error::CommandError;
+use crate::node::api::Api;
+use crate::node::discovery::texts;
+use crate::node::{cluster_info, invite, settings};
+use crate::program::Context;
+use crate::ui::table::table;
+
+const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
+/// What says that a token ends with its first use.
+pub(crate) const ONCE_ANNOTATION: &str = "slipway.dev/once";
+
+pub(super) async fn run(context: &Context, command: &TokenCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        TokenCommand::Generate => {
+            let token = Token::generate().map_err(super::no_randomness)?;
+            context.output.result(token.to_text().expose())?;
+        }
+        TokenCommand::Create(arguments) => create(context, arguments).await?,
+        TokenCommand::List(arguments) => list(context, arguments).await?,
+        TokenCommand::Delete(arguments) => delete(context, arguments).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn api(path: &Path) -> Result<Api, CommandError> {
+    Ok(Api::of_file(Path::new("/"), path)?)
+}
+
+async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(), CommandError> {
+    let token = match &arguments.token {
+        Some(text) => text.parse().map_err(|error: TokenError| {
+            CommandError::new(error.code(), error.to_string()).hint("`slipway node token generate` makes one")
+        })?,
+        None => Token::generate().map_err(super::no_randomness)?,
+    };
+    let groups = match &arguments.node_name {
+        Some(name) => vec![group_of_node(name)],
+        None => arguments.groups.clone(),
+    };
+    if let Some(wrong) = groups.iter().find(|group| !is_group(group)) {
+        return Err(CommandError::new("NODE0001", format!("`{wrong}` cannot be a group of a token")).hint(
+            "a group begins with system:bootstrappers: and goes on in small letters, digits, `-` and `:`",
+        ));
+    }
+    let settings = BootstrapTokenSettings {
+        token: None,
+        description: arguments.description.clone(),
+        ttl: settings::duration("--ttl", &arguments.ttl)?,
+        expires: None,
+        usages: arguments.usages.clone(),
+        groups,
+    };
+    let api = api(&arguments.api.kubeconfig)?;
+    let mut object = token.object(&settings, Timestamp::now());
+    if arguments.once {
+        object["metadata"]["annotations"] = json!({ONCE_ANNOTATION: "true"});
+    }
+    api.post(SECRETS, &object).await?;
+    if arguments.usages.iter().any(|usage| usage == "signing") {
+        // The controller manager would sign it as well, when it comes to it; a joining machine need not wait.
+        cluster_info::sign(&api, &token).await?;
+    }
+    let text = if arguments.print_join_command {
+        let info = cluster_info::read(&api).await?;
+        let endpoint = info.cluster.server.trim_start_matches("https://").to_owned();
+        let pin = invite::pin_of_text(info.cluster.authority.as_deref().unwrap_or_default())?;
+        invite::join_command(&endpoint, token.to_text().expose(), &pin, arguments.certificate_key.as_deref())
+    } else {
+        token.to_text().expose().to_owned()
+    };
+    context.output.result(&text)
+}
+
+async fn found(api: &Api) -> Result<Vec<Stored>, CommandError> {
+    let selector = "?fieldSelector=type%3Dbootstrap.kubernetes.io%2Ftoken";
+    let list = api.get(&format!("{SECRETS}{selector}")).await?.body;
+    let items = list.get("items").and_then(Json::as_array).into_iter().flatten();
+    Ok(items.filter_map(read).collect())
+}
+
+/// A token, if a Secret makes one valid.
+fn read(secret: &Json) -> Option<Stored> {
+    let fields = texts(secret).into_iter();
+    let fields = fields.filter_map(|(name, text)| Some((name, BASE64_STANDARD.decode(text).ok()?))).collect();
+    let name = secret.pointer("/metadata/name")?.as_str()?;
+    Stored::from_secret(name, secret.get("type")?.as_str()?, &fields).ok()
+}
+
+async fn list(context: &Context, arguments: &TokenListArguments) -> Result<(), CommandError> {
+    let found = found(&api(&arguments.api.kubeconfig)?).await?;
+    let text = match arguments.output {
+        ReportFormat::Text => {
+            let rows: Vec<Vec<String>> = found
+                .iter()
+                .map(|found| {
+                    vec![
+                        found.token.to_text().expose().to_owned(),
+                        found.expires.map_or_else(|| "never".to_owned(), |end| end.to_string()),
+                        found.usages.join(","),
+                        found.groups.join(","),
+                        found.description.clone(),
+                    ]
+                })
+                .collect();
+            table(&["TOKEN", "EXPIRES", "USAGES", "GROUPS", "DESCRIPTION"], &rows)
+        }
+        ReportFormat::Json => {
+            let tokens: Vec<Json> = found
+                .iter()
+                .map(|found| {
+                    json!({
+                        "kind": "BootstrapToken",
+                        "apiVersion": "output.kubeadm.k8s.io/v1alpha3",
+                        "token": found.token.to_text().expose(),
+                        "expires": found.expires.map(|end| end.to_string()),
+                        "usages": found.usages,
+                        "groups": found.groups,
+                        "description": found.description,
+                    })
+                })
+                .collect();
+            Json::from(tokens).to_string()
+        }
+    };
+    context.output.result(&text)
+}
+
+async fn delete(context: &Context, arguments: &TokenDeleteArguments) -> Result<(), CommandError> {
+    let api = api(&arguments.api.kubeconfig)?;
+    for token in &arguments.tokens {
+        let id = token.split('.').next().unwrap_or(token);
+        match api.delete(&format!("{SECRETS}/bootstrap-token-{id}")).await {
+            Ok(()) => {
+                cluster_info::unsign(&api, id).await?;
+                context.output.message(&format!("Token {id} is removed."));
+            }
+            Err(error) if error.status() == Some(404) => {
+                return Err(CommandError::new("NODE0008", format!("the cluster has no token {id}"))
+                    .hint("`slipway node token list` shows those that there are"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

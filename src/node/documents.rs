@@ -1,0 +1,40 @@
+//! Configuration documents in files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use slipway_bootstrap::configuration::{Configuration, Detected};
+use slipway_bootstrap::kubeadm::{self, Reading};
+use slipway_spec::diagnostic::{self, Diagnostic, Severity};
+use slipway_spec::source::SourceFile;
+
+use crate::error::CommandError;
+
+/// Reads documents; every problem is reported at once, each at its place. What is only worth knowing is returned.
+pub(crate) fn read(path: &Path, detected: &Detected) -> Result<Reading, CommandError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandError::file("the configuration", path, &error))?;
+    let file = Arc::new(SourceFile::new(path.display().to_string(), text));
+    let reading = kubeadm::read(&[file], detected);
+    if reading.is_valid() { Ok(reading) } else { Err(invalid(path, &reading.diagnostics)) }
+}
+
+/// What documents say of a node that begins a cluster; defaults where they say nothing of it.
+pub(crate) fn init(path: &Path, detected: &Detected) -> Result<Configuration, CommandError> {
+    Ok(read(path, detected)?.init.unwrap_or_else(|| Configuration::new(detected)))
+}
+
+/// What documents say of a node that joins.
+pub(crate) fn join(path: &Path, detected: &Detected) -> Result<Configuration, CommandError> {
+    read(path, detected)?.join.ok_or_else(|| {
+        CommandError::new("NODE0001", format!("{} has no JoinConfiguration", path.display()))
+            .hint("`slipway node config print join-defaults` shows one with all defaults")
+    })
+}
+
+fn invalid(path: &Path, diagnostics: &[Diagnostic]) -> CommandError {
+    let count = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    let problems = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+    let text = diagnostic::render_all(diagnostics);
+    CommandError::diagnostics(text, format!("{} has {problems}; nothing was done", path.display()))
+}

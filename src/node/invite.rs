@@ -1,0 +1,79 @@
+//! How further machines join: the command for them, and what it needs to know.
+
+use std::path::Path;
+
+use slipway_bootstrap::pki::{Certificate, Pin};
+use slipway_resource::{Secret, SecretText};
+
+use super::facts::below;
+use super::secrets::NodeSecrets;
+use super::spec::NodeSpec;
+use crate::cli::node::InitSettings;
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// What a machine needs to know to join.
+pub(crate) struct Invitation {
+    endpoint: String,
+    certificate: String,
+    token: Option<SecretText>,
+    certificate_key: Option<SecretText>,
+}
+
+impl Invitation {
+    /// Of a control plane that begins a cluster.
+    pub fn of(spec: &NodeSpec, secrets: &NodeSecrets) -> Self {
+        let configuration = &spec.configuration;
+        let text = |secret: &Secret| secrets.text_of(secret);
+        let token = configuration.node.bootstrap_tokens.first().and_then(|token| text(token.token.as_ref()?));
+        let key = configuration.node.certificate_key.as_ref().filter(|_| spec.upload_certificates);
+        Self {
+            endpoint: configuration.server_endpoint().to_string(),
+            certificate: format!("{}/ca.crt", configuration.cluster.certificates_dir),
+            token,
+            certificate_key: key.and_then(text),
+        }
+    }
+
+    /// Prints the commands for workers and control planes.
+    pub fn tell(&self, context: &Context, root: &Path, settings: &InitSettings) -> Result<(), CommandError> {
+        let Some(token) = &self.token else { return Ok(()) };
+        let path = below(root, &self.certificate);
+        let pin = pin_of(&path)?;
+        let token = if settings.skip_token_print { "<token>" } else { token.expose() };
+        let worker = join_command(&self.endpoint, token, &pin, None);
+        let mut text = format!("\nA worker joins, as root on its machine, with\n\n{worker}\n");
+        if let Some(key) = &self.certificate_key {
+            let key = if settings.skip_certificate_key_print { "<key>" } else { key.expose() };
+            let command = join_command(&self.endpoint, token, &pin, Some(key));
+            text.push_str(&format!("\nand a further control plane, within two hours, with\n\n{command}\n"));
+        }
+        context.output.result(&text)
+    }
+}
+
+/// The pin of the CA in a file.
+pub(crate) fn pin_of(path: &Path) -> Result<String, CommandError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandError::file("the certificate of the cluster's CA", path, &error))?;
+    pin_of_text(&text)
+}
+
+/// The pin of the CA in a text.
+pub(crate) fn pin_of_text(text: &str) -> Result<String, CommandError> {
+    let certificate = Certificate::from_pem(text).map_err(|error| {
+        CommandError::new("NODE0006", "the certificate of the cluster's CA cannot be read")
+            .cause(error.to_string())
+    })?;
+    Ok(Pin::of(certificate.public_key()).to_string())
+}
+
+/// The command with which a machine joins; with a key as a control plane.
+pub(crate) fn join_command(endpoint: &str, token: &str, pin: &str, certificate_key: Option<&str>) -> String {
+    let mut text =
+        format!("slipway node join {endpoint} --token {token} \\\n    --discovery-token-ca-cert-hash {pin}");
+    if let Some(key) = certificate_key {
+        text.push_str(&format!(" \\\n    --control-plane --certificate-key {key}"));
+    }
+    text
+}

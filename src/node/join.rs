@@ -1,0 +1,286 @@
+//! What a machine that joins learns of its cluster before anything is planned.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use serde_json::Value as Json;
+use slipway_bootstrap::certificate_upload::{self, CertificateKey};
+use slipway_bootstrap::configuration::{Configuration, Discovery};
+use slipway_bootstrap::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased};
+use slipway_bootstrap::kubeadm;
+use slipway_bootstrap::kubeconfig::{Credentials as Proof, client_certificate};
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
+use slipway_resource::{Secret, SecretText, Value};
+use tokio::time::Instant;
+
+use super::api::{Api, Credentials, Trust};
+use super::discovery::{self, Found, patiently, texts};
+use super::facts::below;
+use super::machine::Machine;
+use super::secrets::NodeSecrets;
+use super::spec::{Joined, NodeSpec};
+use crate::error::CommandError;
+
+const SYSTEM: &str = "/api/v1/namespaces/kube-system";
+/// How long the certificate lives with which the members of etcd are asked for.
+const SHORT: Duration = Duration::from_secs(600);
+
+/// A cluster that a machine joins.
+pub(crate) struct Cluster {
+    inputs: Inputs,
+    /// How far this clock is before the cluster's.
+    pub clock_ahead_seconds: Option<i64>,
+}
+
+impl Cluster {
+    /// What the machine consists of as a node of the cluster.
+    pub fn expand(&self, spec: &NodeSpec, facts: &Facts) -> Result<Vec<Phased>, ExpandError> {
+        if spec.configuration.is_control_plane() {
+            expand::join_control_plane(&spec.configuration, facts, &self.inputs)
+        } else {
+            expand::join_worker(&spec.configuration, facts, &self.inputs)
+        }
+    }
+}
+
+/// Finds the cluster, comes to trust it, and learns its settings.
+pub(crate) async fn find(
+    spec: &mut NodeSpec,
+    secrets: &mut NodeSecrets,
+    machine: &Machine,
+    is_taken_up: bool,
+) -> Result<Cluster, CommandError> {
+    let Some(join) = spec.configuration.join.clone() else {
+        return Err(CommandError::new("NODE0001", "nothing says which cluster to join"));
+    };
+    let timeouts = spec.configuration.node.timeouts;
+    let text = match &join.discovery {
+        Discovery::Token(how) => secrets.text_of(&how.token),
+        Discovery::File(_) => None,
+    };
+    let found = discovery::find(&join.discovery, text.as_ref(), timeouts.discovery.get()).await?;
+    let api =
+        as_newcomer(&found, join.tls_bootstrap_token.as_ref().and_then(|token| secrets.text_of(token)))?;
+    let until = Instant::now() + timeouts.kubernetes_api_call.get();
+    settings(&mut spec.configuration, &api, until).await?;
+    if !is_taken_up {
+        refuse_ready_node(&spec.configuration.node.name, &api, until).await?;
+    }
+    let mut shared = BTreeMap::new();
+    let mut endpoints = Vec::new();
+    if spec.configuration.is_control_plane() {
+        if spec.configuration.cluster.control_plane_endpoint.is_none() {
+            return Err(CommandError::new(
+                "NODE0009",
+                "the cluster has no stable endpoint, so it can have one control plane only",
+            )
+            .hint("it is given when the cluster begins, as with --control-plane-endpoint"));
+        }
+        shared = shared_files(spec, secrets, machine, &api, until).await?;
+        endpoints = etcd_endpoints(&spec.configuration, &shared, machine, &found, until).await?;
+    }
+    spec.joined =
+        Some(Joined { server: found.server, authority: found.authority, etcd_endpoints: endpoints });
+    let inputs =
+        inputs(spec, shared.into_iter().map(|(name, secret)| (name, Value::Secret(secret))).collect());
+    Ok(Cluster { inputs, clock_ahead_seconds: found.clock_ahead_seconds })
+}
+
+/// The cluster of a machine that has joined, with its settings as they are now.
+pub(crate) async fn again(
+    spec: &mut NodeSpec,
+    secrets: &NodeSecrets,
+    machine: &Machine,
+) -> Result<Cluster, CommandError> {
+    let _ = secrets;
+    let file = if spec.configuration.is_control_plane() {
+        "/etc/kubernetes/admin.conf"
+    } else {
+        "/etc/kubernetes/kubelet.conf"
+    };
+    let path = below(&machine.root, file);
+    if path.exists() {
+        let api = Api::of_file(&machine.root, &path)?;
+        settings(&mut spec.configuration, &api, Instant::now() + Duration::from_secs(5)).await?;
+    }
+    let shared = spec.shared_files.iter().map(|name| (name.clone(), Value::Secret(uploaded(name)))).collect();
+    Ok(Cluster { inputs: inputs(spec, shared), clock_ahead_seconds: None })
+}
+
+fn inputs(spec: &NodeSpec, shared_files: BTreeMap<String, Value>) -> Inputs {
+    let joined = spec.joined.clone().unwrap_or_default();
+    Inputs {
+        discovered: Some(Discovered { server: joined.server, authority: joined.authority }),
+        etcd_endpoints: joined.etcd_endpoints,
+        shared_files,
+        ..Inputs::default()
+    }
+}
+
+/// A connection with what a newcomer has: a token, or what its discovery file has.
+fn as_newcomer(found: &Found, token: Option<SecretText>) -> Result<Api, CommandError> {
+    if let (None, Some(kubeconfig)) = (&token, &found.kubeconfig) {
+        return Ok(Api::of_text("/".as_ref(), kubeconfig.expose())?);
+    }
+    let credentials = token.map_or(Credentials::Anonymous, Credentials::Token);
+    Ok(Api::new(&found.server, &Trust::Authorities(found.authority.clone()), &credentials)?)
+}
+
+/// Takes the settings that the whole cluster shares.
+async fn settings(configuration: &mut Configuration, api: &Api, until: Instant) -> Result<(), CommandError> {
+    let unusable = |what: &str, error: &dyn std::fmt::Display| {
+        CommandError::new("NODE0010", format!("the cluster's {what} cannot be used")).cause(error.to_string())
+    };
+    let map = |name: &str| format!("{SYSTEM}/configmaps/{name}");
+    let path = map("kubeadm-config");
+    let cluster = patiently(until, || api.get(&path)).await?.body;
+    let text = texts(&cluster).remove("ClusterConfiguration").unwrap_or_default();
+    let port = configuration.node.bind_port;
+    configuration.cluster = kubeadm::read_cluster("kubeadm-config", &text, port)
+        .map_err(|found| unusable("kubeadm-config", &slipway_spec::diagnostic::render_all(&found)))?;
+    let path = map("kubelet-config");
+    let kubelet = patiently(until, || api.get(&path)).await?.body;
+    let text = texts(&kubelet).remove("kubelet").unwrap_or_default();
+    let document: Json = serde_yaml::from_str(&text).map_err(|error| unusable("kubelet-config", &error))?;
+    configuration.kubelet = document.as_object().cloned();
+    let proxy = map("kube-proxy");
+    configuration.kube_proxy = match api.find(&proxy).await {
+        Ok(Some(object)) => {
+            let text = texts(&object).remove("config.conf").unwrap_or_default();
+            serde_yaml::from_str::<Json>(&text).ok().and_then(|document| document.as_object().cloned())
+        }
+        // Without kube-proxy, or for whoever may not read it, there is none.
+        Ok(None) => None,
+        Err(error) if matches!(error.status(), Some(401 | 403)) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(())
+}
+
+/// Two machines of one name would take each other's pods away.
+async fn refuse_ready_node(name: &str, api: &Api, until: Instant) -> Result<(), CommandError> {
+    let path = format!("/api/v1/nodes/{name}");
+    let Some(node) = patiently(until, || api.find(&path)).await? else { return Ok(()) };
+    let conditions = node.pointer("/status/conditions").and_then(Json::as_array).into_iter().flatten();
+    let is = |condition: &Json, field: &str, value: &str| {
+        condition.get(field).and_then(Json::as_str) == Some(value)
+    };
+    let mut ready = conditions.filter(|condition| is(condition, "type", "Ready"));
+    if !ready.any(|condition| is(condition, "status", "True")) {
+        return Ok(());
+    }
+    Err(CommandError::new("NODE0007", format!("the cluster has a node {name} already, and it is ready; nothing was done"))
+        .hint("give this one another name with --node-name, or remove the other: `slipway node reset` there, or `kubectl delete node`"))
+}
+
+/// Where the text of a shared certificate came from.
+fn uploaded(name: &str) -> Secret {
+    Secret::new(format!("uploaded:{name}"))
+}
+
+/// The certificates and keys that control planes share: as they were uploaded, by their path below the folder of
+/// certificates. Without a key for them they have to be on the disk already.
+async fn shared_files(
+    spec: &mut NodeSpec,
+    secrets: &mut NodeSecrets,
+    machine: &Machine,
+    api: &Api,
+    until: Instant,
+) -> Result<BTreeMap<String, Secret>, CommandError> {
+    let configuration = &spec.configuration;
+    let folder = &configuration.cluster.certificates_dir;
+    let Some(key) = configuration.node.certificate_key.as_ref().and_then(|key| secrets.text_of(key)) else {
+        let missing: Vec<String> = inventory::shared_files(configuration)
+            .into_iter()
+            .map(|name| format!("{folder}/{name}"))
+            .filter(|path| !below(&machine.root, path).exists())
+            .collect();
+        if missing.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        return Err(CommandError::new("NODE0011", format!("a control plane needs {}", missing.join(", "))).hint(
+            "give the key of uploaded certificates with --certificate-key (`slipway node phase init upload-certs` uploads them anew), or copy the files here",
+        ));
+    };
+    let refused = |error: certificate_upload::Error| {
+        CommandError::new(error.code(), error.to_string()).hint(
+            "`slipway node phase init upload-certs` on a control plane uploads them anew and prints the key",
+        )
+    };
+    let key: CertificateKey = key.expose().parse().map_err(refused)?;
+    let path = format!("{SYSTEM}/secrets/{}", certificate_upload::SECRET);
+    let Some(secret) = patiently(until, || api.find(&path)).await? else {
+        return Err(CommandError::new(
+            "NODE0011",
+            "the cluster has no uploaded certificates: they end after two hours",
+        )
+        .hint(
+            "`slipway node phase init upload-certs` on a control plane uploads them anew and prints the key",
+        ));
+    };
+    let entries = texts(&secret)
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, BASE64_STANDARD.decode(text).ok()?)));
+    let opened = certificate_upload::open(configuration, &key, &entries.collect()).map_err(refused)?;
+    let prefix = format!("{folder}/");
+    let mut files = BTreeMap::new();
+    for file in opened {
+        let name = file.path.strip_prefix(&prefix).unwrap_or(&file.path).to_owned();
+        let secret = Secret { text: Some(file.content), ..uploaded(&name) };
+        secrets.learn(&secret);
+        files.insert(name, secret);
+    }
+    spec.shared_files = files.keys().cloned().collect();
+    Ok(files)
+}
+
+/// The URLs of the members of etcd, by what their pods say. Asked with a certificate that is made for that and short.
+async fn etcd_endpoints(
+    configuration: &Configuration,
+    shared: &BTreeMap<String, Secret>,
+    machine: &Machine,
+    found: &Found,
+    until: Instant,
+) -> Result<Vec<String>, CommandError> {
+    if configuration.cluster.etcd.local().is_none() {
+        return Ok(Vec::new());
+    }
+    let read = |name: &str| -> Result<SecretText, CommandError> {
+        if let Some(text) = shared.get(name).and_then(|secret| secret.text.clone()) {
+            return Ok(text);
+        }
+        let path = below(&machine.root, &format!("{}/{name}", configuration.cluster.certificates_dir));
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| CommandError::file("the cluster's CA", &path, &error))?;
+        Ok(SecretText::new(text))
+    };
+    let unusable = |error: &dyn std::fmt::Display| {
+        CommandError::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
+    };
+    let authority = Certificate::from_pem(read("ca.crt")?.expose()).map_err(|error| unusable(&error))?;
+    let key = PrivateKey::from_pem(read("ca.key")?.expose()).map_err(|error| unusable(&error))?;
+    let subject = Subject::new("kubernetes-admin").with_organizations([inventory::ADMINISTRATORS]);
+    let algorithm = configuration.cluster.key_algorithm();
+    let proof = client_certificate(&subject, algorithm, &authority, &key, Timestamp::now(), SHORT)
+        .map_err(|error| unusable(&error))?;
+    let Proof::Certificate { certificate, key } = proof else { return Ok(Vec::new()) };
+    let trust = Trust::Authorities(found.authority.clone());
+    let api = Api::new(&found.server, &trust, &Credentials::Certificate { certificate, key })?;
+    let path = format!("{SYSTEM}/pods?labelSelector=component%3Detcd,tier%3Dcontrol-plane");
+    let pods = patiently(until, || api.get(&path)).await?.body;
+    let pods = pods.get("items").and_then(Json::as_array).into_iter().flatten();
+    let urls: Vec<String> = pods
+        .filter_map(|pod| {
+            let annotations = pod.pointer("/metadata/annotations")?;
+            Some(annotations.get("kubeadm.kubernetes.io/etcd.advertise-client-urls")?.as_str()?.to_owned())
+        })
+        .collect();
+    if urls.is_empty() {
+        return Err(CommandError::new("NODE0010", "no pod of the cluster says where a member of etcd is")
+            .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`"));
+    }
+    Ok(urls)
+}

@@ -1,0 +1,172 @@
+//! One piece of work on the machine: checked, planned, shown or carried out.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use slipway_bootstrap::expand::Phased;
+use slipway_bootstrap::phase::Command;
+use slipway_bootstrap::preflight::Questions;
+use slipway_plan::file::Mode;
+use slipway_plan::{Options, Providers};
+
+use super::access::NodeAccess;
+use super::machine::Machine;
+use super::phases::Selection;
+use super::preflight;
+use super::secrets::NodeSecrets;
+use super::spec::NodeSpec;
+use super::subject::{NodeSubject, Released};
+use crate::applying;
+use crate::cli::node::{CarryOutArguments, MachineArguments};
+use crate::cli::{OutputFormat, RunArguments, ShowOptions};
+use crate::commands::{done, pending};
+use crate::error::CommandError;
+use crate::planning::Request;
+use crate::program::Context;
+use crate::subject::Subject as _;
+use crate::ui;
+
+/// A piece of work on the machine.
+pub(crate) struct Work<'a> {
+    pub context: &'a Context,
+    pub machine: Machine,
+    pub selection: Selection,
+    pub secrets: NodeSecrets,
+    providers: Providers,
+    exists: Arc<AtomicBool>,
+}
+
+/// How work goes on after it was planned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    /// Whether the plan is shown and nothing is done.
+    pub dry_run: bool,
+    /// Whether nothing is folded.
+    pub full: bool,
+    /// The form of a plan that is shown only.
+    pub output: OutputFormat,
+    /// Whether somebody is asked, and what is confirmed.
+    pub run: &'a RunArguments,
+    /// What is replaced although nothing differs.
+    pub replace: &'a [String],
+}
+
+impl<'a> Work<'a> {
+    /// Opens the machine's providers. The cluster's API is reached by the first of these kubeconfigs that is there.
+    pub async fn open(
+        context: &'a Context,
+        machine: Machine,
+        selection: Selection,
+        secrets: NodeSecrets,
+        (files, server): (&[&str], Option<String>),
+    ) -> Result<Self, CommandError> {
+        let files: Vec<PathBuf> = files.iter().map(|path| super::facts::below(&machine.root, path)).collect();
+        let access = NodeAccess { files, server, exists: Arc::new(AtomicBool::new(false)) };
+        let (providers, exists) = machine.providers(access).await?;
+        Ok(Self { context, machine, selection, secrets, providers, exists })
+    }
+
+    /// Runs the checks, when they are among the phases that are meant, and stops when something stands in the way.
+    pub async fn check(
+        &self,
+        questions: &Questions,
+        spec: &NodeSpec,
+        arguments: &MachineArguments,
+        clock_ahead_seconds: Option<i64>,
+    ) -> Result<(), CommandError> {
+        if !self.selection.means("preflight") {
+            return Ok(());
+        }
+        let owned = self.machine.owned(&self.providers).await?;
+        let mut looking = self.machine.looking(spec.configuration.node.cri_socket.as_ref(), owned);
+        looking.clock_ahead_seconds = clock_ahead_seconds;
+        let mut ignored = arguments.ignore_preflight_errors.clone();
+        ignored.extend(spec.configuration.node.ignore_preflight_errors.iter().cloned());
+        let report = preflight::run(questions, &looking, &ignored).await;
+        if self.selection.is_only("preflight")
+            && arguments.output == OutputFormat::Json
+            && report.0.is_clear()
+        {
+            self.context.output.result(&preflight::json(&report.0)?)?;
+        }
+        preflight::tell(self.context, &report, arguments.output)
+    }
+
+    /// Plans what the machine is to be, and shows it or carries it out.
+    pub async fn apply(
+        self,
+        spec: NodeSpec,
+        phased: Vec<Phased>,
+        manner: Manner<'_>,
+    ) -> Result<ExitCode, CommandError> {
+        self.go(spec, phased, Mode::Apply, Released::Passing, manner).await
+    }
+
+    /// Plans to remove what was made on the machine, and shows it or carries it out.
+    pub async fn remove(
+        self,
+        spec: NodeSpec,
+        released: Released,
+        manner: Manner<'_>,
+    ) -> Result<ExitCode, CommandError> {
+        self.go(spec, Vec::new(), Mode::Delete, released, manner).await
+    }
+
+    async fn go(
+        self,
+        spec: NodeSpec,
+        phased: Vec<Phased>,
+        mode: Mode,
+        released: Released,
+        manner: Manner<'_>,
+    ) -> Result<ExitCode, CommandError> {
+        if !manner.dry_run {
+            self.secrets.store().map_err(|error| {
+                CommandError::file("the folder of the machine's secrets", &self.machine.root, &error)
+            })?;
+        }
+        let subject = NodeSubject {
+            spec,
+            phased,
+            selection: self.selection,
+            providers: self.providers,
+            backend: self.machine.backend,
+            texts: self.secrets,
+            state: self.machine.state,
+            api_exists: self.exists,
+            released,
+        };
+        let replace = manner.replace.to_vec();
+        let options = Options { preflight: true, replace, ..Options::default() };
+        let request = Request { mode, options, offline: false, roll: None };
+        if manner.dry_run {
+            let prior = subject.state().map(|state| &state.snapshot);
+            let plan = subject.plan_from(&request, prior).await?.plan;
+            let show = ShowOptions { output: manner.output, full: manner.full };
+            ui::show::plan(self.context, &plan, &show)?;
+            return Ok(pending(&plan));
+        }
+        Ok(done(applying::bring(self.context, &subject, &request, manner.run, manner.full).await?))
+    }
+}
+
+/// What is left out, by the options and by the documents, or the one phase that is meant.
+pub(crate) fn selection(
+    command: Command,
+    arguments: &CarryOutArguments,
+    configured: &[String],
+    only: Option<&str>,
+) -> Result<Selection, CommandError> {
+    match only {
+        Some(phase) => Ok(Selection::only(phase)),
+        None => {
+            let skipped: Vec<String> = arguments.skip_phases.iter().chain(configured).cloned().collect();
+            Selection::without(command, &skipped).map_err(|phase| {
+                CommandError::new("NODE0012", format!("there is no phase `{phase}` to skip"))
+                    .hint("`slipway node phase init`, `join` and `reset` list the phases of each")
+            })
+        }
+    }
+}
