@@ -11,6 +11,8 @@ mod kernel_module;
 mod key_pair;
 mod kubeconfig;
 mod kubelet_credentials;
+mod kubelet_state;
+mod network_state;
 mod service;
 mod static_pod;
 mod sysctl;
@@ -165,7 +167,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 13] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 15] = [
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
@@ -176,6 +178,8 @@ impl Kinds {
             ("key_pair", Box::new(key_pair::KeyPair)),
             ("kubeconfig", Box::new(kubeconfig::Kubeconfig)),
             ("kubelet_credentials", Box::new(kubelet_credentials::KubeletCredentials)),
+            ("kubelet_state", Box::new(kubelet_state::KubeletState)),
+            ("network_state", Box::new(network_state::NetworkState)),
             ("service", Box::new(service::Service)),
             ("static_pod", Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),

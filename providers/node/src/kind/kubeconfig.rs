@@ -228,9 +228,12 @@ fn is_superseded(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderEr
 /// What stands for a kubeconfig that has done its work: that nothing of it is to be changed.
 fn as_wanted(place: &Place) -> Option<Value> {
     let mut value = place.entry.as_ref()?.wanted.clone();
-    let written = Kubeconfig.resource_type().attributes;
-    for (name, _) in written.iter().filter(|(_, attribute)| attribute.write_only) {
-        value.set(&Path::key(name.as_str()), Value::Null);
+    for (name, attribute) in &Kubeconfig.resource_type().attributes {
+        if attribute.write_only {
+            value.set(&Path::key(name.as_str()), Value::Null);
+        } else if value.get(name).is_none() {
+            value.set(&Path::key(name.as_str()), attribute.default.clone());
+        }
     }
     Some(value)
 }

@@ -87,7 +87,7 @@ async fn child() {
 /// Runs a phase that is killed at a step; whether it was.
 fn run_killed(root: &Path, phase: &str, step: u32) -> bool {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "it::crash::child"])
+        .args(["--exact", "crash::child"])
         .env(ROOT, root)
         .env(STEP, step.to_string())
         .env(PHASE, phase)

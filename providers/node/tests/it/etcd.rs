@@ -1,0 +1,241 @@
+//! Members of a real etcd: announced one after the other, promoted, removed, taken up again.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use slipway_resource::provider::Applied;
+use slipway_resource::{ErrorClass, Identity, Observation, ProviderError, Value};
+use slipway_testkit::process::Process;
+use slipway_testkit::{kubernetes, port};
+use tokio::task::JoinHandle;
+
+use super::bench::{Bench, value};
+
+const PKI: &str = "/etc/kubernetes/pki/etcd";
+
+/// A node with the certificates that etcd needs, and its ports.
+struct Host {
+    bench: Arc<Bench>,
+    name: &'static str,
+    client: u16,
+    peer: u16,
+}
+
+impl Host {
+    async fn new(name: &'static str, authority: Option<&Host>) -> Self {
+        let bench = Bench::new().await;
+        let [client, peer] = port::free().unwrap();
+        if let Some(authority) = authority {
+            for file in ["ca.crt", "ca.key"] {
+                let path = format!("{PKI}/{file}");
+                bench.put(&path, &authority.bench.text(&path));
+            }
+        }
+        let ca = json!({
+            "path": format!("{PKI}/ca.crt"), "key_path": format!("{PKI}/ca.key"), "common_name": "etcd-ca",
+            "is_ca": true, "key_algorithm": "ECDSA-P256",
+        });
+        bench.create("certificate.etcd-ca", value(ca)).await.unwrap();
+        for (file, usages) in [("server", &["server", "client"][..]), ("healthcheck-client", &["client"])] {
+            let certificate = json!({
+                "path": format!("{PKI}/{file}.crt"), "key_path": format!("{PKI}/{file}.key"),
+                "ca_path": format!("{PKI}/ca.crt"), "ca_key_path": format!("{PKI}/ca.key"),
+                "common_name": name, "dns_names": ["localhost"], "ip_addresses": ["127.0.0.1"],
+                "usages": usages, "key_algorithm": "ECDSA-P256",
+            });
+            bench.create(&format!("certificate.etcd-{file}"), value(certificate)).await.unwrap();
+        }
+        Self { bench: Arc::new(bench), name, client, peer }
+    }
+
+    fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.client)
+    }
+
+    fn wanted(&self, endpoints: &[String], joins: bool) -> Value {
+        value(json!({
+            "name": self.name,
+            "peer_urls": [format!("https://127.0.0.1:{}", self.peer)],
+            "client_urls": [self.url()],
+            "endpoints": endpoints,
+            "ca_path": format!("{PKI}/ca.crt"),
+            "cert_path": format!("{PKI}/healthcheck-client.crt"),
+            "key_path": format!("{PKI}/healthcheck-client.key"),
+            "learner_first": joins,
+            "timeout_seconds": 60,
+        }))
+    }
+
+    fn voter(&self, endpoints: &[String]) -> Value {
+        let mut wanted = self.wanted(endpoints, true);
+        wanted.set(&slipway_resource::Path::key("learner_first"), Value::Null);
+        wanted
+    }
+
+    /// Starts its etcd, as its static pod would.
+    fn start(&self, initial_cluster: &str, state: &str) -> Process {
+        let etcd = kubernetes::install_etcd().unwrap().join("etcd");
+        let root = self.bench.root.display();
+        let (client, peer) = (self.url(), format!("https://127.0.0.1:{}", self.peer));
+        let mut command = Command::new(etcd);
+        command.args([
+            format!("--name={}", self.name),
+            format!("--data-dir={root}/var/lib/etcd"),
+            "--unsafe-no-fsync".to_owned(),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster={initial_cluster}"),
+            format!("--initial-cluster-state={state}"),
+            "--client-cert-auth".to_owned(),
+            "--peer-client-cert-auth".to_owned(),
+        ]);
+        for prefix in ["", "peer-"] {
+            command.args([
+                format!("--{prefix}trusted-ca-file={root}{PKI}/ca.crt"),
+                format!("--{prefix}cert-file={root}{PKI}/server.crt"),
+                format!("--{prefix}key-file={root}{PKI}/server.key"),
+            ]);
+        }
+        Process::start(&command, &self.log()).unwrap()
+    }
+
+    fn log(&self) -> std::path::PathBuf {
+        self.bench.root.join("etcd.log")
+    }
+
+    fn announce(&self, endpoints: &[String]) -> JoinHandle<Result<Applied, ProviderError>> {
+        let (bench, wanted) = (Arc::clone(&self.bench), self.wanted(endpoints, true));
+        tokio::spawn(async move { bench.create("etcd_member.etcd", wanted).await })
+    }
+
+    async fn told(&self, text: &str) {
+        for _ in 0..600 {
+            if self.bench.told.lock().unwrap().iter().any(|told| told.contains(text)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{}: `{text}` is not told, but {:?}", self.name, self.bench.told.lock().unwrap());
+    }
+}
+
+/// What an action has left.
+fn output(applied: &Applied, name: &str) -> String {
+    applied.attributes.get(name).and_then(Value::as_str).unwrap().to_owned()
+}
+
+async fn first() -> (Host, Process) {
+    let one = Host::new("one", None).await;
+    let wanted = one.wanted(&[one.url()], false);
+    let planned = one.bench.planned("etcd_member.etcd", wanted.clone()).await.unwrap();
+    let initial = planned.get("initial_cluster").and_then(Value::as_str).unwrap().to_owned();
+    assert_eq!(initial, format!("one=https://127.0.0.1:{}", one.peer), "known before it is there");
+    // It is waited for: the pod may come a moment later.
+    let creating = {
+        let (bench, wanted) = (Arc::clone(&one.bench), wanted.clone());
+        tokio::spawn(async move { bench.create("etcd_member.etcd", wanted).await })
+    };
+    one.told("waits for etcd").await;
+    let process = one.start(&initial, "new");
+    let made = creating.await.unwrap().unwrap();
+    assert_eq!(output(&made, "initial_cluster"), initial);
+    assert_eq!(one.bench.changes("etcd_member.etcd", "one", &wanted).await, [""; 0]);
+    (one, process)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_join_one_after_the_other_and_leave() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let (two, three) = (Host::new("two", Some(&one)).await, Host::new("three", Some(&one)).await);
+
+    let joined = two.announce(&endpoints).await.unwrap().unwrap();
+    let waiting = three.announce(&endpoints);
+    three.told("waits in the queue").await;
+    assert!(!waiting.is_finished(), "there is room for one learner only");
+
+    let initial = output(&joined, "initial_cluster");
+    assert!(initial.contains("one=https://") && initial.contains("two=https://"), "{initial}");
+    let _two = two.start(&initial, "existing");
+    two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
+    let found = two.bench.attributes("etcd_member.etcd", "two").await;
+    assert_eq!(found.get("is_learner"), Some(&Value::Bool(false)));
+
+    let joined = waiting.await.unwrap().unwrap();
+    let _three = three.start(&output(&joined, "initial_cluster"), "existing");
+    three.bench.create("etcd_voter.etcd", three.voter(&endpoints)).await.unwrap();
+    for host in [&two, &three] {
+        let wanted = host.wanted(&endpoints, true);
+        assert_eq!(host.bench.changes("etcd_member.etcd", host.name, &wanted).await, [""; 0]);
+        let wanted = host.voter(&endpoints);
+        assert_eq!(host.bench.changes("etcd_voter.etcd", host.name, &wanted).await, [""; 0]);
+    }
+    let again = two.bench.attributes("etcd_member.etcd", "two").await;
+    assert_eq!(
+        again.get("initial_cluster"),
+        Some(&Value::from(initial)),
+        "a manifest does not change with others"
+    );
+
+    three.bench.delete("etcd_voter.etcd", "three").await.unwrap();
+    three.bench.delete("etcd_member.etcd", "three").await.unwrap();
+    assert_eq!(three.bench.read("etcd_member.etcd", "three").await, Observation::Absent);
+    assert!(matches!(two.bench.read("etcd_member.etcd", "two").await, Observation::Present(_)));
+    // Its machine is gone: another member throws it out.
+    drop(_two);
+    let action = slipway_resource::provider::Action::Operation {
+        identity: Identity::new("one"),
+        name: "expel".to_owned(),
+        arguments: value(json!({"name": "two"})),
+    };
+    let refused = one.bench.apply(one.bench.request("etcd_member.etcd", action)).await;
+    // Of two members one is no majority; etcd says so, and nothing is lost.
+    assert!(refused.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_was_announced_and_never_came_is_taken_up_again() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let two = Host::new("two", Some(&one)).await;
+    let before = two.announce(&endpoints).await.unwrap().unwrap();
+    // The node is set up anew.
+    std::fs::remove_dir_all(two.bench.path("/var/lib/slipway")).unwrap();
+    let again = two.announce(&endpoints).await.unwrap().unwrap();
+    assert_eq!(output(&before, "member_id"), output(&again, "member_id"));
+    // It is given up.
+    two.bench.delete("etcd_member.etcd", "two").await.unwrap();
+    assert_eq!(two.bench.read("etcd_member.etcd", "two").await, Observation::Absent);
+    assert!(matches!(one.bench.read("etcd_member.etcd", "one").await, Observation::Present(_)));
+    // The last one cannot leave; its data goes with its folder.
+    one.bench.delete("etcd_member.etcd", "one").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_runs_and_is_not_ours_is_left_alone() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let two = Host::new("two", Some(&one)).await;
+    let joined = two.announce(&endpoints).await.unwrap().unwrap();
+    let _two = two.start(&output(&joined, "initial_cluster"), "existing");
+    two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
+    std::fs::remove_dir_all(two.bench.path("/var/lib/slipway")).unwrap();
+    let refused = two.announce(&endpoints).await.unwrap().unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+    two.bench.delete("etcd_member.etcd", "two").await.unwrap();
+    assert!(matches!(one.bench.read("etcd_member.etcd", "one").await, Observation::Present(_)));
+    assert!(Path::new(&two.log()).exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_etcd_that_does_not_answer_is_unreadable_and_not_absent() {
+    let (one, process) = first().await;
+    drop(process);
+    let found = one.bench.read("etcd_member.etcd", "one").await;
+    assert!(matches!(found, Observation::Unreadable(_)), "{found:?}");
+}

@@ -1,0 +1,138 @@
+//! What the core says a node must look like, made: every resource fits its type, and planning again changes nothing.
+
+use std::collections::BTreeMap;
+
+use slipway_bootstrap::configuration::{Configuration, Detected};
+use slipway_bootstrap::expand::{
+    Discovered, Facts, InitSystem, Inputs, Phased, init, join_control_plane, join_worker,
+};
+use slipway_resource::{Address, Path, Secret, SecretText, Value};
+
+use super::bench::Bench;
+
+fn configuration() -> Configuration {
+    let detected = Detected {
+        hostname: "cp0".to_owned(),
+        address: "192.0.2.10".parse().unwrap(),
+        ..Detected::default()
+    };
+    let mut configuration = Configuration::new(&detected);
+    let token =
+        Secret { text: Some(SecretText::new("abcdef.0123456789abcdef")), ..Secret::new("flag:token") };
+    configuration.node.bootstrap_tokens[0].token = Some(token);
+    configuration
+}
+
+fn facts(init_system: InitSystem) -> Facts {
+    Facts { hostname: "cp0".to_owned(), init_system, ..Facts::default() }
+}
+
+fn inside(resources: Vec<Phased>) -> Vec<Phased> {
+    resources.into_iter().filter(|phased| !phased.desired.address.kind().starts_with("kubernetes_")).collect()
+}
+
+#[tokio::test]
+async fn every_resource_of_every_expansion_can_be_planned() {
+    let bench = Bench::new().await;
+    let inputs = Inputs {
+        discovered: Some(Discovered {
+            server: "https://api.example.test:6443".to_owned(),
+            authority: "PEM\n".to_owned(),
+        }),
+        etcd_endpoints: vec!["https://192.0.2.9:2379".to_owned()],
+        ..Inputs::default()
+    };
+    let mut joining = configuration();
+    joining.join = Some(slipway_bootstrap::configuration::Join {
+        discovery: slipway_bootstrap::configuration::Discovery::File(
+            slipway_bootstrap::configuration::FileDiscovery { kubeconfig_path: "/tmp/d.conf".to_owned() },
+        ),
+        tls_bootstrap_token: Some(Secret::new("flag:token")),
+        ca_cert_path: "/etc/kubernetes/pki/ca.crt".to_owned(),
+        control_plane: true,
+    });
+    let mut worker = joining.clone();
+    if let Some(join) = &mut worker.join {
+        join.control_plane = false;
+    }
+    let mut planned = 0;
+    for system in [InitSystem::Systemd, InitSystem::Openrc, InitSystem::None] {
+        let facts = facts(system);
+        let all = [
+            init(&configuration(), &facts, &Inputs::default()).unwrap(),
+            join_control_plane(&joining, &facts, &inputs).unwrap(),
+            join_worker(&worker, &facts, &inputs).unwrap(),
+        ];
+        for phased in all.into_iter().flat_map(inside) {
+            let address = phased.desired.address.to_string();
+            let plan = bench.planned(&address, phased.desired.attributes).await;
+            plan.unwrap_or_else(|error| panic!("{address}: {error}"));
+            planned += 1;
+        }
+    }
+    assert!(planned > 100, "{planned}");
+}
+
+#[tokio::test]
+async fn a_first_node_is_made_and_stays_as_it_is() {
+    let bench = Bench::new().await;
+    let resources = init(&configuration(), &facts(InitSystem::None), &Inputs::default()).unwrap();
+    let mut made: BTreeMap<Address, Value> = BTreeMap::new();
+    let mut wanted = Vec::new();
+    for phased in inside(resources) {
+        let address = phased.desired.address.clone();
+        // What needs a kubelet is made on real nodes.
+        if ["service", "etcd_member", "kubelet_credentials"].contains(&address.kind()) {
+            continue;
+        }
+        let mut attributes = phased.desired.attributes.resolve(&mut |reference| {
+            made.get(&reference.address)
+                .and_then(|value| value.at(&reference.path))
+                .cloned()
+                .unwrap_or_default()
+        });
+        attributes.set(&Path::key("ready_url"), Value::Null);
+        let planned = bench.planned(&address.to_string(), attributes.clone()).await.unwrap();
+        let desired = without_unknown(&planned);
+        let applied = bench.create(&address.to_string(), desired).await;
+        let applied = applied.unwrap_or_else(|error| panic!("{address}: {error}"));
+        made.insert(address.clone(), applied.attributes);
+        wanted.push((address, applied.identity.unwrap(), attributes));
+    }
+    assert!(wanted.len() > 20, "{}", wanted.len());
+    for (address, identity, attributes) in &wanted {
+        let changes = bench.changes(&address.to_string(), identity.as_str(), attributes).await;
+        assert_eq!(changes, [""; 0], "{address}");
+    }
+    assert_eq!(bench.discover().await.len(), wanted.len());
+    for (address, identity, _) in wanted.iter().rev() {
+        bench.delete(&address.to_string(), identity.as_str()).await.unwrap();
+    }
+    for folder in ["/etc/kubernetes/pki", "/etc/kubernetes/manifests", "/var/lib/kubelet"] {
+        let files = walk(&bench.path(folder));
+        assert!(files.is_empty(), "{folder}: {files:?}");
+    }
+}
+
+fn without_unknown(value: &Value) -> Value {
+    match value {
+        Value::Unknown => Value::Null,
+        Value::Map(entries) => {
+            Value::map(entries.iter().map(|(key, value)| (key.clone(), without_unknown(value))))
+        }
+        other => other.clone(),
+    }
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files = Vec::new();
+    for entry in entries.flatten() {
+        if entry.path().is_dir() {
+            files.extend(walk(&entry.path()));
+        } else {
+            files.push(entry.path());
+        }
+    }
+    files
+}

@@ -1,0 +1,12 @@
+//! The provider for a node at work below a root of its own.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
+
+mod bench;
+mod certificates;
+mod crash;
+mod etcd;
+mod expansion;
+mod files;
+mod leftovers;
+mod services;
