@@ -173,6 +173,17 @@ fn the_time_of_a_century_is_written() {
     let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
     let long = Template::authority("ca", now(), DAY * 36_500).unwrap().self_signed(&key).unwrap();
     assert_eq!(long.not_after(), now() + DAY * 36_500);
+    // RFC 5280: the year has two digits until 2049.
+    for (end, written) in [
+        ("2049-12-31T23:59:59Z", "\x17\x0d491231235959Z"),
+        ("2050-01-01T00:00:00Z", "\x18\x0f20500101000000Z"),
+    ] {
+        let template =
+            Template { not_after: end.parse().unwrap(), ..Template::authority("ca", now(), DAY).unwrap() };
+        let certificate = template.self_signed(&key).unwrap();
+        let found = certificate.as_der().windows(written.len()).any(|part| part == written.as_bytes());
+        assert!(found, "{end}");
+    }
 }
 
 #[test]
