@@ -100,8 +100,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Deletes what was made, the last first, and kills the process.
-    pub(crate) async fn end(self) {
-        let mut left: Vec<Made> = self.made.into_values().collect();
+    pub(crate) async fn end(mut self) {
+        let mut left: Vec<Made> = std::mem::take(&mut self.made).into_values().collect();
         // What depends on another thing is refused until that is gone.
         for _ in 0..4 {
             let mut refused = Vec::new();
@@ -122,7 +122,20 @@ impl<'a> Bench<'a> {
                 break;
             }
         }
+        self.delete_found().await;
         self.running.kill().await;
+    }
+
+    /// Deletes what an action has left that did not end well: others work at the same place.
+    async fn delete_found(&self) {
+        let request = DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned() };
+        let Ok(discovery) = self.session.discover(request).await else { return };
+        for observed in discovery.observed {
+            let delete = self.request(&observed.address, Action::Delete { identity: observed.identity });
+            let deleted = self.session.apply(delete, EventSink::discard());
+            // It was tried; whoever looks on finds it.
+            let _ = tokio::time::timeout(Duration::from_secs(10), deleted).await;
+        }
     }
 
     pub(crate) fn kind(&self, address: &Address) -> Result<&ResourceType, Stop> {

@@ -33,6 +33,8 @@ const ANNOTATIONS: [&str; 5] = [ADDRESS, CLUSTER, FOUND, PROPAGATION, UID];
 pub(crate) struct Marks {
     /// The cluster's unique id.
     pub uid: String,
+    /// The cluster's name.
+    pub cluster: String,
     /// The address in the cluster.
     pub address: Option<Address>,
     /// Whether the object was there before.
@@ -49,6 +51,7 @@ impl Marks {
         };
         Self {
             uid: annotation(UID).unwrap_or_default().to_owned(),
+            cluster: annotation(CLUSTER).unwrap_or_default().to_owned(),
             address: annotation(ADDRESS).and_then(|address| address.parse().ok()),
             found: annotation(FOUND) == Some("true"),
             propagation: annotation(PROPAGATION).map(str::to_owned),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 use slipway_resource::provider::{PlanItem, Planned};
-use slipway_resource::{Path, ProviderError, Value};
+use slipway_resource::{Identity, Path, ProviderError, Value};
 
 use crate::fields;
 use crate::manifest::invalid;
@@ -26,6 +26,11 @@ pub(crate) fn kind() -> GroupKind {
 pub(crate) fn key_of(attributes: &Value) -> Option<ObjectKey> {
     let name = attributes.get("name")?.as_str()?.to_owned();
     Some(ObjectKey { kind: kind(), namespace: String::new(), name })
+}
+
+/// A node is the same as long as it has its name: its kubelet registers it anew when somebody deletes it.
+pub(crate) fn identity_of(key: &ObjectKey) -> Identity {
+    Identity::new(format!("{}//{}", key.kind, key.name))
 }
 
 /// The attributes of a live node.

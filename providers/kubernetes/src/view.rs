@@ -30,10 +30,16 @@ pub(crate) fn object(live: &Json, owned: Owned) -> Value {
 pub(crate) fn observed(address: &Address, live: &Json) -> Option<Observed> {
     Some(Observed {
         address: address.clone(),
-        identity: ObjectIdentity::of(live)?.to_identity(),
+        identity: identity(address, live)?,
         token: None,
         observation: Observation::Present(attributes(address, live)),
     })
+}
+
+/// What a live object is called, as its type has it.
+pub(crate) fn identity(address: &Address, live: &Json) -> Option<Identity> {
+    let identity = ObjectIdentity::of(live)?;
+    Some(if address.kind() == NODE { node::identity_of(&identity.key) } else { identity.to_identity() })
 }
 
 /// An answer without an object.

@@ -67,7 +67,7 @@ impl KubernetesSession {
     }
 
     fn node_left(&self, request: &ApplyRequest, live: &Json) -> Result<Applied, ProviderError> {
-        let identity = ObjectIdentity::of(live).map(|identity| identity.to_identity());
+        let identity = view::identity(&request.ownership.address, live);
         Ok(Applied { identity, attributes: view::attributes(&request.ownership.address, live) })
     }
 
@@ -82,16 +82,12 @@ impl KubernetesSession {
     ) -> Result<Applied, ProviderError> {
         let key = node::key_of(desired).ok_or_else(|| invalid("a node has a name"))?;
         let mut patience = Patience::new(request.timeout_ms);
+        let identity = node::identity_of(&key);
+        events.send(ApplyEvent::Identity(identity.clone()));
         let live = self.registered(connection, &key, &mut patience, events, ticket).await?;
-        if let Some(identity) = ObjectIdentity::of(&live) {
-            events.send(ApplyEvent::Identity(identity.to_identity()));
-        }
         let live = self.describe(connection, request, desired, live).await?;
-        let identity = ObjectIdentity::of(&live);
-        let with_identity = |mut error: ProviderError| {
-            error.identity = identity.as_ref().map(ObjectIdentity::to_identity);
-            error
-        };
+        let with_identity =
+            |error: ProviderError| ProviderError { identity: Some(identity.clone()), ..error };
         if attribute(desired, "ready").as_bool() != Some(false) {
             self.ready(connection, &key, live.clone(), request, events, ticket)
                 .await

@@ -6,7 +6,7 @@ use slipway_resource::{Path, ProviderError, Value};
 use super::unknown_type;
 use crate::manifest::{self, invalid};
 use crate::node;
-use crate::schema::{NODE, OBJECT};
+use crate::schema::{FIELDS_DIGEST, NODE, OBJECT};
 
 pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let planned = match item.address.kind() {
@@ -38,8 +38,11 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
 /// A Secret that nobody rehearsed is as it was, when it was applied as it is wanted: what it holds is not shown, and so
 /// cannot be compared.
 fn unrehearsed(item: &PlanItem, wanted: &Value, normal: &Value) -> Option<Value> {
-    let observed = item.observed.as_ref()?.get("manifest")?;
-    let applied = item.last_applied.as_ref()?.get("manifest")?;
+    let (observed, applied) = (item.observed.as_ref()?, item.last_applied.as_ref()?);
+    if observed.get(FIELDS_DIGEST) != applied.get(FIELDS_DIGEST) {
+        return None;
+    }
+    let (observed, applied) = (observed.get("manifest")?, applied.get("manifest")?);
     if !manifest::is_secret_manifest(wanted) || applied != wanted {
         return None;
     }

@@ -156,7 +156,7 @@ impl KubernetesSession {
         let Some(live) = self.live(connection, &key).await? else {
             return Ok(Located::nothing(item.address));
         };
-        let identity = ObjectIdentity::of(&live).map(|identity| identity.to_identity());
+        let identity = view::identity(&item.address, &live);
         // What some cluster of Slipway's has is not found, but owned.
         match identity.filter(|_| Marks::read(&live).address.is_none()) {
             Some(identity) => {

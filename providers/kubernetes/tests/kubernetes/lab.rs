@@ -96,6 +96,13 @@ impl Api {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// How old an object is.
+    pub fn age(&self, object: &Json) -> Result<std::time::Duration> {
+        let created: jiff::Timestamp =
+            object["metadata"]["creationTimestamp"].as_str().context("a time")?.parse()?;
+        Ok(jiff::Timestamp::now().duration_since(created).unsigned_abs())
+    }
+
     /// An object as JSON.
     pub fn get(&self, arguments: &[&str]) -> Result<Json> {
         let all = [&["get", "-o", "json", "--show-managed-fields"], arguments].concat();

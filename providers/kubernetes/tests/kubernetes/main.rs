@@ -2,5 +2,7 @@
 
 mod budget;
 mod conflict;
+mod conformance;
 mod lab;
 mod life;
+mod secret;

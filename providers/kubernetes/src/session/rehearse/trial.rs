@@ -9,7 +9,7 @@ use super::with_manifest;
 use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
 use crate::fields;
 use crate::manifest;
-use crate::marks::{self, MANAGER};
+use crate::marks::{self, MANAGER, Marks};
 use crate::object::{ObjectKey, map_at};
 use crate::path;
 use crate::session::KubernetesSession;
@@ -52,6 +52,13 @@ impl Trial<'_> {
             }
             (live, _) => live,
         };
+        if let (None, Some(owner)) = (&self.item.observed, live.as_ref().and_then(owner)) {
+            let text = format!("it belongs to {owner}; two cannot keep one object");
+            return Ok(self
+                .refused(ProviderError::new(ErrorClass::Conflict, text).with_hint(
+                    "name where it comes from in `moved`, or take it out of the other spec first",
+                )));
+        }
         match answer {
             Answer::Done { body, .. } => {
                 // What was forced is told, too.
@@ -197,7 +204,11 @@ impl Trial<'_> {
         if taken.manager == MANAGER {
             return true;
         }
-        let was_ours = self.last_manifest().is_some_and(|last| path::find(last, &taken.field).1);
+        let had = |field: &str| self.last_manifest().is_some_and(|last| path::find(last, field).1);
+        // What is written as `stringData` is kept as `data`.
+        let was_ours = had(&taken.field)
+            || (manifest::is_secret_manifest(self.manifest)
+                && had(&taken.field.replacen(".data.", ".stringData.", 1)));
         was_ours && !live.is_some_and(|live| fields::is_applier(live, &taken.manager))
     }
 
@@ -251,4 +262,10 @@ impl Trial<'_> {
         };
         Outcome { rehearsal: Rehearsal::default(), refusal: Some(refusal) }
     }
+}
+
+/// To which address of which cluster an object belongs, when Slipway has made it.
+fn owner(live: &Json) -> Option<String> {
+    let marks = Marks::read(live);
+    Some(format!("{} of cluster {} ({})", marks.address?, marks.cluster, marks.uid))
 }
