@@ -30,7 +30,8 @@ struct Memory {
 }
 
 /// What a new certificate changes.
-const OUTPUTS: [&str; 5] = ["certificate_pem", "not_after", "serial", "public_key_sha256", "sha256"];
+const OUTPUTS: [&str; 6] =
+    ["certificate_pem", "certificate_base64", "not_after", "serial", "public_key_sha256", "sha256"];
 
 #[async_trait]
 impl Kind for Certificate {
@@ -67,6 +68,7 @@ impl Kind for Certificate {
                 ("mode", form::mode("0644")),
                 ("mode_key", form::mode("0600")),
                 ("certificate_pem", text("The certificate in PEM.")),
+                ("certificate_base64", text("The PEM in base64, as kubeconfigs have it.")),
                 ("not_after", text("When it ends.")),
                 ("serial", text("Its serial number in hexadecimal digits.")),
                 ("public_key_sha256", text("The pin of its key: sha256: and hexadecimal digits.")),

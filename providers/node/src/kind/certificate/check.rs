@@ -1,5 +1,7 @@
 //! A certificate and a key that are there, and whether they are what they should be.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Template, verify};
 use slipway_resource::{Path, ProviderError, Value};
@@ -147,6 +149,7 @@ impl Pair {
         set("key_algorithm", certificate.public_key().algorithm().into());
         set("needs_renewal", x509::is_due(certificate, wanted).into());
         set("certificate_pem", certificate.to_pem().into());
+        set("certificate_base64", BASE64_STANDARD.encode(certificate.to_pem()).into());
         set("not_after", x509::time(certificate.not_after()));
         set("serial", certificate.serial().into());
         set("public_key_sha256", pin(certificate).into());
