@@ -39,6 +39,7 @@ pub(super) fn add(
     }
     let manifests = vec![("path", crate::static_pod::MANIFESTS.into()), ("mode", "0700".into())];
     after.push(resources.add(PHASE, "directory", "manifests", manifests, &[]));
+    after.extend(leftovers(resources));
     let mut attributes = vec![
         ("name", "kubelet".into()),
         ("running", true.into()),
@@ -62,6 +63,21 @@ pub(super) fn add(
         attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
     }
     Ok(resources.add(PHASE, "service", "kubelet", attributes, &refer(&after)))
+}
+
+/// What the kubelet and the network of its pods will leave behind: nothing is made now, and a reset takes away what has
+/// come since.
+fn leftovers(resources: &mut Resources) -> [Address; 2] {
+    let state = vec![("path", "/var/lib/kubelet".into())];
+    let network = vec![
+        ("name", "pods".into()),
+        ("interfaces", Value::list(["cni0", "flannel.1", "flannel-v6.1", "kube-ipvs0"])),
+        ("files", Value::list(["/run/flannel", "/etc/cni/net.d/10-flannel.conflist", "/var/lib/cni"])),
+        ("chains", Value::list(["KUBE-", "FLANNEL-", "CNI-"])),
+        ("tables", Value::list(["ip kube-proxy", "ip6 kube-proxy"])),
+    ];
+    let network = resources.add(PHASE, "network_state", "pods", network, &[]);
+    [resources.add(PHASE, "kubelet_state", "kubelet", state, &[&network]), network]
 }
 
 /// Waits until the kubelet has a certificate that it renews itself; the token with which it came is removed.

@@ -125,7 +125,9 @@ fn the_kubelet_starts_without_waiting_for_certificates_of_others() {
             "file.kubelet-config",
             "file.kubelet-flags",
             "file.kubelet-instance-config",
-            "kubeconfig.kubelet"
+            "kubeconfig.kubelet",
+            "kubelet_state.kubelet",
+            "network_state.pods"
         ]
     );
     let scheduler = get(&resources, "static_pod.kube-scheduler").dependencies();
