@@ -17,4 +17,5 @@ pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod subject;
+pub(crate) mod upload;
 pub(crate) mod work;

@@ -2,12 +2,17 @@
 
 use std::path::Path;
 
+use slipway_bootstrap::configuration::Configuration;
 use slipway_bootstrap::pki::{Certificate, Pin};
+use slipway_bootstrap::token::Token;
 use slipway_resource::{Secret, SecretText};
 
+use super::api::Api;
+use super::cluster_info;
 use super::facts::below;
 use super::secrets::NodeSecrets;
 use super::spec::NodeSpec;
+use super::upload;
 use crate::cli::node::InitSettings;
 use crate::error::CommandError;
 use crate::program::Context;
@@ -32,6 +37,23 @@ impl Invitation {
             certificate: format!("{}/ca.crt", configuration.cluster.certificates_dir),
             token,
             certificate_key: key.and_then(text),
+        }
+    }
+
+    /// Signs what the cluster tells everybody with the token, so that a machine can join at once: no controller has to
+    /// come to it first.
+    pub async fn sign(&self, root: &Path) -> Result<(), CommandError> {
+        let token: Option<Token> = self.token.as_ref().and_then(|token| token.expose().parse().ok());
+        let Some(token) = token else { return Ok(()) };
+        let api = Api::of_file(root, &below(root, "/etc/kubernetes/admin.conf"))?;
+        cluster_info::sign(&api, &token).await
+    }
+
+    /// Uploads the shared certificates under the key that the command for control planes has.
+    pub async fn upload(&self, root: &Path, configuration: &Configuration) -> Result<(), CommandError> {
+        match &self.certificate_key {
+            Some(key) => upload::certificates(root, configuration, key).await,
+            None => Ok(()),
         }
     }
 

@@ -10,7 +10,7 @@ use slipway_engine::{Observed, SecretSource, State, observe};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
-use slipway_resource::{Address, ClusterUid, Desired};
+use slipway_resource::{Address, ClusterUid, Desired, Value};
 use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, Journal};
 use tokio::time::Instant;
@@ -62,6 +62,17 @@ pub(crate) struct NodeSubject {
 impl NodeSubject {
     /// The wanted resources, and the addresses that are meant when not all are.
     fn wanted(&self) -> (Vec<Desired>, Vec<String>) {
+        let (mut desired, meant) = self.selected();
+        for desired in &mut desired {
+            // Signing is this machine's own work, once the object is there.
+            if let Value::Map(attributes) = &mut desired.attributes {
+                attributes.remove("sign_with");
+            }
+        }
+        (desired, meant)
+    }
+
+    fn selected(&self) -> (Vec<Desired>, Vec<String>) {
         if self.selection.is_all() {
             return (self.phased.iter().map(|phased| phased.desired.clone()).collect(), Vec::new());
         }

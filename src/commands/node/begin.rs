@@ -29,9 +29,7 @@ pub(super) async fn init(
     refuse_other_role(before.as_ref(), Purpose::Init)?;
     let mut configuration = settings::init(&arguments.source, &arguments.settings, &machine.detected)?;
     let mut secrets = NodeSecrets::new(&machine.root);
-    let upload = arguments.settings.upload_certs
-        || only == Some("upload-certs")
-        || before.as_ref().is_some_and(|spec| spec.upload_certificates);
+    let upload = arguments.settings.upload_certs || only == Some("upload-certs");
     begin::complete(&mut configuration, before.as_ref(), &mut secrets, upload, Timestamp::now())?;
     let selection = selection(Command::Init, &arguments.carry_out, &configuration.node.skip_phases, only)?;
     let mut spec = NodeSpec::new(Purpose::Init, configuration);
@@ -49,7 +47,17 @@ pub(super) async fn init(
     let phased = expand::init(&spec.configuration, &facts, &Inputs::default()).map_err(unexpandable)?;
     let root = work.machine.root.clone();
     let tells = work.selection.means("show-join-command") && !arguments.carry_out.dry_run;
+    let signs = work.selection.means("bootstrap-token") && !arguments.carry_out.dry_run;
+    let uploads = work.selection.means("upload-certs") && upload && !arguments.carry_out.dry_run;
+    let configuration = spec.configuration.clone();
     let code = work.apply(spec, phased, manner(&arguments.carry_out, &arguments.machine, &YES)).await?;
+    if code == ExitCode::SUCCESS && signs {
+        invitation.sign(&root).await?;
+    }
+    if code == ExitCode::SUCCESS && uploads {
+        // Every encryption of a file is another one: it is no state that a plan could keep.
+        invitation.upload(&root, &configuration).await?;
+    }
     if code == ExitCode::SUCCESS && tells {
         invitation.tell(context, &root, &arguments.settings)?;
     }
