@@ -41,6 +41,11 @@ impl Certificate {
         let outer = Signed::from_der(der).map_err(&wrong)?;
         let content =
             outer.content.to_der().and_then(|der| TbsCertificate::from_der(&der)).map_err(&wrong)?;
+        // RFC 5280, 4.1.1.2: what is signed says with what.
+        if outer.algorithm != content.signature {
+            let reason = "it names two algorithms of its signature".to_owned();
+            return Err(Error::Malformed { what: "certificate", reason });
+        }
         let public_key = PublicKey::from_der(&content.public_key.to_der().map_err(&wrong)?)?;
         Ok(Self {
             der: der.to_vec(),
@@ -119,6 +124,11 @@ impl Certificate {
         self.parsed.path_length
     }
 
+    /// Whether it holds something that nobody may pass over and that is not understood here.
+    pub(super) const fn has_unknown_critical(&self) -> bool {
+        self.parsed.unknown_critical
+    }
+
     /// What it may be used for, as far as Kubernetes looks.
     #[must_use]
     pub fn usages(&self) -> Vec<Usage> {
@@ -180,7 +190,7 @@ impl Certificate {
     pub(super) fn check_signature(&self, key: &PublicKey) -> Result<()> {
         let content = self.outer.content.to_der().map_err(malformed("certificate"))?;
         let name = format!("the certificate of {:?}", self.subject.common_name);
-        signature::verify(key, &self.outer.algorithm, &content, self.outer.signature.raw_bytes(), &name)
+        signature::verify(key, &self.outer.algorithm, &content, &self.outer.signature, &name)
     }
 }
 

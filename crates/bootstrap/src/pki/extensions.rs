@@ -68,6 +68,8 @@ pub(super) struct Parsed {
     /// The first octet of the key usage bits; absent when there are none.
     pub key_usage: Option<u8>,
     pub subject_key_identifier: Option<Vec<u8>>,
+    /// Whether an extension that nobody may pass over is not understood. Constraints of names are left to TLS.
+    pub unknown_critical: bool,
 }
 
 pub(super) fn parse(extensions: &[Extension]) -> super::Result<Parsed> {
@@ -93,7 +95,8 @@ pub(super) fn parse(extensions: &[Extension]) -> super::Result<Parsed> {
                 let identifier = OctetString::from_der(value).map_err(&wrong)?;
                 parsed.subject_key_identifier = Some(identifier.as_bytes().to_vec());
             }
-            _ => {}
+            oid::AUTHORITY_KEY_IDENTIFIER | oid::NAME_CONSTRAINTS => {}
+            _ => parsed.unknown_critical |= extension.critical,
         }
     }
     Ok(parsed)

@@ -33,6 +33,7 @@ pub(super) const SUBJECT_KEY_IDENTIFIER: ObjectIdentifier = oid("2.5.29.14");
 pub(super) const KEY_USAGE: ObjectIdentifier = oid("2.5.29.15");
 pub(super) const SUBJECT_ALTERNATIVE_NAME: ObjectIdentifier = oid("2.5.29.17");
 pub(super) const BASIC_CONSTRAINTS: ObjectIdentifier = oid("2.5.29.19");
+pub(super) const NAME_CONSTRAINTS: ObjectIdentifier = oid("2.5.29.30");
 pub(super) const AUTHORITY_KEY_IDENTIFIER: ObjectIdentifier = oid("2.5.29.35");
 pub(super) const EXTENDED_KEY_USAGE: ObjectIdentifier = oid("2.5.29.37");
 pub(super) const SERVER_AUTHENTICATION: ObjectIdentifier = oid("1.3.6.1.5.5.7.3.1");

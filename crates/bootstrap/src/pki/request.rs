@@ -57,7 +57,7 @@ impl Request {
         let public_key = PublicKey::from_der(&info.public_key.to_der().map_err(&wrong)?)?;
         let subject = Subject::from_any(&info.subject)?;
         let name = format!("the request of {:?}", subject.common_name);
-        signature::verify(&public_key, &outer.algorithm, &content, outer.signature.raw_bytes(), &name)?;
+        signature::verify(&public_key, &outer.algorithm, &content, &outer.signature, &name)?;
         let (names, other_names) = names(&info)?;
         Ok(Self { der: der.to_vec(), subject, names, other_names, public_key })
     }

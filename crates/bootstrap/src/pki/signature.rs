@@ -4,7 +4,7 @@ use aws_lc_rs::signature::{
     RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, UnparsedPublicKey,
     VerificationAlgorithm,
 };
-use der::asn1::ObjectIdentifier;
+use der::asn1::{BitString, ObjectIdentifier};
 
 use super::{
     asn1::{AlgorithmIdentifier, SubjectPublicKeyInfo},
@@ -18,15 +18,18 @@ pub(super) fn verify(
     key: &PublicKey,
     algorithm: &AlgorithmIdentifier,
     content: &[u8],
-    signature: &[u8],
+    signature: &BitString,
     name: &str,
 ) -> Result<()> {
     let info = key.info()?;
     let verifier = verifier(&info, algorithm.oid)
         .ok_or_else(|| Error::Unsupported { what: "the signature", algorithm: algorithm.oid.to_string() })?;
+    let wrong = || Error::BadSignature(name.to_owned());
+    // A signature is whole octets.
+    let signature = signature.as_bytes().ok_or_else(wrong)?;
     UnparsedPublicKey::new(verifier, info.subject_public_key.raw_bytes())
         .verify(content, signature)
-        .map_err(|_| Error::BadSignature(name.to_owned()))
+        .map_err(|_| wrong())
 }
 
 fn verifier(

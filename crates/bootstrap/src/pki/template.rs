@@ -8,7 +8,7 @@ use der::{
 use jiff::Timestamp;
 
 use super::{
-    asn1::{AlgorithmIdentifier, Signed, TbsCertificate, Time, Validity, any, encode},
+    asn1::{AlgorithmIdentifier, Extension, Signed, TbsCertificate, Time, Validity, any, encode},
     certificate::Certificate,
     error::{Error, Result, malformed},
     extensions,
@@ -99,7 +99,7 @@ impl Template {
     /// [`Error::Template`] when nobody could use it; [`Error::Crypto`] when signing fails.
     pub fn self_signed(&self, key: &PrivateKey) -> Result<Certificate> {
         let subject = self.subject.to_any().map_err(malformed("subject"))?;
-        self.build(key.public_key(), subject, None, key)
+        self.build(key.public_key(), subject, None, key, Vec::new())
     }
 
     /// A certificate for `key`, signed by an authority.
@@ -112,6 +112,17 @@ impl Template {
         key: &PublicKey,
         authority: &Certificate,
         authority_key: &PrivateKey,
+    ) -> Result<Certificate> {
+        self.signed_with(key, authority, authority_key, Vec::new())
+    }
+
+    /// The same with further extensions.
+    pub(super) fn signed_with(
+        &self,
+        key: &PublicKey,
+        authority: &Certificate,
+        authority_key: &PrivateKey,
+        further: Vec<Extension>,
     ) -> Result<Certificate> {
         if !authority.is_ca() {
             let name = &authority.subject().common_name;
@@ -130,7 +141,7 @@ impl Template {
         let subject = self.subject.to_any().map_err(malformed("subject"))?;
         // As Go has it: a certificate that carries its issuer's own name does not name the issuer's key.
         let identifier = if issuer == subject { None } else { authority.subject_key_identifier() };
-        self.build(key, issuer, identifier.map(<[u8]>::to_vec), authority_key)
+        self.build(key, issuer, identifier.map(<[u8]>::to_vec), authority_key, further)
     }
 
     fn build(
@@ -139,6 +150,7 @@ impl Template {
         issuer: Any,
         issuer_identifier: Option<Vec<u8>>,
         signer: &PrivateKey,
+        further: Vec<Extension>,
     ) -> Result<Certificate> {
         if self.subject.common_name.is_empty() {
             return Err(Error::Template("it has no common name".to_owned()));
@@ -148,7 +160,9 @@ impl Template {
         }
         let wrong = malformed("certificate");
         let identifier = key.identifier()?;
-        let extensions = extensions::for_certificate(self, &identifier, issuer_identifier).map_err(&wrong)?;
+        let mut extensions =
+            extensions::for_certificate(self, &identifier, issuer_identifier).map_err(&wrong)?;
+        extensions.extend(further);
         let algorithm = signer.sign(&[])?.0;
         let content = TbsCertificate {
             version: 2,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     AlternativeNames, Certificate, Error, Pin, PrivateKey, PublicKey, Request, Subject, Template, Usage,
+    asn1::Extension,
     expiry::Expiry,
     renew,
     verify::{self, Problem},
@@ -102,6 +103,24 @@ fn a_changed_certificate_is_not_signed() {
     let changed = Certificate::from_der(&der).unwrap();
     assert_eq!(changed.names().dns, ["b.test"]);
     assert!(!verify::is_signed(&changed, &[], &certificate));
+}
+
+/// RFC 5280, 4.2: what has a critical extension that is not understood is not to be used.
+#[test]
+fn what_may_not_be_passed_over_is_not() {
+    let (certificate, key) = authority(EncryptionAlgorithm::EcdsaP256, "ca");
+    let template = server(&["a.test"]);
+    let with = |id: &str| {
+        let extension = Extension {
+            id: id.parse().unwrap(),
+            critical: true,
+            value: der::asn1::OctetString::new(vec![5, 0]).unwrap(),
+        };
+        template.signed_with(key.public_key(), &certificate, &key, vec![extension]).unwrap()
+    };
+    // Constraints of names are TLS' business.
+    assert!(verify::is_signed(&with("2.5.29.30"), &[], &certificate));
+    assert!(!verify::is_signed(&with("1.2.3.4"), &[], &certificate));
 }
 
 #[test]

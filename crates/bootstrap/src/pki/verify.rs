@@ -187,6 +187,8 @@ fn search(
 /// Whether a CA signed a certificate below which `depth` further CAs stand.
 fn signs(authority: &Certificate, certificate: &Certificate, depth: usize) -> bool {
     authority.is_ca()
+        && !authority.has_unknown_critical()
+        && !certificate.has_unknown_critical()
         && authority.raw_subject() == certificate.raw_issuer()
         && authority
             .path_length()
