@@ -4,7 +4,6 @@
 //! They are what kubeadm posts, without what the server alone sets (`status`, `resourceVersion`).
 
 mod certificates;
-mod cluster_configuration;
 mod cluster_info;
 pub(crate) mod rbac;
 mod settings;
@@ -14,7 +13,6 @@ use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 
 pub use certificates::{OWNER_DESCRIPTION, certificates_owner, certificates_roles, shared_certificates};
-pub use cluster_configuration::cluster_configuration;
 pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles};
 pub use rbac::{BOOTSTRAPPERS, NODES, cluster_administrators, node_approval, node_readers, role_and_binding};
 pub use settings::{cluster_settings, kubelet_settings};

@@ -4,6 +4,7 @@
 //! appear or vanish, `10m` becomes `10m0s`, `1000m` becomes `1`. A [`Shape`] says how the fields of such a type behave.
 //! Fields that a shape does not know are kept as they are: a newer release may know them.
 
+mod known;
 mod kube_proxy;
 mod kubelet;
 mod pod;
@@ -13,9 +14,10 @@ use serde_json::{Map, Value};
 
 use crate::configuration::GoDuration;
 
+pub(crate) use known::document;
 pub(crate) use kube_proxy::KUBE_PROXY;
 pub(crate) use kubelet::KUBELET;
-pub(crate) use pod::{CONTAINER_ENVIRONMENT, DEPLOYMENT, POD};
+pub(crate) use pod::{DEPLOYMENT, POD, environment};
 
 /// How a value of a Go type is written.
 pub(crate) enum Shape {

@@ -7,19 +7,12 @@ use super::certificates::of_authority;
 use super::inputs::Inputs;
 use super::phased::{Resources, refer};
 use crate::configuration::Configuration;
+use crate::kubeconfig::inventory::KUBECONFIGS;
 use crate::kubelet;
-use crate::pki::inventory::{self, ADMINISTRATORS};
+use crate::pki::inventory;
 
 /// The certificate that the kubelet keeps itself.
 pub(super) const ROTATED: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-
-struct Kubeconfig {
-    name: &'static str,
-    phase: &'static str,
-    user: String,
-    organization: Option<&'static str>,
-    server: String,
-}
 
 /// The kubeconfigs that a control plane has; with the CA's key elsewhere somebody else brings them.
 pub(super) fn add(
@@ -37,23 +30,30 @@ pub(super) fn add(
     if after.is_empty() {
         after.clone_from(&inputs.shared_after);
     }
-    for kubeconfig in wanted(configuration, joining) {
+    for kubeconfig in KUBECONFIGS.iter().filter(|kubeconfig| !joining || kubeconfig.on_join) {
+        let subject = kubeconfig.subject(configuration);
         let mut attributes = vec![
-            ("path", format!("/etc/kubernetes/{}.conf", kubeconfig.name).into()),
+            ("path", kubeconfig.path().into()),
             ("cluster_name", configuration.cluster.name.clone().into()),
-            ("server", kubeconfig.server.into()),
+            ("server", kubeconfig.server(configuration).url().into()),
             ("ca_path", authority.certificate_path(configuration).into()),
             ("ca_key_path", authority.key_path(configuration).into()),
-            ("user_name", kubeconfig.user.clone().into()),
-            ("common_name", kubeconfig.user.into()),
-            ("organizations", Value::list(kubeconfig.organization)),
+            ("user_name", subject.common_name.clone().into()),
+            ("common_name", subject.common_name.into()),
+            ("organizations", Value::list(subject.organizations)),
             ("key_algorithm", configuration.cluster.key_algorithm().as_str().into()),
             ("validity_seconds", seconds(configuration).into()),
         ];
         if kubeconfig.name == "kubelet" {
             attributes.push(("rotated_certificate_path", ROTATED.into()));
         }
-        resources.add(kubeconfig.phase, "kubeconfig", kubeconfig.name, attributes, &refer(&after));
+        resources.add(
+            phase(kubeconfig.name, joining),
+            "kubeconfig",
+            kubeconfig.name,
+            attributes,
+            &refer(&after),
+        );
     }
 }
 
@@ -61,38 +61,16 @@ fn seconds(configuration: &Configuration) -> i64 {
     i64::try_from(configuration.cluster.certificate_validity_period.get().as_secs()).unwrap_or(i64::MAX)
 }
 
-fn wanted(configuration: &Configuration, joining: bool) -> Vec<Kubeconfig> {
-    let shared = configuration.server_endpoint().url();
-    let own = configuration.local_endpoint().url();
-    let phase = |phase: &'static str| if joining { "control-plane-prepare/kubeconfig" } else { phase };
-    let one = |name, phase, user: &str, organization, server: &str| Kubeconfig {
-        name,
-        phase,
-        user: user.to_owned(),
-        organization,
-        server: server.to_owned(),
-    };
-    let mut wanted =
-        vec![one("admin", phase("kubeconfig/admin"), "kubernetes-admin", Some(ADMINISTRATORS), &shared)];
-    if !joining {
-        // Only for a cluster's first steps, and for the day on which nothing else gets in any more.
-        let super_admin = "kubernetes-super-admin";
-        wanted.push(one(
-            "super-admin",
-            "kubeconfig/super-admin",
-            super_admin,
-            Some("system:masters"),
-            &shared,
-        ));
-        let local = configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode");
-        let server = if local { &own } else { &shared };
-        let node = format!("system:node:{}", configuration.node.name);
-        wanted.push(one("kubelet", "kubeconfig/kubelet", &node, Some("system:nodes"), server));
+/// The phase of a kubeconfig, by its name.
+fn phase(name: &str, joining: bool) -> &'static str {
+    match name {
+        _ if joining => "control-plane-prepare/kubeconfig",
+        "admin" => "kubeconfig/admin",
+        "super-admin" => "kubeconfig/super-admin",
+        "kubelet" => "kubeconfig/kubelet",
+        "controller-manager" => "kubeconfig/controller-manager",
+        _ => "kubeconfig/scheduler",
     }
-    let manager = "system:kube-controller-manager";
-    wanted.push(one("controller-manager", phase("kubeconfig/controller-manager"), manager, None, &own));
-    wanted.push(one("scheduler", phase("kubeconfig/scheduler"), "system:kube-scheduler", None, &own));
-    wanted
 }
 
 /// The path of the kubelet's kubeconfig, once it has one.

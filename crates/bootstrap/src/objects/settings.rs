@@ -1,17 +1,20 @@
 use serde_json::Value;
 
 use super::rbac::{BOOTSTRAPPERS, NODES, group, role_and_binding};
-use super::{SYSTEM, cluster_configuration, config_map};
-use crate::configuration::Configuration;
+use super::{SYSTEM, config_map};
+use crate::configuration::{Configuration, Endpoint};
 use crate::expand::Facts;
-use crate::kubelet;
-use crate::yaml;
+use crate::{kubeadm, kubelet};
 
 /// The ConfigMap with the cluster's settings, kubeadm's `ClusterConfiguration` as text, and who may read it.
 #[must_use]
 pub fn cluster_settings(configuration: &Configuration) -> Vec<Value> {
-    let text = yaml::to_string(&cluster_configuration(configuration));
-    let data = vec![("ClusterConfiguration", text)];
+    let mut cluster = configuration.cluster.clone();
+    // With its port, so that every node means the same by it.
+    if cluster.control_plane_endpoint.is_some() {
+        cluster.control_plane_endpoint = Some(Endpoint::from(&configuration.server_endpoint()));
+    }
+    let data = vec![("ClusterConfiguration", kubeadm::cluster_configuration(&cluster))];
     let subjects = vec![group(BOOTSTRAPPERS), group(NODES)];
     let roles =
         role_and_binding(SYSTEM, "kubeadm:nodes-kubeadm-config", "configmaps", "kubeadm-config", subjects);

@@ -25,7 +25,7 @@ fn a_tokens_secret_part_stays_a_secret() {
     assert_eq!(data.get("expiration").unwrap().as_str(), Some("2026-11-22T18:28:58Z"));
     assert_eq!(
         data.get("auth-extra-groups").unwrap().as_str(),
-        Some("system:bootstrappers:a,system:bootstrappers:b")
+        Some("system:bootstrappers:b,system:bootstrappers:a")
     );
     assert!(data.get("description").is_none());
 }

@@ -35,10 +35,7 @@ pub fn bootstrap_token(token: &TokenObject<'_>) -> Value {
     }
     data.extend(token.usages.iter().map(|usage| (format!("usage-bootstrap-{usage}"), "true".into())));
     if !token.groups.is_empty() {
-        let mut groups = token.groups.to_vec();
-        groups.sort();
-        groups.dedup();
-        data.push(("auth-extra-groups".to_owned(), groups.join(",").into()));
+        data.push(("auth-extra-groups".to_owned(), token.groups.join(",").into()));
     }
     let mut object = Value::from_json(&serde_json::json!({
         "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",

@@ -1,5 +1,7 @@
 //! `Pod` of the core API, as far as a static pod of the control plane may be patched. What is not listed is kept.
 
+use serde_json::Value;
+
 use super::{Field, Shape, always, filled, given};
 
 /// A whole pod.
@@ -23,8 +25,17 @@ pub(crate) const DEPLOYMENT: Shape = Shape::Object(&[always(
     Shape::Object(&[always("template", Shape::Object(&[always("spec", POD_SPEC)]))]),
 )]);
 
-/// The variables of a container.
-pub(crate) const CONTAINER_ENVIRONMENT: Shape = Shape::List(&ENVIRONMENT_VARIABLE);
+/// The variables of a container, as kubeadm takes them from a user's document: a field's version is `v1` unless given.
+pub(crate) fn environment(variables: &[Value]) -> Value {
+    let complete = variables.iter().map(|variable| {
+        let mut variable = variable.clone();
+        if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef").and_then(Value::as_object_mut) {
+            field.entry("apiVersion").or_insert_with(|| "v1".into());
+        }
+        ENVIRONMENT_VARIABLE.encode(Some(&variable))
+    });
+    complete.collect()
+}
 
 /// The specification of a pod, alone or in a template.
 const POD_SPEC: Shape = Shape::Object(&[
@@ -72,7 +83,7 @@ const CONTAINER_FIELDS: &[Field] = &[
     filled("workingDir", Shape::Text),
     filled("ports", Shape::List(&PORT)),
     filled("envFrom", Shape::Any),
-    filled("env", CONTAINER_ENVIRONMENT),
+    filled("env", Shape::List(&ENVIRONMENT_VARIABLE)),
     always(
         "resources",
         Shape::Object(&[

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::probe;
-use crate::shape::CONTAINER_ENVIRONMENT;
+use crate::shape;
 
 /// What is a component's own in its pod.
 pub(super) struct Parts<'a> {
@@ -30,7 +30,7 @@ pub(super) fn pod(parts: Parts<'_>) -> Value {
     let command: Vec<String> = std::iter::once(parts.name.to_owned()).chain(parts.command).collect();
     set("command", command.into());
     if !parts.environment.is_empty() {
-        set("env", CONTAINER_ENVIRONMENT.encode(Some(&Value::Array(parts.environment))));
+        set("env", shape::environment(&parts.environment));
     }
     set("image", parts.image.into());
     set("imagePullPolicy", "IfNotPresent".into());

@@ -1,7 +1,12 @@
 //! What kubeadm says of what this crate makes, and the other way round.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
+
 mod accepted;
 mod certificates;
 mod discovery;
+mod documents;
+mod dry_run;
 mod kubeconfigs;
+mod laws;
 mod support;

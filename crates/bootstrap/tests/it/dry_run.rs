@@ -1,0 +1,127 @@
+//! What kubeadm would write and post for many configurations, beside what the expansion gives for them.
+
+mod compare;
+mod differences;
+mod output;
+mod random;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use slipway_bootstrap::configuration::{Configuration, Detected};
+use slipway_bootstrap::expand::{Facts, Inputs, init};
+use slipway_bootstrap::kubeadm;
+use slipway_spec::source::SourceFile;
+use tempfile::TempDir;
+
+use self::output::DryRun;
+use self::random::Random;
+
+/// How many configurations are compared; the first is kubeadm's own default.
+const CONFIGURATIONS: u64 = 96;
+
+/// One configuration as documents and as they are read, and the host that kubeadm runs on here.
+struct Case {
+    documents: String,
+    configuration: Configuration,
+    facts: Facts,
+    _patches: TempDir,
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        let mut facts = Facts { hostname: hostname(), ..Facts::default() };
+        facts.ca_folders = Facts::CA_FOLDERS
+            .into_iter()
+            .filter(|folder| Path::new(folder).exists())
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>();
+        let mut random = Random::new(seed);
+        let mut written = random::configuration(&mut random, seed == 0, &facts.hostname);
+        if seed != 0 {
+            facts.patches = random::patches(&mut random);
+            facts.proxy_environment = random::proxies(&mut random);
+        }
+        // kubeadm asks the API server what is there, also in a dry run. A name is not found at once; with an address it
+        // would wait for an answer, so it gets a proxy that refuses.
+        if written.server_endpoint().host.parse::<std::net::IpAddr>().is_ok() {
+            facts.proxy_environment.insert("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned());
+        }
+        let patches = tempfile::tempdir().unwrap();
+        for (name, text) in &facts.patches {
+            std::fs::write(patches.path().join(name), text).unwrap();
+        }
+        if !facts.patches.is_empty() {
+            written.node.patches_directory = Some(patches.path().display().to_string());
+        }
+        let documents = kubeadm::write(&written).expose().to_owned();
+        let configuration = read(&documents, &facts.hostname);
+        Self { documents, configuration, facts, _patches: patches }
+    }
+}
+
+/// What the documents say: both sides begin with the same text.
+fn read(documents: &str, hostname: &str) -> Configuration {
+    let file = std::sync::Arc::new(SourceFile::new("config.yaml", documents));
+    let detected = Detected { hostname: hostname.to_owned(), ..Detected::default() };
+    let reading = kubeadm::read(&[file], &detected);
+    assert!(reading.is_valid(), "{:#?}\n{documents}", reading.diagnostics);
+    reading.init.unwrap()
+}
+
+fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase()
+}
+
+/// Files, certificates, kubeconfigs and objects of one configuration; what is wrong, by what it is about.
+fn compare(seed: u64) -> BTreeMap<String, String> {
+    let case = Case::new(seed);
+    let theirs = DryRun::of(&case.documents, &case.facts);
+    let ours = init(&case.configuration, &case.facts, &Inputs::default()).unwrap();
+    let mut wrong = BTreeMap::new();
+    compare::files(&theirs, &ours, &mut wrong);
+    compare::certificates(&theirs, &ours, &case.configuration.cluster.certificates_dir, &mut wrong);
+    compare::kubeconfigs(&theirs, &ours, &mut wrong);
+    compare::objects(&theirs, &ours, &mut wrong);
+    wrong.into_iter().map(|(about, what)| (format!("seed {seed}, {about}"), what)).collect()
+}
+
+#[test]
+fn many_configurations_become_what_kubeadm_would_make_of_them() {
+    crate::support::kubeadm();
+    let next = std::sync::atomic::AtomicU64::new(0);
+    let wrong = std::sync::Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if seed >= CONFIGURATIONS {
+                        break;
+                    }
+                    let found = compare(seed);
+                    wrong.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    let texts: Vec<String> = wrong.iter().map(|(about, what)| format!("{about}:\n{what}\n")).collect();
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), texts.join("\n"));
+}
+
+/// A comparison that cannot fail shows nothing: a changed flag, a changed object and a lost name are seen.
+#[test]
+fn what_differs_is_seen() {
+    let mut case = Case::new(0);
+    let theirs = DryRun::of(&case.documents, &case.facts);
+    case.configuration.cluster.networking.dns_domain = "other.test".to_owned();
+    let ours = init(&case.configuration, &case.facts, &Inputs::default()).unwrap();
+    let mut wrong = BTreeMap::new();
+    compare::files(&theirs, &ours, &mut wrong);
+    compare::certificates(&theirs, &ours, &case.configuration.cluster.certificates_dir, &mut wrong);
+    compare::objects(&theirs, &ours, &mut wrong);
+    for about in ["kube-apiserver.yaml", "config.yaml", "apiserver.crt", "ConfigMap/kube-system/coredns"] {
+        assert!(wrong.keys().any(|key| key.contains(about)), "{about}: {wrong:#?}");
+    }
+}

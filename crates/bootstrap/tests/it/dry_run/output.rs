@@ -1,0 +1,74 @@
+//! A dry run of kubeadm, and what it says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+use slipway_bootstrap::expand::Facts;
+use tempfile::TempDir;
+
+/// What kubeadm would write, and what it would post.
+pub struct DryRun {
+    folder: TempDir,
+    /// Objects by `Kind/namespace/name`.
+    pub objects: BTreeMap<String, Value>,
+}
+
+impl DryRun {
+    /// `kubeadm init --dry-run` with these documents.
+    pub fn of(documents: &str, facts: &Facts) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("documents");
+        fs::write(&config, documents).unwrap();
+        let output = Command::new(crate::support::kubeadm())
+            // Checks of the host, and of an etcd that is not there, are not what is compared.
+            .args(["init", "--dry-run", "--skip-phases=preflight", "--config"])
+            .arg(&config)
+            .env_clear()
+            // No init system is found without a PATH: what the host runs does not matter then.
+            .env("PATH", "/nonexistent")
+            .env("KUBEADM_INIT_DRYRUN_DIR", folder.path())
+            .envs(&facts.proxy_environment)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}\n{documents}");
+        Self { folder, objects: objects(&said) }
+    }
+
+    /// The text of a file, by its name in the folder where kubeadm puts them all.
+    pub fn file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.path().join(name)).ok()
+    }
+}
+
+/// The objects that would be created.
+fn objects(said: &str) -> BTreeMap<String, Value> {
+    let mut objects = BTreeMap::new();
+    let mut sections = said.split("[dryrun] Would perform action ").skip(1);
+    for section in &mut sections {
+        if !section.starts_with("CREATE") {
+            continue;
+        }
+        let Some((_, text)) = section.split_once("[dryrun] Attached object:\n") else { continue };
+        // An object ends where the next message begins.
+        let text: String = text
+            .split_inclusive('\n')
+            .take_while(|line| !line.starts_with('[') && (!line.trim().is_empty() || line.len() > 1))
+            .collect();
+        let object = Value::deserialize(serde_yaml::Deserializer::from_str(&text))
+            .unwrap_or_else(|error| panic!("{error}: {text}"));
+        objects.insert(name(&object), object);
+    }
+    objects
+}
+
+/// `Kind/namespace/name`.
+pub fn name(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let metadata = &object["metadata"];
+    format!("{}/{}/{}", text(&object["kind"]), text(&metadata["namespace"]), text(&metadata["name"]))
+}
