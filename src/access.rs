@@ -61,6 +61,16 @@ impl ClusterAccess {
         known.exists = exists;
     }
 
+    /// Says where else the API may be reached.
+    pub fn also_at(&self, endpoints: Vec<LocalEndpoint>) {
+        let mut known = self.lock();
+        for endpoint in endpoints {
+            if !known.endpoints.contains(&endpoint) {
+                known.endpoints.push(endpoint);
+            }
+        }
+    }
+
     /// From now on the API exists for those that come after its beginning.
     pub fn begins(&self, uid: &ClusterUid) {
         let mut known = self.lock();

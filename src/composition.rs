@@ -23,7 +23,7 @@ const HOST: &str = "host";
 /// Whether a provider does the work inside machines that exist already: it then has the types of a node, for many
 /// hosts. What is in those machines is then the core's to say.
 pub(crate) fn works_on_hosts(schema: &Schema) -> bool {
-    schema.types.get("static_pod").is_some_and(|kind| kind.attributes.contains_key(HOST))
+    schema.types.get("file").is_some_and(|kind| kind.attributes.contains_key(HOST))
 }
 
 /// Adds what a cluster needs beside its own provider.

@@ -162,6 +162,8 @@ impl Prepared {
         };
         let (wanted, there) = tokio::join!(wanted, there);
         let (mut desired, mut notes) = wanted?;
+        // Where it will be reached is known now; where it was stays known, should nobody answer there yet.
+        self.access.also_at(composition::endpoints(cluster, &catalogs));
         let observed = match there? {
             None => Observed { observations: Observations::default(), uid: None, at: Instant::now() },
             Some(looked) => looked.complete(&self.providers, prior, &desired).await?,

@@ -46,7 +46,9 @@ pub(crate) async fn open(
         }
         if let Some(fields) = config.as_object_mut() {
             // What the user says himself stands.
-            told.into_iter().for_each(|(field, value)| drop(fields.entry(field).or_insert(value)));
+            for (field, value) in told {
+                fields.entry(field).or_insert(value);
+            }
         }
     }
     let request = SessionRequest { config: Value::from_json(&config), region, offline };

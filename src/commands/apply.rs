@@ -11,7 +11,7 @@ use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::secrets::sealed;
 use crate::specs::{self, Selection, Wanted};
-use crate::{approving, plan_source, ui};
+use crate::{approving, composition, plan_source, ui};
 
 /// Brings clusters to their specs, or carries a saved plan out.
 pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<ExitCode, CommandError> {
@@ -50,6 +50,8 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
         .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
     let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
     let mut prepared = Prepared::open(context, wanted, false).await?;
+    let endpoints = composition::endpoints(&prepared.wanted.cluster, &plan.binding.catalogs);
+    prepared.access.also_at(endpoints);
     if let Some(sealed) = sealed {
         match sealed::open(&prepared.keyring, &plan, &sealed).await? {
             Ok(texts) => prepared.texts.sealed = texts,

@@ -34,6 +34,10 @@ done
 for folder in /usr/bin /usr/local/bin /opt/bin $(printf '%s' "$PATH" | tr ':' ' '); do
   if [ -x "$folder/kubelet" ]; then echo "kubelet=$folder/kubelet"; break; fi
 done
+for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system; do
+  if [ -e "$folder/kubelet.service" ]; then echo unit=kubelet; fi
+  if [ -e "$folder/kubelet.service.d/10-kubeadm.conf" ]; then echo drop-in=kubelet; fi
+done
 echo "path=$PATH"
 "#,
         folders = Facts::CA_FOLDERS.join(" "),
@@ -46,10 +50,14 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
     let mut seen = of_unseen(host, config);
     let mut proxies = BTreeMap::new();
     let mut ca_folders = BTreeSet::new();
+    seen.facts.kubelet_unit_missing = true;
+    seen.facts.kubelet_drop_in_missing = true;
     for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
         match name {
             "hostname" => seen.facts.hostname = value.to_lowercase(),
             "init" if config.init_system == "auto" => seen.facts.init_system = init_system(value),
+            "unit" => seen.facts.kubelet_unit_missing = false,
+            "drop-in" => seen.facts.kubelet_drop_in_missing = false,
             "resolved" => seen.facts.systemd_resolved = true,
             "ca" => drop(ca_folders.insert(value.to_owned())),
             "cri" => seen.cri_sockets.push(value.to_owned()),

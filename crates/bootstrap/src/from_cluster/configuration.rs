@@ -48,7 +48,7 @@ pub(super) fn of_machine(
         node: node(cluster, pool, machine, &detected, joins),
         join: joins.then(|| join(endpoint, control_plane)),
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
-        kube_proxy: kube_proxy(cluster.network.proxy_mode),
+        kube_proxy: kube_proxy(cluster),
     }
 }
 
@@ -220,13 +220,46 @@ fn kubelet(settings: &Kubelet) -> Option<Map<String, Json>> {
     (!document.is_empty()).then_some(document)
 }
 
-fn kube_proxy(mode: ProxyMode) -> Option<Map<String, Json>> {
-    let mode = match mode {
-        ProxyMode::Iptables | ProxyMode::None => return None,
-        ProxyMode::Ipvs => "ipvs",
-        ProxyMode::Nftables => "nftables",
-    };
-    Some(Map::from_iter([("mode".to_owned(), mode.into())]))
+/// Fields of `KubeProxyConfiguration` for flags of kube-proxy, which has no flags where it has that document.
+const PROXY_FLAGS: [(&str, &str); 6] = [
+    ("conntrack-max-per-core", "/conntrack/maxPerCore"),
+    ("conntrack-min", "/conntrack/min"),
+    ("cluster-cidr", "/clusterCIDR"),
+    ("metrics-bind-address", "/metricsBindAddress"),
+    ("ipvs-scheduler", "/ipvs/scheduler"),
+    ("masquerade-all", "/iptables/masqueradeAll"),
+];
+
+/// The flags of kube-proxy that have no field.
+pub(super) fn unknown_proxy_flags(cluster: &Cluster) -> Vec<String> {
+    let flags = cluster.component(ComponentName::Proxy).extra_args.into_keys();
+    flags.filter(|flag| PROXY_FLAGS.iter().all(|(known, _)| known != flag)).collect()
+}
+
+fn kube_proxy(cluster: &Cluster) -> Option<Map<String, Json>> {
+    let mut document = Map::new();
+    match cluster.network.proxy_mode {
+        ProxyMode::Iptables | ProxyMode::None => {}
+        ProxyMode::Ipvs => drop(document.insert("mode".to_owned(), "ipvs".into())),
+        ProxyMode::Nftables => drop(document.insert("mode".to_owned(), "nftables".into())),
+    }
+    for (flag, value) in cluster.component(ComponentName::Proxy).extra_args {
+        let Some((_, pointer)) = PROXY_FLAGS.iter().find(|(known, _)| **known == flag) else { continue };
+        // A number or a truth value, where it is one.
+        let value: Json = serde_json::from_str(&value).unwrap_or_else(|_| value.clone().into());
+        let mut path = pointer.trim_start_matches('/').split('/');
+        match (path.next(), path.next()) {
+            (Some(group), Some(field)) => {
+                let group = document.entry(group).or_insert_with(|| Json::Object(Map::new()));
+                if let Json::Object(fields) = group {
+                    fields.insert(field.to_owned(), value);
+                }
+            }
+            (Some(field), None) => drop(document.insert(field.to_owned(), value)),
+            _ => {}
+        }
+    }
+    (!document.is_empty()).then_some(document)
 }
 
 /// Names and addresses for which a machine's kubelet may get a serving certificate.

@@ -86,6 +86,11 @@ pub(super) fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
             note(&format!("addons[{}]", addon.name), message);
         }
     }
+    for flag in super::configuration::unknown_proxy_flags(cluster) {
+        let message =
+            format!("kube-proxy is set up by a document that has no field for `{flag}`; it has no effect");
+        note("components.proxy.extraArgs", message);
+    }
     if let Endpoint::VirtualIp(address) = &cluster.control_plane.endpoint {
         let message = match address.mode {
             VirtualIpMode::Arp => {
