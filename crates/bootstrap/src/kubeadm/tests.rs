@@ -19,6 +19,9 @@ const CLUSTER: &str = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfigur
 const INIT: &str = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\n";
 const JOIN: &str = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n";
 
+const KUBELET: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+const PROXY: &str = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+
 /// The place and message of the only error, and its way out.
 fn only_error(text: &str) -> (String, String) {
     let reading = reading(text);
@@ -190,6 +193,9 @@ fn mistakes_are_found_at_their_places() {
         ("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfig\n".to_owned(), "unknown kind", "ClusterConfiguration"),
         ("apiVersion: kubelet.config.k8s.io/v1alpha1\nkind: KubeletConfiguration\n".to_owned(), "is not read", "v1beta1"),
         ("kind: InitConfiguration\n".to_owned(), "no `apiVersion`", "v1beta4"),
+        (format!("{INIT}---\n{KUBELET}maxPod: 5\n"), "k.yaml:6:1 unknown field `maxPod`", "maxPods"),
+        (format!("{INIT}---\n{KUBELET}authentication: {{anonymous: {{enabled: \"no\"}}}}\n"), "`enabled` is true or false", "false"),
+        (format!("{INIT}---\n{PROXY}iptables: {{masqueradAll: true}}\n"), "unknown field `masqueradAll`", "masqueradeAll"),
         (format!("{INIT}---\n{INIT}"), "k.yaml:5:7 there is a second", "one of them"),
     ] {
         let (error, hint) = only_error(&text);
