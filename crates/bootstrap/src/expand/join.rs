@@ -5,6 +5,7 @@ use super::inputs::{Discovered, Inputs};
 use super::phased::{Phased, Resources};
 use super::{ExpandError, Facts, certificates, cluster, control_plane, kubeconfigs, kubelet};
 use crate::configuration::{Configuration, Join};
+use crate::kubeconfig::inventory::BOOTSTRAP_USER;
 use crate::kubelet::BOOTSTRAP_KUBECONFIG_PATH;
 use crate::patch::Patches;
 
@@ -102,10 +103,11 @@ fn bootstrap(
     let token = configuration.join.as_ref().and_then(bootstrap_token)?;
     let attributes = vec![
         ("path", BOOTSTRAP_KUBECONFIG_PATH.into()),
-        ("cluster_name", configuration.cluster.name.clone().into()),
+        // The names in it are kubeadm's own, whatever the cluster is called.
+        ("cluster_name", "kubernetes".into()),
         ("server", server.into()),
         ("certificate_authority", discovered.authority.clone().into()),
-        ("user_name", "tls-bootstrap-token-user".into()),
+        ("user_name", BOOTSTRAP_USER.into()),
         ("token", token),
         ("superseded_by", kubeconfigs::KUBELET.into()),
     ];

@@ -2,6 +2,7 @@
 
 mod compare;
 mod differences;
+mod join;
 mod output;
 mod random;
 
@@ -30,12 +31,7 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Self {
-        let mut facts = Facts { hostname: hostname(), ..Facts::default() };
-        facts.ca_folders = Facts::CA_FOLDERS
-            .into_iter()
-            .filter(|folder| Path::new(folder).exists())
-            .map(str::to_owned)
-            .collect::<BTreeSet<_>>();
+        let mut facts = facts();
         let mut random = Random::new(seed);
         let mut written = random::configuration(&mut random, seed == 0, &facts.hostname);
         if seed != 0 {
@@ -47,17 +43,33 @@ impl Case {
         if written.server_endpoint().host.parse::<std::net::IpAddr>().is_ok() {
             facts.proxy_environment.insert("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned());
         }
-        let patches = tempfile::tempdir().unwrap();
-        for (name, text) in &facts.patches {
-            std::fs::write(patches.path().join(name), text).unwrap();
-        }
-        if !facts.patches.is_empty() {
-            written.node.patches_directory = Some(patches.path().display().to_string());
-        }
+        let patches = patches(&facts, &mut written);
         let documents = kubeadm::write(&written).expose().to_owned();
         let configuration = read(&documents, &facts.hostname);
         Self { documents, configuration, facts, _patches: patches }
     }
+}
+
+/// What kubeadm sees of this host.
+fn facts() -> Facts {
+    let folders = Facts::CA_FOLDERS.into_iter().filter(|folder| Path::new(folder).exists());
+    Facts {
+        hostname: hostname(),
+        ca_folders: folders.map(str::to_owned).collect::<BTreeSet<_>>(),
+        ..Facts::default()
+    }
+}
+
+/// The patches in a folder of their own, which the configuration names.
+fn patches(facts: &Facts, configuration: &mut Configuration) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in &facts.patches {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    if !facts.patches.is_empty() {
+        configuration.node.patches_directory = Some(folder.path().display().to_string());
+    }
+    folder
 }
 
 /// What the documents say: both sides begin with the same text.
@@ -76,7 +88,7 @@ fn hostname() -> String {
 /// Files, certificates, kubeconfigs and objects of one configuration; what is wrong, by what it is about.
 fn compare(seed: u64) -> BTreeMap<String, String> {
     let case = Case::new(seed);
-    let theirs = DryRun::of(&case.documents, &case.facts);
+    let theirs = DryRun::of("init", &case.documents, &case.facts);
     let ours = init(&case.configuration, &case.facts, &Inputs::default()).unwrap();
     let mut wrong = BTreeMap::new();
     compare::files(&theirs, &ours, &mut wrong);
@@ -114,7 +126,7 @@ fn many_configurations_become_what_kubeadm_would_make_of_them() {
 #[test]
 fn what_differs_is_seen() {
     let mut case = Case::new(0);
-    let theirs = DryRun::of(&case.documents, &case.facts);
+    let theirs = DryRun::of("init", &case.documents, &case.facts);
     case.configuration.cluster.networking.dns_domain = "other.test".to_owned();
     let ours = init(&case.configuration, &case.facts, &Inputs::default()).unwrap();
     let mut wrong = BTreeMap::new();

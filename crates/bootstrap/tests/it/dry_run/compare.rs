@@ -30,10 +30,10 @@ fn of_kind<'a>(ours: &'a [Phased], kind: &'a str) -> impl Iterator<Item = &'a De
 
 /// Manifests and the kubelet's files: byte for byte.
 pub fn files(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
-    let pods = of_kind(ours, "static_pod").map(|pod| (text(pod, "path"), text(pod, "manifest")));
-    let files = of_kind(ours, "file").map(|file| (text(file, "path"), text(file, "content")));
-    let ours: BTreeMap<String, &str> =
-        pods.chain(files).map(|(path, text)| (path.rsplit('/').next().unwrap().to_owned(), text)).collect();
+    let pods = of_kind(ours, "static_pod").map(|pod| (text(pod, "path"), manifest(pod)));
+    let files = of_kind(ours, "file").map(|file| (text(file, "path"), text(file, "content").to_owned()));
+    let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    let ours: BTreeMap<String, String> = pods.chain(files).map(|(path, text)| (name(path), text)).collect();
     for known in [
         "etcd.yaml",
         "kube-apiserver.yaml",
@@ -44,10 +44,27 @@ pub fn files(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
         "kubeadm-flags.env",
     ] {
         let (a, b) = (theirs.file(known), ours.get(known));
-        if a.as_deref() != b.copied() {
-            wrong.insert(known.to_owned(), diff(a.as_deref().unwrap_or("(none)"), b.unwrap_or(&"(none)")));
+        if a.as_deref() != b.map(String::as_str) {
+            wrong.insert(
+                known.to_owned(),
+                diff(a.as_deref().unwrap_or("(none)"), b.map_or("(none)", String::as_str)),
+            );
         }
     }
+}
+
+/// The text of a pod's manifest. A member that joins etcd has the names of all members in it, which a dry run does not
+/// have: kubeadm writes that of a first member then.
+fn manifest(pod: &Desired) -> String {
+    let manifest = pod.attributes.get("manifest").unwrap();
+    let text = manifest.resolve(&mut |_| differences::FIRST_MEMBER.into());
+    let text = text.as_str().unwrap();
+    let first = |line: &&str| line.trim() != "- --initial-cluster-state=existing";
+    let lines: Vec<&str> = text.split('\n').filter(first).collect();
+    let own = lines.iter().find_map(|line| line.trim().strip_prefix("- --initial-advertise-peer-urls="));
+    let name = lines.iter().find_map(|line| line.trim().strip_prefix("- --name="));
+    let member = format!("{}={}", name.unwrap_or_default(), own.unwrap_or_default());
+    lines.join("\n").replace(differences::FIRST_MEMBER, &member)
 }
 
 /// Every certificate's subject, names, uses and signer.
@@ -95,19 +112,25 @@ pub fn kubeconfigs(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
             continue;
         };
         let kubeconfig = Kubeconfig::parse(&content).unwrap();
-        let certificate = kubeconfig.certificate().unwrap().unwrap();
-        let subject = certificate.subject();
-        let theirs = json!({
+        let mut theirs = json!({
             "context": kubeconfig.current_context(), "server": kubeconfig.cluster().unwrap().server,
-            "user": kubeconfig.user().unwrap(), "common_name": subject.common_name,
-            "organizations": subject.organizations,
+            "user": kubeconfig.user().unwrap(),
         });
         let user = text(desired, "user_name");
-        let ours = json!({
+        let mut ours = json!({
             "context": format!("{user}@{}", text(desired, "cluster_name")), "server": text(desired, "server"),
-            "user": user, "common_name": text(desired, "common_name"),
-            "organizations": texts(desired, "organizations"),
+            "user": user,
         });
+        if let Some(certificate) = kubeconfig.certificate().unwrap() {
+            theirs["subject"] =
+                json!([certificate.subject().common_name, certificate.subject().organizations]);
+            ours["subject"] = json!([text(desired, "common_name"), texts(desired, "organizations")]);
+        } else {
+            theirs["token"] = kubeconfig.token().unwrap().expose().into();
+            if let Some(Value::Secret(Secret { text: Some(token), .. })) = desired.attributes.get("token") {
+                ours["token"] = token.expose().into();
+            }
+        }
         if theirs != ours {
             wrong.insert(file.to_owned(), format!("kubeadm {theirs}\nours    {ours}"));
         }

@@ -12,6 +12,9 @@ pub struct Difference {
     pub reason: &'static str,
 }
 
+/// Stands where a joining member's manifest has the names of all members.
+pub const FIRST_MEMBER: &str = "(members)";
+
 /// The whole list.
 pub const DIFFERENCES: &[Difference] = &[
     Difference {

@@ -12,31 +12,33 @@ use tempfile::TempDir;
 /// What kubeadm would write, and what it would post.
 pub struct DryRun {
     folder: TempDir,
-    /// Objects by `Kind/namespace/name`.
+    /// Objects that would be created, by `Kind/namespace/name`.
     pub objects: BTreeMap<String, Value>,
+    /// Objects that were found: those of the cluster that kubeadm makes up for a dry run.
+    pub found: BTreeMap<String, Value>,
 }
 
 impl DryRun {
-    /// `kubeadm init --dry-run` with these documents.
-    pub fn of(documents: &str, facts: &Facts) -> Self {
+    /// `kubeadm init --dry-run` or `kubeadm join --dry-run` with these documents.
+    pub fn of(command: &str, documents: &str, facts: &Facts) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("documents");
         fs::write(&config, documents).unwrap();
         let output = Command::new(crate::support::kubeadm())
             // Checks of the host, and of an etcd that is not there, are not what is compared.
-            .args(["init", "--dry-run", "--skip-phases=preflight", "--config"])
+            .args([command, "--dry-run", "--skip-phases=preflight", "--config"])
             .arg(&config)
             .env_clear()
             // No init system is found without a PATH: what the host runs does not matter then.
             .env("PATH", "/nonexistent")
-            .env("KUBEADM_INIT_DRYRUN_DIR", folder.path())
+            .env(format!("KUBEADM_{}_DRYRUN_DIR", command.to_uppercase()), folder.path())
             .envs(&facts.proxy_environment)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}\n{documents}");
-        Self { folder, objects: objects(&said) }
+        Self { folder, objects: objects(&said, "CREATE"), found: objects(&said, "GET") }
     }
 
     /// The text of a file, by its name in the folder where kubeadm puts them all.
@@ -45,12 +47,12 @@ impl DryRun {
     }
 }
 
-/// The objects that would be created.
-fn objects(said: &str) -> BTreeMap<String, Value> {
+/// The objects that come with an action.
+fn objects(said: &str, action: &str) -> BTreeMap<String, Value> {
     let mut objects = BTreeMap::new();
     let mut sections = said.split("[dryrun] Would perform action ").skip(1);
     for section in &mut sections {
-        if !section.starts_with("CREATE") {
+        if !section.starts_with(action) {
             continue;
         }
         let Some((_, text)) = section.split_once("[dryrun] Attached object:\n") else { continue };

@@ -30,7 +30,7 @@ impl Random {
         self.next().is_multiple_of(cases)
     }
 
-    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+    pub fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
         from[usize::try_from(self.next() % from.len() as u64).unwrap()]
     }
 
@@ -140,7 +140,8 @@ fn networking(random: &mut Random, configuration: &mut Configuration) {
     }
 }
 
-fn node(random: &mut Random, configuration: &mut Configuration) {
+/// What is a node's own.
+pub fn node(random: &mut Random, configuration: &mut Configuration) {
     let node = &mut configuration.node;
     if random.one_in(2) {
         node.name = random.pick(&["cp0", "cp-0.example.test"]).to_owned();
