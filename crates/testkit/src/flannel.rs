@@ -13,23 +13,25 @@ use crate::go::{self, Programs};
 pub const VERSION: &str = "0.28.10";
 
 /// The version of the reference plugins that flannel's own plugin is built from: the last that had it.
-const PLUGINS_VERSION: &str = "0.9.1";
+const PLUGINS_VERSION: &str = "1.0.0-rc1";
 
-/// The name of the image that has the plugin.
-pub const PLUGIN_IMAGE: &str = "ghcr.io/flannel-io/flannel-cni-plugin:v1.8.0-flannel1";
+/// The name of the image that has the plugin, as this version's documentation has it.
+pub const PLUGIN_IMAGE: &str = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3";
 
 /// What is left out: it needs C, or the kit of a cloud that nobody tests here.
 const LEFT_OUT: [&str; 2] = ["tencentvpc", "udp"];
 
-/// Builds flannel if need be, and gives the folder with `flanneld` and the plugin `flannel`.
+/// Builds flannel if need be, and gives the folder with `flanneld`, its helper `install-conf`, the plugin `flannel`,
+/// and `kube-flannel.yml`, the objects that its documentation tells users to apply.
 ///
 /// # Errors
 /// When there is no Go, or they cannot be built.
 pub fn install() -> Result<PathBuf> {
-    cache::installed("flannel", VERSION, |folder| {
+    cache::installed("flannel", &format!("{VERSION}-plugin-{PLUGINS_VERSION}"), |folder| {
         let module = "github.com/flannel-io/flannel".to_owned();
         let sources = folder.join("sources");
         copy(&go::fetch(&module, &format!("v{VERSION}"))?.folder, &sources)?;
+        fs::copy(sources.join("Documentation/kube-flannel.yml"), folder.join("kube-flannel.yml"))?;
         for name in LEFT_OUT {
             let backend = sources.join("pkg/backend").join(name);
             fs::remove_dir_all(&backend)?;
@@ -39,7 +41,10 @@ pub fn install() -> Result<PathBuf> {
         let daemon = Programs {
             modules: vec![(module.clone(), format!("v{VERSION}"))],
             replacements: vec![(module.clone(), sources.display().to_string())],
-            packages: vec![(module, "flanneld".to_owned())],
+            packages: vec![
+                (format!("{module}/cmd/install_conf"), "install-conf".to_owned()),
+                (module, "flanneld".to_owned()),
+            ],
             ..Programs::default()
         };
         daemon.build(folder)?;

@@ -2,6 +2,7 @@
 
 mod grpc;
 mod measure;
+mod objects;
 mod place;
 mod state;
 mod terraform;
@@ -33,6 +34,12 @@ pub(crate) struct Bench {
     /// Only what the state costs: writes and bytes.
     #[arg(long)]
     only_state: bool,
+    /// Only what objects in a cluster cost, beside kubectl: requests, seconds, memory.
+    #[arg(long)]
+    only_objects: bool,
+    /// How many objects, for `--only-objects`.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000, 5_000])]
+    objects: Vec<usize>,
     /// Measure this program, and build none.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -44,6 +51,9 @@ pub(crate) struct Bench {
 impl Bench {
     /// Builds the program in release and measures.
     pub(crate) fn run(&self) -> Result<()> {
+        if self.only_objects {
+            return objects::measure(&self.objects);
+        }
         let terraform = terraform::find();
         if terraform.is_none() && !self.without_peer {
             bail!("terraform is not on the PATH; `--without-peer` measures without it");

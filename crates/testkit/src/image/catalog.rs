@@ -70,7 +70,9 @@ pub fn all() -> Result<Vec<Image>> {
     let flannel = flannel::install()?;
     let mut daemon = with_busybox(packet_filters()?, &USUAL);
     daemon.name = format!("ghcr.io/flannel-io/flannel:v{}", flannel::VERSION);
-    daemon.files.push(("/opt/bin/flanneld".to_owned(), flannel.join("flanneld")));
+    for program in ["flanneld", "install-conf"] {
+        daemon.files.push((format!("/opt/bin/{program}"), flannel.join(program)));
+    }
     daemon.entrypoint = vec!["/opt/bin/flanneld".to_owned()];
     images.push(daemon);
     let mut plugin = with_busybox(Image::default(), &USUAL);
