@@ -46,4 +46,4 @@ pub use applyset::ApplySet;
 pub use marks::MANAGER;
 pub use order::order;
 pub use provider::Kubernetes;
-pub use schema::{NODE, OBJECT};
+pub use schema::{APPROVE_SERVING, NODE, OBJECT, UNCORDON};

@@ -14,6 +14,12 @@ pub const OBJECT: &str = "kubernetes_object";
 /// The type of a node: what Slipway says about it, and its gates.
 pub const NODE: &str = "kubernetes_node";
 
+/// The gate that lets pods onto a node again.
+pub const UNCORDON: &str = "uncordon";
+/// The gate that decides about a node's requests for serving certificates: argument `serving`, the names and addresses
+/// that it is known to have.
+pub const APPROVE_SERVING: &str = "approve-serving";
+
 /// The attribute with the digest of the fields that Slipway owns.
 pub(crate) const FIELDS_DIGEST: &str = "fields_digest";
 
@@ -138,6 +144,12 @@ fn node() -> ResourceType {
                     "Whether to wait until its kubelet is ready, not only registered; true without.",
                 ),
             ),
+            (
+                "serving",
+                Attribute::optional(Type::list(Type::String))
+                    .write_only()
+                    .describe("Names and addresses for which its kubelet gets a serving certificate; its request for one is waited for."),
+            ),
             ("provider_id", Attribute::computed(Type::String).describe("What its cloud calls it.")),
             ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
         ]),
@@ -155,7 +167,11 @@ fn node() -> ResourceType {
                 gate("Evicts what runs on the node, within the budgets.", 60_000, false),
             ),
             (operation::VERIFY.to_owned(), gate("Waits until the node is ready.", 30_000, true)),
-            ("uncordon".to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
+            (
+                APPROVE_SERVING.to_owned(),
+                gate("Approves or denies the node's requests for serving certificates.", 2_000, false),
+            ),
+            (UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
         ]),
         durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
     }

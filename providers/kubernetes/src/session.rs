@@ -10,6 +10,7 @@ mod plan;
 mod read;
 mod rehearse;
 mod running;
+mod serving;
 mod wait;
 
 use std::collections::HashMap;

@@ -4,13 +4,14 @@ use serde_json::{Value as Json, json};
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, operation,
 };
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
 
 use super::KubernetesSession;
 use super::act::refused;
 use super::node_gates::{failed, find, gates, timeout};
 use super::read::{attribute, is_life};
 use super::running::Ticket;
+use super::serving::known;
 use super::wait::Patience;
 use crate::api::{Answer, Connection, Request};
 use crate::manifest::invalid;
@@ -18,6 +19,7 @@ use crate::marks::{MANAGER, Marks};
 use crate::node;
 use crate::object::{ObjectIdentity, ObjectKey, text};
 use crate::readiness::{Readiness, assess};
+use crate::schema::{APPROVE_SERVING, UNCORDON};
 use crate::view;
 
 /// How often taints are written again that somebody else has written in between.
@@ -123,6 +125,62 @@ impl KubernetesSession {
         }
     }
 
+    /// Waits until a node is ready and, where names are known for it, has a serving certificate for them.
+    async fn serves(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        known: Option<&[String]>,
+        patience: &mut Patience,
+        events: &EventSink,
+        ticket: &mut Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut told = String::new();
+        loop {
+            let (mut missing, mut denied) = (None, Vec::new());
+            match self.live(connection, key).await {
+                Ok(Some(live)) => match assess(&live) {
+                    Readiness::Ready => {}
+                    Readiness::InProgress(why) | Readiness::Failed(why) | Readiness::Terminating(why) => {
+                        missing = Some(why);
+                    }
+                },
+                Ok(None) => missing = Some("it is not registered any more".to_owned()),
+                // The API may be away for a moment.
+                Err(error) if error.class.is_retryable() => missing = Some(error.message),
+                Err(error) => return Err(error),
+            }
+            if let Some(known) = known {
+                match self.approve_serving(connection, &key.name, known).await {
+                    Ok(approvals) => {
+                        denied = approvals.denied;
+                        if approvals.approved == 0 && missing.is_none() {
+                            missing =
+                                Some("its kubelet has not asked for a serving certificate yet".to_owned());
+                        }
+                    }
+                    Err(error) if error.class.is_retryable() => missing = Some(error.message),
+                    Err(error) => return Err(error),
+                }
+            }
+            for why in denied {
+                events.send(ApplyEvent::Progress(format!(
+                    "a request for a serving certificate was denied: {why}"
+                )));
+            }
+            let Some(missing) = missing else { return Ok(()) };
+            if missing != told {
+                events.send(ApplyEvent::Progress(missing.clone()));
+                told = missing;
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!("node {} is not ready in time: {told}", key.name);
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("look at its kubelet, and at the network of its pods"));
+            }
+        }
+    }
+
     /// Writes taints, labels, annotations and marks.
     async fn describe(
         &self,
@@ -220,17 +278,26 @@ impl KubernetesSession {
                 self.drain(&gates, &node, Patience::new(limit), events, ticket).await?;
                 Ok(found(node.ready))
             }
-            ("uncordon", Some(node)) => {
+            (UNCORDON, Some(node)) => {
                 gates.uncordon(&node).await.map_err(|error| failed(&error))?;
                 Ok(found(node.ready))
             }
             (operation::VERIFY, _) => {
                 let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
-                let live = self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
-                self.ready(connection, &parsed.key, live, request, events, ticket).await?;
+                self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
+                let known = known(arguments);
+                self.serves(connection, &parsed.key, known.as_deref(), &mut patience, events, ticket).await?;
                 Ok(found(true))
             }
-            ("uncordon", None) => {
+            (APPROVE_SERVING, node) => {
+                let known = known(arguments).unwrap_or_default();
+                let approvals = self.approve_serving(connection, &parsed.key.name, &known).await?;
+                let mut applied = found(node.is_some_and(|node| node.ready));
+                applied.attributes.set(&Path::key("approved"), Value::Integer(approvals.approved as i64));
+                applied.attributes.set(&Path::key("denied"), Value::list(approvals.denied));
+                Ok(applied)
+            }
+            (UNCORDON, None) => {
                 let text = format!("node {} does not exist", parsed.key.name);
                 Err(ProviderError::new(ErrorClass::NotFound, text))
             }

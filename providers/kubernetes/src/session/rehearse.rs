@@ -6,14 +6,18 @@
 mod secrets;
 mod trial;
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use slipway_resource::provider::{PlanItem, PreflightFinding, PreflightItem, Rehearsal};
 use slipway_resource::{Path, ProviderError, Value};
 
+use tokio::sync::OnceCell;
+
 use super::KubernetesSession;
 use super::read::attribute;
+use crate::api::{Connection, Request};
 use crate::manifest;
 use crate::schema::{FIELDS_DIGEST, NODE, OBJECT};
 use trial::Trial;
@@ -23,13 +27,18 @@ const PARALLEL: usize = 32;
 
 impl KubernetesSession {
     pub(super) async fn rehearse_all(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
-        let trials: Vec<_> = items.iter().map(|item| self.rehearse_one(item).boxed()).collect();
+        let namespaces = Namespaces::default();
+        let trials: Vec<_> = items.iter().map(|item| self.rehearse_one(item, &namespaces).boxed()).collect();
         let rehearsed: Vec<Result<Rehearsal, ProviderError>> =
             stream::iter(trials).buffered(PARALLEL).collect().await;
         rehearsed.into_iter().collect()
     }
 
-    async fn rehearse_one(&self, item: &PlanItem) -> Result<Rehearsal, ProviderError> {
+    async fn rehearse_one(
+        &self,
+        item: &PlanItem,
+        namespaces: &Namespaces,
+    ) -> Result<Rehearsal, ProviderError> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(&item.address);
         let Some(desired) = item.desired.as_ref().filter(|_| item.address.kind() == OBJECT) else {
             return Ok(Rehearsal::default());
@@ -53,6 +62,13 @@ impl KubernetesSession {
             return Ok(Rehearsal { reasons, ..Rehearsal::default() });
         };
         let key = self.key(&connection, &wanted).await?;
+        if item.observed.is_none() && !namespaces.exists(&connection, &key.namespace).await? {
+            let reasons = vec![format!(
+                "the namespace {} is not there yet: it is planned as it is written",
+                key.namespace
+            )];
+            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+        }
         let trial = Trial { session: self, connection: &connection, item, desired, manifest, resource, key };
         let outcome = trial.run().await?;
         if let Some(finding) = outcome.refusal {
@@ -77,6 +93,28 @@ impl KubernetesSession {
             items.iter().filter(|item| item.address.kind() == NODE && item.action == "delete").collect();
         findings.extend(self.node_findings(&leaving).await?);
         Ok(findings)
+    }
+}
+
+/// Which namespaces exist, each asked for once.
+#[derive(Default)]
+struct Namespaces(Mutex<HashMap<String, Arc<OnceCell<bool>>>>);
+
+impl Namespaces {
+    /// Whether objects of a namespace can be tried; those of the whole cluster can.
+    async fn exists(&self, connection: &Connection, name: &str) -> Result<bool, ProviderError> {
+        if name.is_empty() {
+            return Ok(true);
+        }
+        let cell = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(name.to_owned()).or_default())
+        };
+        let ask = async || {
+            let found = connection.ask(&Request::get(format!("/api/v1/namespaces/{name}"))).await?.found()?;
+            Ok(found.is_some())
+        };
+        cell.get_or_try_init(ask).await.copied()
     }
 }
 

@@ -5,4 +5,5 @@ mod conflict;
 mod conformance;
 mod lab;
 mod life;
+mod nodes;
 mod secret;

@@ -1,0 +1,112 @@
+//! Certificates by which kubelets serve: Kubernetes approves none, so that they are held against what is known of a node.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::approval::{self, Requester, SERVING_SIGNER};
+use slipway_bootstrap::pki::{AlternativeNames, Request as SigningRequest};
+use slipway_resource::{ProviderError, Value};
+
+use super::KubernetesSession;
+use crate::api::{Answer, Connection, Request};
+use crate::object::text;
+
+const COLLECTION: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// What became of the requests of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Approvals {
+    /// How many stand approved.
+    pub approved: usize,
+    /// Why others were denied.
+    pub denied: Vec<String>,
+}
+
+impl KubernetesSession {
+    /// Approves what a node asks for and may have, and denies with the reason what it may not. What was decided
+    /// already stays so.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(super) async fn approve_serving(
+        &self,
+        connection: &Connection,
+        node: &str,
+        known: &[String],
+    ) -> Result<Approvals, ProviderError> {
+        let path =
+            format!("{COLLECTION}?fieldSelector=spec.signerName%3D{}", SERVING_SIGNER.replace('/', "%2F"));
+        let list = connection.ask(&Request::list(path)).await?.body()?;
+        let mut approvals = Approvals::default();
+        let user = format!("system:node:{node}");
+        let requests = list.get("items").and_then(Json::as_array).into_iter().flatten();
+        for request in requests.filter(|request| text(request, "/spec/username") == Some(user.as_str())) {
+            match decided(request) {
+                Some(true) => approvals.approved += 1,
+                Some(false) => {}
+                None => {
+                    let verdict = verdict(request, node, known);
+                    self.decide(connection, request, &verdict).await?;
+                    match verdict {
+                        Ok(()) => approvals.approved += 1,
+                        Err(why) => approvals.denied.push(why),
+                    }
+                }
+            }
+        }
+        Ok(approvals)
+    }
+
+    async fn decide(
+        &self,
+        connection: &Connection,
+        request: &Json,
+        verdict: &Result<(), String>,
+    ) -> Result<(), ProviderError> {
+        let (kind, reason, message) = match verdict {
+            Ok(()) => ("Approved", "KnownNode", "the node is known to have these names and addresses"),
+            Err(why) => ("Denied", "NotKnown", why.as_str()),
+        };
+        let patch = json!({"metadata": {"resourceVersion": text(request, "/metadata/resourceVersion")},
+            "status": {"conditions": [{"type": kind, "status": "True", "reason": reason, "message": message}]}});
+        let name = text(request, "/metadata/name").unwrap_or_default();
+        match connection.send(&Request::merge(format!("{COLLECTION}/{name}/approval"), &patch)).await? {
+            // Somebody else has decided, or it is gone: it is looked at again with the next round.
+            Answer::Refused(refusal) if matches!(refusal.status, 404 | 409) => Ok(()),
+            answer => answer.body().map(drop),
+        }
+    }
+}
+
+/// Whether a request stands approved or denied.
+fn decided(request: &Json) -> Option<bool> {
+    let conditions = request.pointer("/status/conditions").and_then(Json::as_array).into_iter().flatten();
+    let kinds: Vec<&str> = conditions.filter_map(|condition| text(condition, "/type")).collect();
+    if kinds.iter().any(|kind| matches!(*kind, "Denied" | "Failed")) {
+        return Some(false);
+    }
+    kinds.contains(&"Approved").then_some(true)
+}
+
+/// Whether a node may have what it asks for; else why not. Pure.
+fn verdict(request: &Json, node: &str, known: &[String]) -> Result<(), String> {
+    let list = |pointer: &str| -> Vec<String> {
+        let items = request.pointer(pointer).and_then(Json::as_array).into_iter().flatten();
+        items.filter_map(Json::as_str).map(str::to_owned).collect()
+    };
+    let pem = BASE64.decode(text(request, "/spec/request").unwrap_or_default());
+    let pem = pem.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let asked = SigningRequest::from_pem(&pem).map_err(|error| format!("it cannot be read: {error}"))?;
+    let (usages, groups) = (list("/spec/usages"), list("/spec/groups"));
+    let requester = Requester { user: text(request, "/spec/username").unwrap_or_default(), groups: &groups };
+    let mut names = AlternativeNames::of(known);
+    // A node has its own name.
+    names.add(node);
+    approval::serving(&asked, &usages, requester, &names).map(drop).map_err(|denial| denial.to_string())
+}
+
+/// The names and addresses in a wanted node, or in the arguments of a gate; `None` when none are given.
+pub(super) fn known(value: &Value) -> Option<Vec<String>> {
+    let items = value.get("serving")?.as_list()?;
+    Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+}
