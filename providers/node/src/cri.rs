@@ -29,6 +29,10 @@ const SOCKETS: [&str; 3] =
 const ANSWER: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(60);
 
+/// How often it is asked again, and with which pause: five seconds in all.
+const ATTEMPTS: u32 = 20;
+const STARTING: Duration = Duration::from_millis(250);
+
 /// Where the kubelet is told which runtime it has.
 const KUBELET_FILES: [&str; 2] = ["/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/config.yaml"];
 
@@ -64,8 +68,20 @@ impl Runtime {
 
     /// The pods that there are, running or not.
     pub(crate) async fn pods(&mut self) -> Result<Vec<PodSandbox>, ProviderError> {
-        let answer: ListPodSandboxesAnswer = self.ask("ListPodSandbox", ListPodSandboxes {}, ANSWER).await?;
-        Ok(answer.items)
+        let mut attempt = 1;
+        loop {
+            let answer: Result<ListPodSandboxesAnswer, _> =
+                self.ask("ListPodSandbox", ListPodSandboxes {}, ANSWER).await;
+            match answer {
+                Ok(answer) => return Ok(answer.items),
+                // One that has just started listens before it knows its pods.
+                Err(_) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                    tokio::time::sleep(STARTING).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Stops the containers of a pod; the kubelet starts them again.

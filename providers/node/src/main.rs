@@ -1,12 +1,21 @@
-//! The provider for the inside of a node as an executable.
+//! The provider for the inside of a node as an executable: started by the engine, or, with `--stdio`, at the other end of a
+//! stream, as behind SSH.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use slipway_provider_node::Node;
-use slipway_provider_sdk::{ServeOptions, serve};
+use slipway_provider_sdk::{ServeOptions, serve, serve_stream};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    serve(Arc::new(Node::new()), ServeOptions::from_environment()?).await?;
+    let provider = Arc::new(Node::new());
+    if std::env::args().nth(1).is_some_and(|argument| argument == "--stdio") {
+        let stream = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
+        // There is no socket, so that there is no folder for it either.
+        serve_stream(provider, stream, &ServeOptions::new(PathBuf::new(), String::new())).await?;
+        return Ok(());
+    }
+    serve(provider, ServeOptions::from_environment()?).await?;
     Ok(())
 }
