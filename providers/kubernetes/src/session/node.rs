@@ -90,10 +90,10 @@ impl KubernetesSession {
         let live = self.describe(connection, request, desired, live).await?;
         let with_identity =
             |error: ProviderError| ProviderError { identity: Some(identity.clone()), ..error };
-        if attribute(desired, "ready").as_bool() != Some(false) {
-            self.ready(connection, &key, live.clone(), request, events, ticket)
-                .await
-                .map_err(with_identity)?;
+        let known = known(desired);
+        if attribute(desired, "ready").as_bool() != Some(false) || known.is_some() {
+            let served = self.serves(connection, &key, known.as_deref(), &mut patience, events, ticket).await;
+            served.map_err(with_identity)?;
         }
         self.node_left(request, &live)
     }
