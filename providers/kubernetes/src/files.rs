@@ -48,6 +48,18 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The stable code, with a page in `docs/errors/`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "MANIFEST0001",
+            Self::NoObject { .. } => "MANIFEST0002",
+            Self::Twice { .. } => "MANIFEST0003",
+        }
+    }
+}
+
 /// The objects of a file as resources, those behind each other that stand on each other ([`order`]).
 ///
 /// Empty documents are passed over, and lists are taken apart.
