@@ -63,7 +63,16 @@ impl NodeSubject {
     /// The wanted resources, and the addresses that are meant when not all are.
     fn wanted(&self) -> (Vec<Desired>, Vec<String>) {
         let (mut desired, meant) = self.selected();
+        let keys: Vec<Address> = ["super-admin", "admin"]
+            .map(|name| Address::new("kubeconfig", name))
+            .into_iter()
+            .filter(|key| self.selection.is_all() && desired.iter().any(|desired| desired.address == *key))
+            .collect();
         for desired in &mut desired {
+            if desired.address.kind() == OBJECT || desired.address.kind() == NODE {
+                // What the API is reached by goes after what is behind it.
+                desired.depends_on.extend(keys.iter().cloned());
+            }
             // Signing is this machine's own work, once the object is there.
             if let Value::Map(attributes) = &mut desired.attributes {
                 attributes.remove("sign_with");

@@ -22,7 +22,7 @@ pub(crate) struct EtcdMember;
 
 /// What is remembered of a member.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     pub(super) member_id: String,
     /// The members when it came: what its own flags say for ever.
     pub(super) initial_cluster: String,
@@ -56,6 +56,11 @@ pub(super) fn access_attributes() -> [(&'static str, Attribute); 5] {
 /// The cluster that attributes speak of, by the endpoints that they name and then by the member's own.
 pub(super) fn connect(work: &Work, wanted: Attributes<'_>) -> Result<Etcd, ProviderError> {
     Etcd::connect(&work.host().disk, wanted, endpoints(wanted))
+}
+
+/// Lets the member of this id leave, unless it is the last one.
+pub(super) async fn leave(work: &Work, id: &str) -> Result<(), ProviderError> {
+    join::leave(work, work.place.wanted(), id).await
 }
 
 fn endpoints(wanted: Attributes<'_>) -> Vec<String> {

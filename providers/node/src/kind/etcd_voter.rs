@@ -8,14 +8,15 @@ use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
-use super::etcd_member::{access_attributes, connect, find};
-use super::form;
+use super::etcd_member::{Memory, access_attributes, connect, find, leave};
+use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::etcd::{Etcd, Refusal};
 use crate::ledger::Found;
 
-/// That a member of etcd has started, has caught up, and votes. It goes with the member.
+/// That a member of etcd has started, has caught up, and votes. When it goes, the member leaves, while its pod still runs:
+/// the others count its vote as long as they have it.
 pub(crate) struct EtcdVoter;
 
 const PAUSE: Duration = Duration::from_millis(250);
@@ -59,8 +60,8 @@ impl Kind for EtcdVoter {
         let (begun, mut told) = (Instant::now(), None::<Instant>);
         loop {
             let why = match step(work, wanted, &own).await? {
-                None => return Ok(Json::Null),
-                Some(why) => why,
+                Ok(member_id) => return memorise(&Memory { member_id, initial_cluster: String::new() }),
+                Err(why) => why,
             };
             if told.is_none_or(|told| told.elapsed() >= TELL) {
                 work.tell(why.as_str());
@@ -76,8 +77,12 @@ impl Kind for EtcdVoter {
         }
     }
 
-    async fn remove(&self, _: &Work) -> Result<(), ProviderError> {
-        Ok(())
+    async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
+        let memory = recall::<Memory>(work.place.memory()).unwrap_or_default();
+        if memory.member_id.is_empty() {
+            return Ok(());
+        }
+        leave(work, &memory.member_id).await
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
@@ -97,26 +102,30 @@ impl Kind for EtcdVoter {
     }
 }
 
-/// One look, and a promotion when it may be: `None` when the member votes and serves, else why not yet.
-async fn step(work: &Work, wanted: Attributes<'_>, own: &[String]) -> Result<Option<String>, ProviderError> {
+/// One look, and a promotion when it may be: the member's id when it votes and serves, else why not yet.
+async fn step(
+    work: &Work,
+    wanted: Attributes<'_>,
+    own: &[String],
+) -> Result<Result<String, String>, ProviderError> {
     let etcd = connect(work, wanted)?;
     let members = match etcd.members().await {
         Ok(members) => members,
-        Err(error) => return Ok(Some(format!("waits for etcd: {error}"))),
+        Err(error) => return Ok(Err(format!("waits for etcd: {error}"))),
     };
     let Some(member) = find(&members, work.identity(), own) else {
         let text = format!("etcd has no member {}: it was removed", work.identity());
         return Err(ProviderError::new(ErrorClass::NotFound, text));
     };
     if !member.has_started() {
-        return Ok(Some("waits until the member has started".to_owned()));
+        return Ok(Err("waits until the member has started".to_owned()));
     }
     if member.is_learner {
         work.host().disk.at("promote member");
         match etcd.promote(member).await {
             Ok(()) | Err(Refusal::Already) => {}
             Err(Refusal::Later(why)) => {
-                return Ok(Some(format!("waits until the member has caught up: {why}")));
+                return Ok(Err(format!("waits until the member has caught up: {why}")));
             }
             Err(refusal) => return Err(refusal.into()),
         }
@@ -124,10 +133,10 @@ async fn step(work: &Work, wanted: Attributes<'_>, own: &[String]) -> Result<Opt
     let urls = wanted.texts("client_urls");
     let urls = if urls.is_empty() { member.client_urls.clone() } else { urls };
     if urls.is_empty() {
-        return Ok(None);
+        return Ok(Ok(member.id()));
     }
     match Etcd::connect(&work.host().disk, wanted, urls)?.health().await {
-        Ok(()) => Ok(None),
-        Err(why) => Ok(Some(format!("waits until the member serves: {why}"))),
+        Ok(()) => Ok(Ok(member.id())),
+        Err(why) => Ok(Err(format!("waits until the member serves: {why}"))),
     }
 }
