@@ -17,6 +17,7 @@ mod kubeconfigs;
 mod kubelet;
 mod objects;
 mod phased;
+mod requests;
 mod upload;
 
 use crate::patch::PatchError;
@@ -27,6 +28,7 @@ pub use init::init;
 pub use inputs::{Discovered, Inputs, Tokens};
 pub use join::{join_control_plane, join_worker};
 pub use phased::Phased;
+pub use requests::certificate_requests;
 pub use upload::{UploadedFile, upload_certificates};
 
 /// Why a node cannot be expanded.

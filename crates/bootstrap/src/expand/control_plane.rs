@@ -92,6 +92,13 @@ fn place(
         let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
         attributes.push(("ready_ca_path", ca.into()));
     }
+    // The policy is read once; of the other files the API server sees changes itself.
+    if component == Component::ApiServer
+        && let Some(policy) = resources.find("file", "audit-policy")
+    {
+        let digest = Value::reference(policy, "sha256");
+        attributes.push(("volatile_inputs", Value::map([("audit-policy", digest)])));
+    }
     let mut all: Vec<&Address> = refer(&needed);
     all.extend(after);
     resources.add(phase, "static_pod", component.name(), attributes, &all)

@@ -237,3 +237,28 @@ fn etcd_elsewhere_has_no_member_here() {
     let resources = init(&outside, &facts(), &Inputs::default()).unwrap();
     assert!(resources.iter().all(|phased| !phased.desired.address.kind().starts_with("etcd")));
 }
+
+#[test]
+fn requests_are_made_for_everything_that_a_ca_elsewhere_signs() {
+    let requests = certificate_requests(&configuration());
+    let files: BTreeSet<String> = requests
+        .iter()
+        .filter_map(|phased| phased.desired.attributes.get("request_path")?.as_str().map(str::to_owned))
+        .collect();
+    // Those of `kubeadm certs generate-csr`.
+    let mut expected: BTreeSet<String> = [
+        "apiserver",
+        "apiserver-etcd-client",
+        "apiserver-kubelet-client",
+        "etcd/healthcheck-client",
+        "etcd/peer",
+        "etcd/server",
+        "front-proxy-client",
+    ]
+    .iter()
+    .map(|name| format!("/etc/kubernetes/pki/{name}.csr"))
+    .collect();
+    let users = ["admin", "controller-manager", "kubelet", "scheduler", "super-admin"];
+    expected.extend(users.iter().map(|name| format!("/etc/kubernetes/{name}.conf.csr")));
+    assert_eq!(files, expected);
+}

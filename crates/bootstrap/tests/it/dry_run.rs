@@ -9,9 +9,14 @@ mod random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value as Json;
+
 use slipway_bootstrap::configuration::{Configuration, Detected};
-use slipway_bootstrap::expand::{Facts, Inputs, init};
-use slipway_bootstrap::kubeadm;
+use slipway_bootstrap::expand::{Facts, Inputs, UploadedFile, init, upload_certificates};
+use slipway_bootstrap::{kubeadm, pki};
+use slipway_resource::SecretText;
 use slipway_spec::source::SourceFile;
 use tempfile::TempDir;
 
@@ -120,6 +125,37 @@ fn many_configurations_become_what_kubeadm_would_make_of_them() {
     let wrong = wrong.into_inner().unwrap();
     let texts: Vec<String> = wrong.iter().map(|(about, what)| format!("{about}:\n{what}\n")).collect();
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), texts.join("\n"));
+}
+
+/// Shared certificates in the cluster: the same objects, for the same readers, ending with a token of the same form.
+#[test]
+fn uploaded_certificates_are_kept_as_kubeadm_keeps_them() {
+    let case = Case::new(0);
+    let theirs = DryRun::of("init --upload-certs", &case.documents, &case.facts);
+    let found = |start: &str| {
+        let mut found = theirs.objects.iter().filter(|(name, _)| name.starts_with(start));
+        let (name, object) = found.find(|(name, _)| !name.ends_with("abcdef")).unwrap();
+        (name.clone(), object.clone())
+    };
+    let (owner, token) = found("Secret/kube-system/bootstrap-token-");
+    let id = owner.rsplit('-').next().unwrap();
+    let files: Vec<UploadedFile> = pki::inventory::shared_files(&case.configuration)
+        .into_iter()
+        .map(|name| UploadedFile { name: name.to_owned(), encrypted: Vec::new() })
+        .collect();
+    let secret = BASE64_STANDARD.decode(token["data"]["token-secret"].as_str().unwrap()).unwrap();
+    let secret = SecretText::new(String::from_utf8(secret).unwrap());
+    let ours = upload_certificates(&files, id, &secret, jiff::Timestamp::now());
+    let expected: BTreeMap<String, Json> = theirs
+        .objects
+        .iter()
+        .filter(|(name, _)| **name == owner || name.ends_with("kubeadm-certs"))
+        .map(|(name, object)| (name.clone(), object.clone()))
+        .collect();
+    assert_eq!(expected.len(), 4, "{expected:#?}");
+    let mut wrong = BTreeMap::new();
+    compare::against(&expected, &ours, &mut wrong);
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// A comparison that cannot fail shows nothing: a changed flag, a changed object and a lost name are seen.

@@ -139,7 +139,12 @@ pub fn kubeconfigs(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
 
 /// Every API object, but for what the list of differences names.
 pub fn objects(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
-    let mut expected = theirs.objects.clone();
+    against(&theirs.objects, ours, wrong);
+}
+
+/// API objects against those that are expected.
+pub fn against(expected: &BTreeMap<String, Json>, ours: &[Phased], wrong: &mut Wrong) {
+    let mut expected = expected.clone();
     for desired in of_kind(ours, "kubernetes_object") {
         let object = plain(desired.attributes.get("manifest").unwrap());
         let name = name(&object);

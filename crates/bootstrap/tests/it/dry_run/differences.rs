@@ -38,6 +38,16 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "counted from the time of the run",
     },
     Difference {
+        object: "Secret/kube-system/kubeadm-certs",
+        path: "data.*",
+        reason: "ciphertexts with nonces of their own; a dry run of kubeadm has null for each of them",
+    },
+    Difference {
+        object: "Secret/kube-system/kubeadm-certs",
+        path: "metadata.ownerReferences.0.uid",
+        reason: "the owner's uid, which nobody knows before it is there",
+    },
+    Difference {
         object: "ConfigMap/kube-public/cluster-info",
         path: "data.kubeconfig.certificate-authority-data",
         reason: "key material; ours is the output of another resource",
@@ -52,21 +62,29 @@ pub fn is_listed(object: &str) -> bool {
 /// The object without what may differ.
 pub fn without(object: &str, mut value: Value) -> Value {
     for difference in DIFFERENCES.iter().filter(|difference| fits(difference.object, object)) {
-        let mut place = &mut value;
-        let mut parts = difference.path.split('.').peekable();
-        while let Some(part) = parts.next() {
-            let Value::Object(entries) = place else { break };
-            if parts.peek().is_none() {
-                entries.remove(part);
-                break;
-            }
-            match entries.get_mut(part) {
-                Some(inner) => place = inner,
-                None => break,
-            }
-        }
+        let parts: Vec<&str> = difference.path.split('.').collect();
+        remove(&mut value, &parts);
     }
     value
+}
+
+/// Takes away what is at a path; `*` empties every value of a mapping and leaves its keys.
+fn remove(value: &mut Value, path: &[&str]) {
+    match (path, value) {
+        (["*"], Value::Object(entries)) => entries.values_mut().for_each(|value| *value = Value::Null),
+        ([last], Value::Object(entries)) => drop(entries.remove(*last)),
+        ([first, rest @ ..], Value::Object(entries)) => {
+            if let Some(inner) = entries.get_mut(*first) {
+                remove(inner, rest);
+            }
+        }
+        ([first, rest @ ..], Value::Array(items)) => {
+            if let Some(inner) = first.parse().ok().and_then(|index: usize| items.get_mut(index)) {
+                remove(inner, rest);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn fits(pattern: &str, object: &str) -> bool {

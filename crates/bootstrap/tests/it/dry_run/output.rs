@@ -24,14 +24,16 @@ impl DryRun {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("documents");
         fs::write(&config, documents).unwrap();
+        let verb = command.split(' ').next().unwrap();
         let output = Command::new(crate::support::kubeadm())
             // Checks of the host, and of an etcd that is not there, are not what is compared.
-            .args([command, "--dry-run", "--skip-phases=preflight", "--config"])
+            .args(command.split(' '))
+            .args(["--dry-run", "--skip-phases=preflight", "--config"])
             .arg(&config)
             .env_clear()
             // No init system is found without a PATH: what the host runs does not matter then.
             .env("PATH", "/nonexistent")
-            .env(format!("KUBEADM_{}_DRYRUN_DIR", command.to_uppercase()), folder.path())
+            .env(format!("KUBEADM_{}_DRYRUN_DIR", verb.to_uppercase()), folder.path())
             .envs(&facts.proxy_environment)
             .output()
             .unwrap();
