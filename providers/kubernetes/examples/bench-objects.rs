@@ -65,9 +65,9 @@ fn peak() -> Result<f64> {
 }
 
 async fn measured<T>(api: &Api, client: &str, work: impl Future<Output = Result<T>>) -> Result<(Cost, T)> {
+    let before = api.requests(client)?.len();
     // The peak from here on.
     std::fs::write("/proc/self/clear_refs", "5")?;
-    let before = api.requests(client)?.len();
     let begun = Instant::now();
     let result = work.await?;
     let seconds = begun.elapsed().as_secs_f64();

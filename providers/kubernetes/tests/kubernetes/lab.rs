@@ -43,10 +43,6 @@ impl Api {
         self.plane.kubeconfig()
     }
 
-    pub fn access(&self) -> FileAccess {
-        FileAccess { path: self.kubeconfig(), context: None, may_be_missing: false }
-    }
-
     /// How many requests a client of this name has made so far: `slipway` or `kubectl`.
     pub fn requests(&self, client: &str) -> Result<Vec<String>> {
         let log = std::fs::read_to_string(self.folder.path().join("audit.log"))?;
@@ -120,9 +116,14 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(api: &Api, cluster: &str) -> Self {
+        Self::by(cluster, api.kubeconfig())
+    }
+
+    /// By another way than the administrator's.
+    pub fn by(cluster: &str, kubeconfig: PathBuf) -> Self {
         Self {
             cluster: cluster.to_owned(),
-            access: api.access(),
+            access: FileAccess { path: kubeconfig, context: None, may_be_missing: false },
             backend: Arc::new(MemoryBackend::new()),
             secrets: Arc::new(NoSecrets),
         }

@@ -3,6 +3,7 @@
 mod budget;
 mod conflict;
 mod conformance;
+mod faults;
 mod lab;
 mod life;
 mod nodes;
