@@ -24,6 +24,7 @@ pub mod process;
 pub mod proxy;
 pub mod scratch;
 pub mod server;
+pub mod suite;
 pub mod wait;
 
 pub use azurite::Azurite;

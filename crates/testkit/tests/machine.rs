@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use slipway_testkit::machine::{Init, MachineOptions};
@@ -203,14 +203,19 @@ fn child() {
     }
 }
 
-#[test]
-#[ignore = "needs root and namespaces"]
-fn a_killed_test_leaves_nothing() {
+fn start_child() -> (Child, String) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "child", "--ignored", "--nocapture"]).env(CHILD, "1");
     let mut child = child.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let id = lines.filter_map(|line| Some(line.strip_prefix("network ")?.to_owned())).next().unwrap();
+    (child, id)
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_killed_test_leaves_nothing() {
+    let (mut child, id) = start_child();
     // While it lives, its network is nobody's to clear up, and another is no neighbour of it.
     let other = Network::new().unwrap();
     assert!(traces(&id).len() > 5, "{:?}", traces(&id));
@@ -218,4 +223,27 @@ fn a_killed_test_leaves_nothing() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait::until("all is gone", || Ok(traces(&id).is_empty().then_some(()))).unwrap();
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn what_a_killed_guard_leaves_goes_with_the_next_network() {
+    let (mut child, id) = start_child();
+    // Test and guard at once, as when a whole container is told to end.
+    let guard =
+        Command::new("pgrep").args(["--parent", &child.id().to_string(), "--full", &id]).output().unwrap();
+    let guards = String::from_utf8(guard.stdout).unwrap();
+    assert!(!guards.is_empty());
+    let killed = Command::new("kill")
+        .arg("-KILL")
+        .arg(child.id().to_string())
+        .args(guards.split_whitespace())
+        .status();
+    assert!(killed.unwrap().success());
+    child.wait().unwrap();
+    let processes = || traces(&id).into_iter().filter(|trace| trace.starts_with("process")).count();
+    wait::until("no process is left", || Ok((processes() == 0).then_some(()))).unwrap();
+    assert!(!traces(&id).is_empty(), "nobody was there to clear up");
+    drop(Network::new().unwrap());
+    assert_eq!(traces(&id), BTreeSet::new());
 }

@@ -51,6 +51,8 @@ enum Stage {
     Clippy,
     /// Unit tests, integration tests, examples in comments.
     Test,
+    /// Tests on machines made of namespaces, which need root: the test targets whose names begin with `machine`.
+    Machines,
     /// The pages of the crates, warnings refused.
     Doc,
 }
@@ -105,7 +107,8 @@ impl Stage {
             Self::KopsFields => "the table of kOps' fields is current",
             Self::Deny => "licences, bans and sources of the dependencies",
             Self::Clippy => "the lints",
-            Self::Test => "all tests",
+            Self::Test => "all tests but those on machines",
+            Self::Machines => "tests on machines",
             Self::Doc => "the pages of the crates",
         }
     }
@@ -130,6 +133,11 @@ impl Stage {
                 "warnings",
             ])),
             Self::Test => run(&mut cargo(["test", "--workspace", "--no-fail-fast"])),
+            Self::Machines => {
+                let mut tests = cargo(["test", "--workspace", "--no-fail-fast", "--test", "machine*"]);
+                // A cluster takes what there is of processors: one at a time.
+                run(tests.args(["--", "--ignored", "--test-threads=1"]))
+            }
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))

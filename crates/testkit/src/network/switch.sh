@@ -11,6 +11,7 @@ done
 echo 1 >/proc/sys/net/ipv4/ip_forward
 # What would leave is refused at once; who waits for an answer from outside would wait long.
 ip route add unreachable default
+echo 0 >/proc/sys/net/ipv4/icmp_ratelimit
 # The /proc here is still that of the test, so this is the number that the test knows the process by.
 read -r process _ </proc/self/stat
 echo "$process"

@@ -1,0 +1,107 @@
+//! Kubernetes' own end-to-end suites, run against a cluster of a test's.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::Network;
+
+/// What came of one of a suite's specs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Its name, with those of the groups that it is in.
+    pub name: String,
+    /// What came of it.
+    pub state: State,
+    /// Why it failed or was skipped; empty when it passed.
+    pub message: String,
+}
+
+/// What came of a spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It passed.
+    Passed,
+    /// It was skipped by the suite itself, for what the cluster is.
+    Skipped,
+    /// It failed, whatever the reason.
+    Failed,
+}
+
+/// Runs a suite from the network, as the client that the kubeconfig names, and gives all specs that it ran or skipped.
+///
+/// The program is one of [`e2e_kubeadm`](crate::kubernetes::e2e_kubeadm) and [`e2e`](crate::kubernetes::e2e); the
+/// arguments are Ginkgo's and the suite's own, as `--ginkgo.focus=\[Conformance\]`. Specs that such an argument leaves
+/// out are not in the answer.
+///
+/// # Errors
+/// When it cannot be started or ends without a report. That specs failed is for the caller to see.
+pub fn run(network: &Network, program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Vec<Spec>> {
+    let report = network.folder().join("suite.json");
+    let _ = fs::remove_file(&report);
+    let mut words: Vec<OsString> = vec!["env".into(), "-i".into(), "HOME=/root".into()];
+    // kubectl is looked for on the path by some specs.
+    let kubectl = crate::kubernetes::install()?;
+    words.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", kubectl.display()).into());
+    words.extend([program.into(), "--kubeconfig".into(), kubeconfig.into()]);
+    words.push(format!("--ginkgo.json-report={}", report.display()).into());
+    words.push("--ginkgo.no-color".into());
+    words.extend(arguments.iter().map(OsString::from));
+    let output = network.run(words)?;
+    let said =
+        || format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(&report).with_context(|| format!("no report: {}", said()))?;
+    let specs = specs(&serde_json::from_str(&text)?);
+    if specs.is_empty() {
+        bail!("the suite ran no spec: {}", said());
+    }
+    Ok(specs)
+}
+
+fn specs(report: &Value) -> Vec<Spec> {
+    let suites = report.as_array().into_iter().flatten();
+    suites.flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten()).filter_map(spec).collect()
+}
+
+fn spec(report: &Value) -> Option<Spec> {
+    let message = report["Failure"]["Message"].as_str().unwrap_or_default().to_owned();
+    let state = match report["State"].as_str()? {
+        "passed" => State::Passed,
+        // What an argument leaves out was skipped for no reason; what the suite skips, for one.
+        "skipped" if message.is_empty() => return None,
+        "skipped" => State::Skipped,
+        "pending" => return None,
+        _ => State::Failed,
+    };
+    // What is done before and after all specs is told only when it fails.
+    if report["LeafNodeType"] != "It" && state != State::Failed {
+        return None;
+    }
+    let groups = report["ContainerHierarchyTexts"].as_array().into_iter().flatten();
+    let parts = groups.chain([&report["LeafNodeText"]]).filter_map(Value::as_str);
+    Some(Spec { name: parts.collect::<Vec<_>>().join(" "), state, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_caller_left_out_is_not_told() {
+        let report = serde_json::json!([{"SpecReports": [
+            {"LeafNodeType": "BeforeSuite", "State": "passed"},
+            {"LeafNodeType": "It", "State": "passed", "ContainerHierarchyTexts": ["a", "b"], "LeafNodeText": "c"},
+            {"LeafNodeType": "It", "State": "skipped", "LeafNodeText": "d"},
+            {"LeafNodeType": "It", "State": "skipped", "LeafNodeText": "e", "Failure": {"Message": "one node"}},
+            {"LeafNodeType": "It", "State": "panicked", "LeafNodeText": "f", "Failure": {"Message": "oh"}},
+        ]}]);
+        let told: Vec<_> =
+            specs(&report).into_iter().map(|spec| (spec.name, spec.state, spec.message)).collect();
+        let expected =
+            [("a b c", State::Passed, ""), ("e", State::Skipped, "one node"), ("f", State::Failed, "oh")];
+        assert_eq!(told, expected.map(|(name, state, message)| (name.to_owned(), state, message.to_owned())));
+    }
+}
