@@ -16,6 +16,7 @@ pub struct Place {
     directory: TempDir,
     program: PathBuf,
     bucket: Option<Bucket>,
+    environment: Vec<(String, String)>,
 }
 
 /// How a call of the program ended.
@@ -38,7 +39,7 @@ impl Place {
         // In memory where that is at hand: what is proved here is not the disk.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }?;
-        Ok(Self { directory, program: program.into(), bucket: None })
+        Ok(Self { directory, program: program.into(), bucket: None, environment: Vec::new() })
     }
 
     /// A new place that keeps its state in a bucket of its own.
@@ -47,6 +48,13 @@ impl Place {
     /// When no directory or no bucket can be made.
     pub fn on_s3(program: impl Into<PathBuf>) -> Result<Self> {
         Ok(Self { bucket: Some(Bucket::new()?), ..Self::new(program)? })
+    }
+
+    /// The same place with more in the environment of the program.
+    #[must_use]
+    pub fn with_environment(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.environment.extend(variables);
+        self
     }
 
     /// The bucket, where the state is in one.
@@ -123,6 +131,7 @@ impl Place {
             command.envs(bucket.environment()).env("SLIPWAY_STATE", bucket.url());
         }
         command.env("XDG_CONFIG_HOME", self.path().join("config")).env("USER", "tester");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 

@@ -34,18 +34,27 @@ type Waiters<F> = HashMap<String, Vec<oneshot::Sender<Answer<F>>>>;
 /// Gathers the reads of one family. A read is answered by a call that began after it was asked for.
 pub(crate) struct Batcher<F: Family> {
     waiting: Mutex<Waiters<F>>,
+    /// Held by a call for those that have time: what is asked for meanwhile goes in the next one, however slow AWS is.
+    turn: tokio::sync::Mutex<()>,
     family: PhantomData<F>,
 }
 
 impl<F: Family> Default for Batcher<F> {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), family: PhantomData }
+        Self { waiting: Mutex::default(), turn: tokio::sync::Mutex::default(), family: PhantomData }
     }
 }
 
 impl<F: Family> Batcher<F> {
-    /// Reads one object together with all that are asked for within `gather`.
-    pub async fn get(self: &Arc<Self>, cloud: &Cloud, key: &str, gather: Duration) -> Answer<F> {
+    /// Reads one object together with all that are asked for within `gather`, and where it has time also with those that
+    /// are asked for while another call is under way.
+    pub async fn get(
+        self: &Arc<Self>,
+        cloud: &Cloud,
+        key: &str,
+        gather: Duration,
+        has_time: bool,
+    ) -> Answer<F> {
         let (sender, receiver) = oneshot::channel();
         let is_first = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,6 +67,7 @@ impl<F: Family> Batcher<F> {
             // It ends with its calls, which have a time limit, and answers everybody who waits.
             tokio::spawn(async move {
                 tokio::time::sleep(gather).await;
+                let _turn = if has_time { Some(batcher.turn.lock().await) } else { None };
                 batcher.answer(&cloud).await;
             });
         }

@@ -20,7 +20,7 @@ use crate::rate::{Class, Paces};
 /// How long reads that somebody waits for are gathered.
 const GATHER: Duration = Duration::from_millis(3);
 /// How long reads are gathered that only confirm.
-const GATHER_PATIENTLY: Duration = Duration::from_millis(30);
+const GATHER_PATIENTLY: Duration = Duration::from_millis(80);
 /// For how long a call that AWS refuses for its pace is sent again.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a read that fails in passing is sent.
@@ -131,7 +131,7 @@ impl Cloud {
     /// # Errors
     /// As the read says.
     pub async fn get<F: Family>(&self, key: &str) -> Result<Option<Arc<F::Item>>, ProviderError> {
-        self.batcher::<F>().get(self, key, self.gather).await
+        self.batcher::<F>().get(self, key, self.gather, self.gather > GATHER).await
     }
 
     /// Objects of a family by key, read together.

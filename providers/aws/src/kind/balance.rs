@@ -20,7 +20,7 @@ use super::{Found, taken};
 use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
-use crate::look::Look;
+use crate::look::{Listing, Look};
 use crate::owner::{Tags, difference};
 use crate::rate::Class;
 
@@ -137,7 +137,7 @@ async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -
 
 /// Refuses what belongs to somebody else: creating calls succeed for what is there already with the same settings.
 async fn check_owner(act: &Act<'_>, arn: &str) -> Result<(), ProviderError> {
-    let Some(tags) = act.cloud.get::<TagsOf>(arn).await? else { return Ok(()) };
+    let Some(tags) = act.cloud.patient().get::<TagsOf>(arn).await? else { return Ok(()) };
     if is_ours(act, &Found::ready(arn, Value::Null, &tags)) { Ok(()) } else { Err(taken(arn)) }
 }
 
@@ -151,8 +151,13 @@ async fn balancer_named(cloud: &Cloud, name: &str) -> Result<Option<String>, Pro
 }
 
 /// The ARNs of a cluster's load balancers when its state is lost: by their names, which follow from the cluster's.
-async fn balancers_of(look: &Look) -> Result<Vec<String>, ProviderError> {
-    let names = ["api", "bastion"].map(|prefix| hashed(prefix, &look.request.cluster));
-    let found = names.iter().map(|name| balancer_named(&look.cloud, name));
-    Ok(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect())
+struct OfCluster(Vec<String>);
+
+#[async_trait]
+impl Listing for OfCluster {
+    async fn list(look: &Look) -> Result<Self, ProviderError> {
+        let names = ["api", "bastion"].map(|prefix| hashed(prefix, &look.request.cluster));
+        let found = names.iter().map(|name| balancer_named(&look.cloud, name));
+        Ok(Self(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect()))
+    }
 }

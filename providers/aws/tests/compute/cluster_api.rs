@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use slipway_testkit::http;
 
 /// An image whose instances never join.
-pub const BROKEN: &str = "ami-broken01";
+pub const BROKEN: &str = "ami-785db401";
 
 /// Moto finds the service in the scope of the signature, and does not check the signature itself.
 const SIGNED: (&str, &str) = (

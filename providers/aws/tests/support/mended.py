@@ -7,6 +7,8 @@ import base64
 import copy
 import datetime
 import hashlib
+import inspect
+import re
 import time
 
 from moto.autoscaling import models as autoscaling
@@ -15,6 +17,7 @@ from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
 from moto.core.responses import EmptyResult
 from moto.core.utils import utcnow
 from moto.ec2.models import (
+    elastic_network_interfaces,
     instances,
     key_pairs,
     launch_templates,
@@ -24,10 +27,12 @@ from moto.ec2.models import (
     vpcs,
 )
 from moto.ec2.models.tags import TagBackend
+from moto.ec2.responses import amis as image_responses
 from moto.ec2.responses import key_pairs as key_pair_responses
 from moto.ec2.responses import launch_templates as launch_template_responses
 from moto.ec2.responses import subnets as subnet_responses
 from moto.ec2.utils import parse_user_data
+from moto.elbv2 import models as balancing
 from moto.elbv2.exceptions import TargetGroupNotFoundError
 from moto.iam import responses as iam_responses
 from moto.sqs import models as sqs
@@ -76,6 +81,25 @@ def modify_subnet_attribute(self):
 
 subnet_responses.Subnets.modify_subnet_attribute = modify_subnet_attribute
 subnets.Subnet.enable_dns64 = False
+
+
+# The state of a range is a text.
+
+
+def ranges(self):
+    return [
+        {**entry, "ipv6CidrBlockState": {"state": entry["ipv6CidrBlockState"]["state"]["State"]}}
+        for entry in all_ranges(self)
+    ]
+
+
+all_ranges = subnets.Subnet.ipv6_cidr_block_association_set.fget
+subnets.Subnet.ipv6_cidr_block_association_set = property(ranges)
+
+
+# A number of 32 bits: that of IPv6 addresses is not told.
+all_addresses = subnets.Subnet.available_ip_address_count.fget
+subnets.Subnet.available_ip_address_count = property(lambda self: all_addresses(self) if self.cidr_block else 0)
 
 
 @wrap(subnets.SubnetBackend, "delete_subnet")
@@ -168,6 +192,23 @@ def delete_security_group(original, self, name=None, group_id=None):
     return original(self, name=name, group_id=group_id)
 
 
+# Rules for IPv6 go also where the network has no IPv6.
+
+
+@wrap(security_groups.SecurityGroupBackend, "revoke_security_group_egress")
+def revoke_security_group_egress(original, self, *arguments, **named):
+    asked = inspect.signature(original).bind(self, *arguments, **named).arguments
+    ranges = [entry["CidrIpv6"] for entry in asked["ip_ranges"] if "CidrIpv6" in entry]
+    answer = original(self, *arguments, **named)
+    group = self.get_security_group_by_name_or_id(asked["group_name_or_id"], asked.get("vpc_id"))
+    group.egress_rules = [
+        rule
+        for rule in group.egress_rules
+        if rule.ip_protocol != asked["ip_protocol"] or rule.ip_range.get("CidrIpv6") not in ranges
+    ]
+    return answer
+
+
 @wrap(TagBackend, "describe_tags")
 def describe_tags(original, self, filters=None):
     rules = {
@@ -221,18 +262,86 @@ def template_from_arguments(original, self, arguments):
     return version
 
 
-# Instances end once, and take their interfaces with them.
+# Instances end once, and take their interfaces and disks with them.
 
 
 @wrap(instances.Instance, "terminate")
 def terminate(original, self):
     if self._state.name == "terminated":
         return self._state
+    disks = [device.volume_id for device in self.block_device_mapping.values()]
     state = original(self)
     for interface in list(self.nics.values()):
         if interface.id in self.ec2_backend.enis:
             self.ec2_backend.enis.pop(interface.id)
+    for disk in disks:
+        self.ec2_backend.volumes.pop(disk, None)
     return state
+
+
+# An image has the root device and the architecture that it is registered with.
+
+
+@wrap(image_responses.AmisResponse, "register_image")
+def register_image(original, self):
+    answer = original(self)
+    image = self.ec2_backend.amis[answer.result["ImageId"]]
+    image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
+    image.architecture = self._get_param("Architecture") or image.architecture
+    return answer
+
+
+# Interfaces in subnets without IPv4 have names too.
+
+
+name_of_ip = elastic_network_interfaces.generate_dns_from_ip
+
+
+def name_of_any_ip(ip, *arguments, **named):
+    return name_of_ip(ip if "." in str(ip) else "0.0.0.0", *arguments, **named)
+
+
+elastic_network_interfaces.generate_dns_from_ip = name_of_any_ip
+
+
+# Load balancers tell the addresses that they were given.
+
+
+@wrap(balancing.ELBv2Backend, "create_load_balancer")
+def create_load_balancer(original, self, *arguments, **named):
+    balancer = original(self, *arguments, **named)
+    mappings = named.get("subnet_mappings") or []
+    balancer.given = {mapping["SubnetId"]: mapping for mapping in mappings if len(mapping) > 1}
+    return balancer
+
+
+zones_of_balancer = balancing.FakeLoadBalancer.availability_zones.fget
+
+
+def zones_with_addresses(self):
+    zones = zones_of_balancer(self)
+    for zone in zones:
+        given = getattr(self, "given", {}).get(zone.subnet_id)
+        zone.load_balancer_addresses = [given] if given else []
+    return zones
+
+
+balancing.FakeLoadBalancer.availability_zones = property(zones_with_addresses)
+
+
+# Names of target groups may have two hyphens in a row.
+
+
+class TwoHyphens:
+    def __getattr__(self, name):
+        return getattr(re, name)
+
+    @staticmethod
+    def match(pattern, text):
+        return re.match(pattern.replace("(?!.*--)", ""), text)
+
+
+balancing.re = TwoHyphens()
 
 
 # Queues: a policy that is not named stays as it is.
@@ -335,6 +444,9 @@ def create_auto_scaling_group(original, self):
         raise AutoscalingClientError("AlreadyExists", f"AutoScalingGroup by this name already exists: {name}")
     answer = original(self)
     store_settings(self)
+    policy = self.autoscaling_backend.autoscaling_groups[name].mixed_instances_policy
+    if policy:
+        policy["InstancesDistribution"].setdefault("OnDemandBaseCapacity", 0)
     return answer
 
 
@@ -404,6 +516,7 @@ def launch(group, count, lifecycle_state):
         subnet = subnets[group.launched % len(subnets)]
         zone = group.ec2_backend.get_subnet(subnet).availability_zone
         version = group.ec2_launch_template.get_version(group.launch_template_version).number
+        before = set(group.ec2_backend.volumes)
         reservation = group.ec2_backend.run_instances(
             group.image_id,
             1,
@@ -417,6 +530,10 @@ def launch(group, count, lifecycle_state):
             subnet_id=subnet,
         )
         for instance in reservation.instances:
+            # The disk that the image would have had and the template's has taken the place of.
+            used = {device.volume_id for device in instance.block_device_mapping.values()}
+            for disk in set(group.ec2_backend.volumes) - before - used:
+                group.ec2_backend.volumes.pop(disk)
             instance.launch_time = next_moment()
             instance.autoscaling_group = group
             protected = group.new_instances_protected_from_scale_in

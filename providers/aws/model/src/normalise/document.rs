@@ -1,5 +1,7 @@
 //! JSON documents in attributes: policies and event patterns. Documents that mean the same get the same text.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value as Json};
 
 /// A JSON document with sorted keys, two spaces deep; `None` for what is not JSON.
@@ -35,7 +37,8 @@ fn sort_lists(json: &mut Json) {
 }
 
 /// A policy document (the grammar of IAM's JSON policies): statements, actions, resources, principals and the values of
-/// conditions are sets, and a set of one is written without brackets.
+/// conditions are sets, and a set of one is written without brackets. How grants are spread over statements has no meaning:
+/// resources on which the same is granted under the same conditions share a statement.
 #[must_use]
 pub fn policy(text: &str) -> Option<String> {
     let Json::Object(mut document) = serde_json::from_str(text).ok()? else { return None };
@@ -44,7 +47,7 @@ pub fn policy(text: &str) -> Option<String> {
         Some(statement) => vec![statement],
         None => Vec::new(),
     };
-    let mut statements: Vec<Json> = statements.into_iter().map(statement).collect();
+    let mut statements = regrouped(statements.into_iter().map(statement));
     sort(&mut statements);
     document.insert("Statement".to_owned(), Json::Array(statements));
     serde_json::to_string_pretty(&Json::Object(document)).ok()
@@ -67,6 +70,68 @@ fn statement(statement: Json) -> Json {
         fields.remove("Sid");
     }
     Json::Object(fields)
+}
+
+/// Actions by resource, by everything else that a statement says.
+type Grants = BTreeMap<String, BTreeMap<Option<String>, BTreeSet<String>>>;
+
+/// The same grants in other statements; what names exceptions stays as it is.
+fn regrouped(statements: impl Iterator<Item = Json>) -> Vec<Json> {
+    let mut grants = Grants::new();
+    let mut all = Vec::new();
+    for statement in statements {
+        let Some((rest, actions, resources)) = taken_apart(&statement) else {
+            all.push(statement);
+            continue;
+        };
+        let of_rest = grants.entry(rest).or_default();
+        for resource in resources {
+            of_rest.entry(resource).or_default().extend(actions.iter().cloned());
+        }
+    }
+    for (rest, of_rest) in grants {
+        let mut together: BTreeMap<BTreeSet<String>, Vec<Option<String>>> = BTreeMap::new();
+        for (resource, actions) in of_rest {
+            together.entry(actions).or_default().push(resource);
+        }
+        let rest: Map<String, Json> = serde_json::from_str(&rest).unwrap_or_default();
+        for (actions, resources) in together {
+            let mut fields = rest.clone();
+            fields.insert("Action".to_owned(), set(actions.into_iter().collect()));
+            let resources: Vec<Json> = resources.into_iter().flatten().map(Json::String).collect();
+            if !resources.is_empty() {
+                fields.insert("Resource".to_owned(), set(Json::Array(resources)));
+            }
+            all.push(Json::Object(fields));
+        }
+    }
+    all
+}
+
+/// What a statement says beside actions and resources, its actions, and its resources; `None` where it is none of those
+/// that can be taken apart.
+#[expect(clippy::type_complexity, reason = "the three parts of one statement")]
+fn taken_apart(statement: &Json) -> Option<(String, BTreeSet<String>, Vec<Option<String>>)> {
+    let mut fields = statement.as_object()?.clone();
+    let actions = texts(&fields.remove("Action")?)?;
+    let resources = match fields.remove("Resource") {
+        Some(resources) => texts(&resources)?.into_iter().map(Some).collect(),
+        None => vec![None],
+    };
+    // A statement with a name of its own stays in one piece.
+    if ["Sid", "NotAction", "NotResource"].iter().any(|name| fields.contains_key(*name)) {
+        return None;
+    }
+    Some((Json::Object(fields).to_string(), actions, resources))
+}
+
+/// A text or a list of texts.
+fn texts(value: &Json) -> Option<BTreeSet<String>> {
+    match value {
+        Json::String(text) => Some(BTreeSet::from([text.clone()])),
+        Json::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
 }
 
 fn each(value: Json, change: impl Fn(Json) -> Json) -> Json {
@@ -108,6 +173,20 @@ mod tests {
             "Principal":{"Service":["a","b"]},"Condition":{"Bool":{"x":"true"}}}],"Version":"2012-10-17"}"#;
         assert_eq!(policy(one), policy(other));
         assert_eq!(policy(one).as_deref().and_then(policy), policy(one));
+    }
+
+    #[test]
+    fn how_grants_are_spread_has_no_meaning() {
+        let one = r#"{"Statement":[{"Effect":"Allow","Action":["a:A","a:B"],"Resource":["x","y"]},
+            {"Effect":"Allow","Action":"a:C","Resource":"x"}]}"#;
+        let other = r#"{"Statement":[{"Effect":"Allow","Action":["a:A","a:B","a:C"],"Resource":"x"},
+            {"Effect":"Allow","Action":"a:A","Resource":"y"},{"Effect":"Allow","Action":"a:B","Resource":"y"}]}"#;
+        assert_eq!(policy(one), policy(other));
+        let conditional = r#"{"Statement":[{"Effect":"Allow","Action":["a:A","a:B","a:C"],"Resource":"x"},
+            {"Effect":"Allow","Action":["a:A","a:B"],"Resource":"y","Condition":{"Bool":{"k":"true"}}}]}"#;
+        assert_ne!(policy(one), policy(conditional));
+        let excepted = r#"{"Statement":[{"Effect":"Allow","NotAction":"a:A","Resource":"x"}]}"#;
+        assert!(policy(excepted).unwrap().contains("NotAction"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use aws_sdk_elasticloadbalancingv2::types::{
 };
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{Balancers, TagsOf, balancer_named, balancers_of, check_owner, set_tags, to_tags, update_tags};
+use super::{Balancers, OfCluster, TagsOf, balancer_named, check_owner, set_tags, to_tags, update_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -39,8 +39,8 @@ impl Kind for LoadBalancer {
         if look.request.uid.is_some() {
             return Ok(Vec::new());
         }
-        let arns = balancers_of(look).await?;
-        let reads = arns.iter().map(|arn| read(&look.cloud, arn));
+        let arns = look.listing::<OfCluster>().await?;
+        let reads = arns.0.iter().map(|arn| read(&look.cloud, arn));
         Ok(futures_util::future::try_join_all(reads).await?.into_iter().flatten().collect())
     }
 

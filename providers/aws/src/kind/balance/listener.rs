@@ -6,7 +6,7 @@ use aws_sdk_elasticloadbalancingv2::types::{
 };
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{Listeners, TagsOf, balancers_of, check_owner, set_tags, to_tags, update_tags};
+use super::{Listeners, OfCluster, TagsOf, check_owner, set_tags, to_tags, update_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::{incomplete, invalid};
@@ -31,8 +31,8 @@ impl Kind for Listener {
             return Ok(Vec::new());
         }
         let mut all = Vec::new();
-        for balancer in balancers_of(look).await? {
-            for listener in listeners(&look.cloud, &balancer).await? {
+        for balancer in &look.listing::<OfCluster>().await?.0 {
+            for listener in listeners(&look.cloud, balancer).await? {
                 let arn = listener.listener_arn().unwrap_or_default();
                 let tags = look.cloud.get::<TagsOf>(arn).await?;
                 all.extend(tags.map(|tags| Found::ready(arn, shape(&listener, visible(&tags)), &tags)));

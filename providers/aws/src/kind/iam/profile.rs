@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{may_be_of, of_tags, to_tags};
+use super::{Roles, may_be_of, of_tags, to_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -23,8 +23,9 @@ impl Kind for InstanceProfile {
         "aws_iam_instance_profile"
     }
 
+    /// A profile of ours goes before the role in it does: where there is no role, there is no profile.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        if look.request.uid.is_some() {
+        if look.request.uid.is_some() || look.listing::<Roles>().await?.0.is_empty() {
             return Ok(Vec::new());
         }
         let mut names = Vec::new();

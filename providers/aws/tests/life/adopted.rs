@@ -1,0 +1,101 @@
+//! Clusters that kOps has made: made in moto through AWS' own APIs as the cases have them, found, and taken over. The first
+//! plan shows what differs from the spec and nothing else, and replaces nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_testkit::Moto;
+
+use crate::cloud::Object;
+use crate::several::each;
+use crate::world::World;
+
+/// What really differs, by case: the address, and the change.
+const DIFFERENCES: &[(&str, &[(&str, &str)])] = &[(
+    "complex",
+    &[
+        // The spec keeps a data disk that kOps does not keep.
+        (
+            "aws_autoscaling_group.nodes-complex-example-com",
+            "update launch_template[0].version, 2 machines go",
+        ),
+        (
+            "aws_launch_template.nodes-complex-example-com",
+            "update block_device_mappings[1].ebs[0].delete_on_termination",
+        ),
+    ],
+)];
+
+/// All cases of `SLIPWAY_CASES`, or of the folder where they lie beside the workspace.
+fn cases() -> Result<Vec<PathBuf>> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
+    let folder = std::env::var_os("SLIPWAY_CASES").map_or_else(beside, PathBuf::from);
+    let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+    let mut cases: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    cases.retain(|case| case.join("expected.json").is_file());
+    cases.sort();
+    Ok(cases)
+}
+
+/// What kOps has made of each case is taken over, and goes as what we have made goes.
+pub fn every_case() -> Result<()> {
+    let cases = cases()?;
+    ensure!(!cases.is_empty(), "no cases");
+    each(&cases, |world, case| adopts(world, case).with_context(|| case.display().to_string()))
+}
+
+/// The cluster of each case is made, stays as it is, and goes.
+pub fn every_case_made() -> Result<()> {
+    each(&cases()?, |world, case| lives(world, case).with_context(|| case.display().to_string()))
+}
+
+/// Makes a case's account, and with `whole` also its cluster; how many resources that has.
+fn prepare(world: &World, case: &Path, whole: bool) -> Result<usize> {
+    let script = world.place().write("kops.py", include_str!("kops.py"))?;
+    let mut command = Command::new(Moto::install()?);
+    command.arg(script).arg(world.cloud.moto().endpoint()).arg(case).arg(world.place().path());
+    if !whole {
+        command.arg("account");
+    }
+    let made = command.output()?;
+    ensure!(made.status.success(), "the cluster is not made: {}", String::from_utf8_lossy(&made.stderr));
+    Ok(String::from_utf8(made.stdout)?.trim().parse()?)
+}
+
+/// Sees that there is what the account had before, and nothing else.
+fn is_account(world: &World) -> Result<()> {
+    let account = std::fs::read(world.place().path().join("account.json"))?;
+    let account: Vec<Object> = serde_json::from_slice(&account)?;
+    let objects = world.cloud.objects()?;
+    let left: Vec<&Object> = objects.iter().filter(|object| !account.contains(object)).collect();
+    let gone: Vec<&Object> = account.iter().filter(|object| !objects.contains(object)).collect();
+    ensure!(left.is_empty() && gone.is_empty(), "left: {left:#?}, gone: {gone:#?}");
+    Ok(())
+}
+
+fn adopts(world: &World, case: &Path) -> Result<()> {
+    let count = prepare(world, case, true)?;
+    let before = world.cloud.objects()?;
+    world.expect(2, &["adopt", "-f", "spec.yaml", "--dry-run"])?;
+    let told = world.expect(0, &["adopt", "-f", "spec.yaml", "--yes"])?;
+    ensure!(told.out.contains(&format!("Found {count} resources")), "not {count}: {}", told.out);
+    ensure!(world.cloud.objects()? == before, "taking over has changed the cloud");
+
+    let name = case.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let known = DIFFERENCES.iter().find(|(case, _)| *case == name).map_or(&[][..], |(_, known)| *known);
+    let changes = world.plan()?;
+    let found: Vec<(&str, &str)> =
+        changes.iter().map(|(address, what)| (address.as_str(), what.as_str())).collect();
+    ensure!(found == known, "the first plan shows {found:#?}");
+    world.delete()?;
+    is_account(world)
+}
+
+fn lives(world: &World, case: &Path) -> Result<()> {
+    prepare(world, case, false)?;
+    world.apply()?;
+    world.is_settled()?;
+    world.delete()?;
+    is_account(world)
+}

@@ -1,0 +1,118 @@
+//! moto with a window: what there is, without AWS' own APIs, and reads that lag behind.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use slipway_testkit::{Moto, http};
+
+const MENDED: &str = include_str!("../support/mended.py");
+const WINDOW: &str = include_str!("cloud.py");
+
+/// An object in moto.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Object {
+    pub kind: String,
+    pub id: String,
+    /// The address that its tags give it, or its name.
+    pub name: String,
+    /// Account and region.
+    pub place: String,
+}
+
+/// A mended moto with a window.
+pub struct Cloud {
+    moto: Moto,
+}
+
+impl Cloud {
+    pub fn start() -> Result<Self> {
+        Ok(Self { moto: Moto::start_mended(&format!("{MENDED}\n{WINDOW}"))? })
+    }
+
+    pub fn moto(&self) -> &Moto {
+        &self.moto
+    }
+
+    fn tell(&self, path: &str) -> Result<Vec<u8>> {
+        let answer = http::request("POST", self.moto.port(), path, &[], b"")?;
+        ensure!(answer.status == 200, "{path}: {} {}", answer.status, self.moto.log());
+        Ok(answer.body)
+    }
+
+    /// Everything that exists, in order.
+    pub fn objects(&self) -> Result<Vec<Object>> {
+        let mut objects: Vec<Object> = serde_json::from_slice(&self.tell("/lab/inventory")?)?;
+        objects.sort();
+        Ok(objects)
+    }
+
+    /// Takes all marks of ownership away, as if another tool had made everything.
+    pub fn forget_owners(&self) -> Result<()> {
+        self.tell("/lab/forget").map(drop)
+    }
+
+    /// From now on reads show what was there so many seconds ago.
+    pub fn lag(&self, seconds: u32) -> Result<()> {
+        self.tell(&format!("/lab/lag?seconds={seconds}")).map(drop)
+    }
+
+    /// Forgets everything.
+    pub fn reset(&self) -> Result<()> {
+        self.lag(0)?;
+        self.tell("/moto-api/reset").map(drop)
+    }
+}
+
+/// What there is beyond `before`, without the names that the cloud gives: to compare two clouds.
+///
+/// # Errors
+/// When an address or a name that must be there once is there twice, or something of before is gone.
+pub fn shape(before: &[Object], objects: &[Object]) -> Result<Vec<String>> {
+    let gone: Vec<&Object> = before.iter().filter(|object| !objects.contains(object)).collect();
+    ensure!(gone.is_empty(), "gone: {gone:?}");
+    let new: Vec<&Object> = objects.iter().filter(|object| !before.contains(object)).collect();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    // Interfaces and volumes of instances have the names of their instances, or none.
+    let named = new.iter().filter(|object| object.name.starts_with("aws_"));
+    for object in named {
+        *counts.entry((&object.kind, &object.name)).or_default() += 1;
+    }
+    let doubled: Vec<_> = counts.into_iter().filter(|(_, count)| *count > 1).collect();
+    ensure!(doubled.is_empty(), "there twice: {doubled:?}");
+    let ids: BTreeMap<&str, &str> =
+        objects.iter().filter(|o| !o.name.is_empty()).map(|o| (o.id.as_str(), o.name.as_str())).collect();
+    let mut lines: Vec<String> = new
+        .into_iter()
+        .filter(|object| object.kind != "interface" && object.kind != "instance")
+        .map(|object| {
+            if object.name.is_empty() || object.kind == "instance" {
+                // What has no name says what it belongs to.
+                let words = object.id.split(' ').map(|word| ids.get(word).copied().unwrap_or(generic(word)));
+                format!("{} {} {}", object.kind, words.collect::<Vec<_>>().join(" "), object.name)
+            } else {
+                format!("{} {}", object.kind, object.name)
+            }
+        })
+        .collect();
+    lines.sort();
+    Ok(lines)
+}
+
+/// An id that the cloud has made up says nothing.
+fn generic(word: &str) -> &str {
+    let made_up = word
+        .split_once('-')
+        .is_some_and(|(_, rest)| rest.len() >= 8 && rest.bytes().all(|b| b.is_ascii_hexdigit()));
+    if made_up { word.split('-').next().unwrap_or_default() } else { word }
+}
+
+/// How many instances run in each group.
+pub fn machines(objects: &[Object]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.kind == "instance") {
+        let group = object.name.split(' ').next().unwrap_or_default();
+        *counts.entry(group.to_owned()).or_default() += 1;
+    }
+    counts
+}

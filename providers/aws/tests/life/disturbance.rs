@@ -1,0 +1,170 @@
+//! What happens to calls on their way: they are counted, delayed, refused, lost.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use slipway_testkit::proxy::{Request, Verdict};
+
+/// How calls are disturbed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// How long each call takes longer.
+    pub latency: Duration,
+    /// The share of calls that fail: half of them before, half of them after their effect.
+    pub failing: f64,
+    /// How many calls a second each service takes; none for all.
+    pub pace: Option<f64>,
+    /// Where the choice of the failing ones begins.
+    pub seed: u64,
+}
+
+/// A call, by the service of its signature and the API's name for it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    pub service: String,
+    pub action: String,
+}
+
+#[derive(Debug)]
+struct State {
+    rules: Rules,
+    random: u64,
+    calls: BTreeMap<Call, usize>,
+    buckets: BTreeMap<String, (f64, Instant)>,
+    failed: usize,
+    refused: usize,
+}
+
+/// The judge of a proxy.
+#[derive(Debug)]
+pub struct Disturbance {
+    state: Mutex<State>,
+}
+
+impl Disturbance {
+    /// One that disturbs nothing.
+    pub fn new() -> Self {
+        let state = State {
+            rules: Rules::default(),
+            random: 1,
+            calls: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+            failed: 0,
+            refused: 0,
+        };
+        Self { state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on calls are disturbed like this.
+    pub fn set(&self, rules: Rules) {
+        let mut state = self.state();
+        state.random = rules.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        state.buckets.clear();
+        state.rules = rules;
+    }
+
+    /// The calls since the last time, by name.
+    pub fn take(&self) -> BTreeMap<Call, usize> {
+        std::mem::take(&mut self.state().calls)
+    }
+
+    /// How many calls have failed and how many were refused for their pace, since the last time.
+    pub fn take_disturbed(&self) -> (usize, usize) {
+        let mut state = self.state();
+        (std::mem::take(&mut state.failed), std::mem::take(&mut state.refused))
+    }
+
+    /// What becomes of a request.
+    pub fn judge(&self, request: &Request) -> Verdict {
+        let call = Call::of(request);
+        let mut state = self.state();
+        *state.calls.entry(call.clone()).or_default() += 1;
+        let rules = state.rules;
+        if !state.has_turn(&call.service) {
+            state.refused += 1;
+            return call.throttled(request);
+        }
+        // What finds out whose account it is begins every run: that one fails is no part of what is asked here.
+        if rules.failing > 0.0 && call.service != "sts" && state.chance() < rules.failing {
+            state.failed += 1;
+            return match (state.chance() * 4.0) as u32 {
+                0 => Verdict::status(500),
+                1 => Verdict::DropBefore,
+                2 => Verdict::AnswerAfter(500),
+                _ => Verdict::DropAfter,
+            };
+        }
+        if rules.latency.is_zero() { Verdict::Pass } else { Verdict::Delay(rules.latency) }
+    }
+}
+
+impl State {
+    /// A number from 0 to 1.
+    fn chance(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Whether a service still takes a call.
+    fn has_turn(&mut self, service: &str) -> bool {
+        let Some(pace) = self.rules.pace.filter(|_| service != "sts") else { return true };
+        let now = Instant::now();
+        let (tokens, last) = self.buckets.get(service).copied().unwrap_or((pace, now));
+        let tokens = (tokens + now.duration_since(last).as_secs_f64() * pace).min(pace);
+        let has_turn = tokens >= 1.0;
+        self.buckets.insert(service.to_owned(), (if has_turn { tokens - 1.0 } else { tokens }, now));
+        has_turn
+    }
+}
+
+impl Call {
+    fn of(request: &Request) -> Self {
+        let signature = request.header("authorization").unwrap_or_default();
+        let scope = signature.split("Credential=").nth(1).unwrap_or_default();
+        let service = scope.split('/').nth(3).unwrap_or_default().to_owned();
+        let target = request.header("x-amz-target").and_then(|target| target.rsplit('.').next());
+        let body = String::from_utf8_lossy(&request.body);
+        let form = body.split('&').find_map(|field| field.strip_prefix("Action="));
+        let action = match target.or(form) {
+            Some(action) => action.to_owned(),
+            None => {
+                let path = request.target.split('?').next().unwrap_or_default();
+                let parts = path.split('/').map(|part| if part.len() > 12 { "…" } else { part });
+                format!("{} {}", request.method, parts.collect::<Vec<_>>().join("/"))
+            }
+        };
+        Self { service, action }
+    }
+
+    /// A refusal in the form of the service's protocol.
+    fn throttled(&self, request: &Request) -> Verdict {
+        let code = if self.service == "ec2" { "RequestLimitExceeded" } else { "Throttling" };
+        let (status, kind, body) = if request.header("x-amz-target").is_some() {
+            let body = r#"{"__type": "ThrottlingException", "message": "slower"}"#.to_owned();
+            (400, "application/x-amz-json-1.0", body)
+        } else if self.service == "ec2" {
+            let error =
+                format!("<Errors><Error><Code>{code}</Code><Message>slower</Message></Error></Errors>");
+            (503, "text/xml", format!("<Response>{error}<RequestID>r</RequestID></Response>"))
+        } else if self.service == "s3" {
+            (
+                503,
+                "application/xml",
+                "<Error><Code>SlowDown</Code><Message>slower</Message></Error>".to_owned(),
+            )
+        } else {
+            let error =
+                format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>slower</Message></Error>");
+            (400, "text/xml", format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>"))
+        };
+        let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        Verdict::Answer { status, headers, body: body.into_bytes() }
+    }
+}

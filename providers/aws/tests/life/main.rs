@@ -1,0 +1,52 @@
+//! The program and the provider as they are built, over moto by HTTP: whole lives of clusters, disturbed and undisturbed.
+//!
+//! This test is its own program: told so by its environment, it is `slipway`.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "a test")]
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Trial};
+
+#[path = "../compute/cluster_api.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod cluster_api;
+
+mod adopted;
+mod calls;
+mod changes;
+mod cloud;
+mod disturbance;
+mod faults;
+mod kills;
+mod several;
+mod whole;
+mod world;
+
+type Test = fn() -> Result<()>;
+
+const TESTS: &[(&str, Test)] = &[
+    ("whole::a_cluster_is_made_changed_rolled_adopted_and_deleted", whole::a_whole_life),
+    ("whole::one_that_never_joins_stops_a_roll_and_is_named", whole::one_never_joins),
+    ("adopted::every_case_of_kops", adopted::every_case),
+    ("adopted::every_case_of_our_own", adopted::every_case_made),
+    ("calls::minimal", calls::minimal),
+    ("calls::highly_available", calls::highly_available),
+    ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
+    ("faults::of_one_kind_each", faults::of_one_kind_each),
+    ("kills::minimal_create", kills::minimal_create),
+    ("kills::minimal_delete", kills::minimal_delete),
+    ("kills::highly_available", kills::highly_available),
+];
+
+fn main() -> ExitCode {
+    if std::env::var_os(world::PROGRAM).is_some() {
+        return slipway_integration::knife::main();
+    }
+    let trial = |(name, test): &(&'static str, Test)| {
+        let test = *test;
+        Trial::test(*name, move || test().map_err(|error| format!("{error:?}").into()))
+    };
+    libtest_mimic::run(&Arguments::from_args(), TESTS.iter().map(trial).collect()).exit_code()
+}

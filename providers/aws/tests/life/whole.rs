@@ -1,0 +1,106 @@
+//! A whole life: made, changed in many ways, rolled, taken over, deleted.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::changes::{CHANGES, Change};
+use crate::cloud::machines;
+use crate::cluster_api::BROKEN;
+use crate::world::{PUBLIC, World};
+
+pub fn a_whole_life() -> Result<()> {
+    let world = World::new()?;
+    let mut text = PUBLIC.to_owned();
+    write(&world, &text)?;
+    world.apply()?;
+    world.is_settled()?;
+    ensure!(machines(&world.cloud.objects()?).into_values().sum::<usize>() == 3, "not three machines");
+
+    let mut told = String::new();
+    for change in CHANGES {
+        let shown = one_change(&world, &mut text, change).with_context(|| format!("change: {}", change.0))?;
+        told.push_str(&shown);
+    }
+    rolls(&world)?;
+    is_taken_over(&world)?;
+    world.delete()?;
+    world.is_empty()?;
+    insta::with_settings!({ snapshot_path => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/life"), prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("changes", told);
+    });
+    Ok(())
+}
+
+fn write(world: &World, text: &str) -> Result<()> {
+    world.spec(&text.replace("CLUSTER_API", &world.api.endpoint()))
+}
+
+/// Makes one change, and sees that it is all that is planned, and that nothing is left of it.
+fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Result<String> {
+    for (from, to) in *edits {
+        ensure!(text.contains(from), "the spec has no {from}");
+        *text = text.replacen(from, to, 1);
+    }
+    write(world, text)?;
+    let changes = world.plan()?;
+    ensure!(!changes.is_empty(), "nothing is planned");
+    let mut shown = format!("{name}\n");
+    for (address, what) in &changes {
+        writeln!(shown, "  {address}: {what}")?;
+    }
+    world.expect(0, &["apply", "saved.plan", "--yes"])?;
+    world.is_settled()?;
+    world.shape()?;
+    Ok(shown)
+}
+
+fn instances(world: &World) -> Result<BTreeSet<String>> {
+    let objects = world.cloud.objects()?;
+    Ok(objects.into_iter().filter(|object| object.kind == "instance").map(|object| object.id).collect())
+}
+
+/// Every machine is replaced; the plan after it is empty.
+fn rolls(world: &World) -> Result<()> {
+    let (before, sizes) = (instances(world)?, machines(&world.cloud.objects()?));
+    world.expect(2, &["roll", "-f", "spec.yaml", "--dry-run"])?;
+    ensure!(instances(world)? == before, "a dry run has rolled");
+    world.expect(0, &["roll", "-f", "spec.yaml", "--yes"])?;
+    let after = instances(world)?;
+    ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");
+    ensure!(machines(&world.cloud.objects()?) == sizes, "not as many as before");
+    world.is_settled()
+}
+
+/// The cluster as if another tool had made it is taken over as it is.
+fn is_taken_over(world: &World) -> Result<()> {
+    world.cloud.forget_owners()?;
+    std::fs::remove_dir_all(world.place().state())?;
+    let before = world.cloud.objects()?;
+    world.expect(2, &["adopt", "-f", "spec.yaml", "--dry-run"])?;
+    ensure!(!world.place().state().exists(), "a dry run has written a state");
+    world.expect(0, &["adopt", "-f", "spec.yaml", "--yes"])?;
+    ensure!(world.cloud.objects()? == before, "taking over has changed the cloud");
+    world.is_settled()
+}
+
+/// A machine that never joins stops the roll, and the plan's owner hears which one.
+pub fn one_never_joins() -> Result<()> {
+    let world = World::new()?;
+    world.public(&[])?;
+    world.apply()?;
+    let before = instances(&world)?;
+    world.public(&[
+        ("readyTimeout: 20s", "readyTimeout: 3s"),
+        ("\n  image: ami-1e749f67", &format!("\n  image: {BROKEN}")),
+    ])?;
+    let ended = world.expect(1, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let new: Vec<String> = instances(&world)?.difference(&before).cloned().collect();
+    ensure!(new.len() == 1, "{new:?} came");
+    ensure!(ended.err.contains(&new[0]), "{} is not named: {}", new[0], ended.err);
+    ensure!(instances(&world)?.is_superset(&before), "a machine has gone that nothing stands in for");
+    world.delete()?;
+    world.is_empty()
+}

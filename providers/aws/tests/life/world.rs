@@ -1,0 +1,197 @@
+//! A place in which a test runs the program against a moto of its own, through a proxy.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::place::{Ended, Place};
+use slipway_testkit::http;
+use slipway_testkit::proxy::Proxy;
+
+use crate::cloud::{Cloud, Object, shape};
+use crate::cluster_api::ClusterApi;
+use crate::disturbance::{Call, Disturbance};
+
+/// With this in its environment the test is the program.
+pub const PROGRAM: &str = "SLIPWAY_TEST_PROGRAM";
+
+/// One zone, one control plane, two workers, all public; the cluster's API is one that the test has.
+pub const PUBLIC: &str = include_str!("specs/public.yaml");
+/// One zone, one control plane, one node, as kOps has it.
+pub const MINIMAL: &str = include_str!("specs/kops-minimal.yaml");
+/// Three control planes in three zones, behind NAT and a load balancer, with a bastion and three groups of nodes, as kOps
+/// has it.
+pub const HIGHLY_AVAILABLE: &str = include_str!("specs/kops-ha.yaml");
+
+const SIGNED: (&str, &str) = (
+    "Authorization",
+    "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/route53/aws4_request, SignedHeaders=host, Signature=0",
+);
+const ZONE: &str = "<CreateHostedZoneRequest xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\">\
+    <Name>example.com</Name><CallerReference>test</CallerReference></CreateHostedZoneRequest>";
+
+/// The program, its state, its specs, and the cloud behind a proxy.
+pub struct World {
+    pub cloud: Arc<Cloud>,
+    pub disturbance: Arc<Disturbance>,
+    /// What was there before anything was made.
+    pub before: Vec<Object>,
+    /// The cluster's API: every running instance is a ready node.
+    pub api: ClusterApi,
+    _proxy: Proxy,
+    place: Place,
+}
+
+impl World {
+    /// A new one with a moto of its own, in which there is one hosted zone.
+    pub fn new() -> Result<Self> {
+        Self::on(Arc::new(Cloud::start()?))
+    }
+
+    /// A new one with nothing but a hosted zone in a moto that may have been used before.
+    pub fn on(cloud: Arc<Cloud>) -> Result<Self> {
+        cloud.reset()?;
+        let port = cloud.moto().port();
+        let answer = http::request("POST", port, "/2013-04-01/hostedzone", &[SIGNED], ZONE.as_bytes())?;
+        ensure!(answer.status == 201, "no zone: {}", String::from_utf8_lossy(&answer.body));
+        let disturbance = Arc::new(Disturbance::new());
+        let judge = Arc::clone(&disturbance);
+        let proxy = Proxy::start(port, move |request| judge.judge(request))?;
+        let environment = [
+            (PROGRAM, "1"),
+            ("SLIPWAY_PROVIDER_PATH", "providers"),
+            ("AWS_ENDPOINT_URL", &proxy.endpoint()),
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_REGION", "us-west-2"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+            ("AWS_CONFIG_FILE", "/dev/null"),
+            ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let place = Place::new(std::env::current_exe()?)?.with_environment(environment);
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("provider.toml");
+        let manifest = std::fs::read_to_string(manifest)?
+            .replace("../../target/release/slipway-provider-aws-offline", "slipway-provider-aws")
+            .replace("../../target/release/", "");
+        place.write("providers/aws/provider.toml", &manifest)?;
+        let executable = place.path().join("providers/aws/slipway-provider-aws");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_slipway-provider-aws"), executable)?;
+        place.expect(0, &["provider", "lock", "aws"])?;
+        let before = cloud.objects()?;
+        let api = ClusterApi::start(port);
+        Ok(Self { cloud, disturbance, before, api, _proxy: proxy, place })
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Writes the spec.
+    pub fn spec(&self, text: &str) -> Result<()> {
+        self.place.write("spec.yaml", text).map(drop)
+    }
+
+    /// Writes the public spec with some replacements, and the address of the cluster's API.
+    pub fn public(&self, edits: &[(&str, &str)]) -> Result<()> {
+        let mut text = PUBLIC.replace("CLUSTER_API", &self.api.endpoint());
+        for (from, to) in edits {
+            ensure!(text.contains(from), "the spec has no {from}");
+            text = text.replace(from, to);
+        }
+        self.spec(&text)
+    }
+
+    /// Runs the program and wants an exit code.
+    pub fn expect(&self, code: i32, arguments: &[&str]) -> Result<Ended> {
+        self.place.expect(code, arguments)
+    }
+
+    /// Plans the spec: the addresses that change, each with what is done to it and the attributes that differ.
+    pub fn plan(&self) -> Result<BTreeMap<String, String>> {
+        let ended = self.place.run(&["plan", "-f", "spec.yaml", "--out", "saved.plan", "-o", "json"])?;
+        ensure!(matches!(ended.code, Some(0 | 2)), "plan ended with {:?}:\n{}", ended.code, ended.err);
+        let plan: Json = serde_json::from_str(&ended.out)?;
+        let changes = changes_of(&plan)?;
+        ensure!(
+            changes.is_empty() == (ended.code == Some(0)),
+            "the exit code is {:?} for {changes:?}",
+            ended.code
+        );
+        Ok(changes)
+    }
+
+    /// Brings the cluster to the spec.
+    pub fn apply(&self) -> Result<Ended> {
+        self.expect(0, &["apply", "-f", "spec.yaml", "--yes"])
+    }
+
+    /// Removes the cluster.
+    pub fn delete(&self) -> Result<Ended> {
+        self.expect(0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"])
+    }
+
+    /// Sees that nothing is left to do.
+    pub fn is_settled(&self) -> Result<()> {
+        let changes = self.plan()?;
+        ensure!(changes.is_empty(), "a plan is left: {changes:#?}");
+        Ok(())
+    }
+
+    /// What there is beyond what was there before.
+    pub fn shape(&self) -> Result<Vec<String>> {
+        shape(&self.before, &self.cloud.objects()?)
+    }
+
+    /// Sees that nothing is left but what was there before.
+    pub fn is_empty(&self) -> Result<()> {
+        let left: Vec<Object> =
+            self.cloud.objects()?.into_iter().filter(|object| !self.before.contains(object)).collect();
+        ensure!(left.is_empty(), "left: {left:#?}");
+        self.shape().map(drop)
+    }
+
+    /// The calls since the last time, but for those that find out whose account it is; the most frequent ones first.
+    pub fn calls(&self) -> (usize, Vec<(usize, Call)>) {
+        let calls = self.disturbance.take();
+        let mut calls: Vec<(usize, Call)> = calls.into_iter().map(|(call, count)| (count, call)).collect();
+        calls.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        (calls.iter().map(|(count, _)| count).sum(), calls)
+    }
+}
+
+/// The addresses that change, each with what is done to it, the attributes that differ, and how many machines go.
+fn changes_of(plan: &Json) -> Result<BTreeMap<String, String>> {
+    let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+    let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for entry in list(&plan["reasons"]) {
+        let address = entry["address"].as_str().context("no address")?;
+        let reasons = list(&entry["reasons"]);
+        let named = reasons.iter().filter_map(|reason| reason["path"].as_str()).map(str::to_owned);
+        paths.entry(address.to_owned()).or_default().extend(named);
+    }
+    let steps = list(&plan["steps"]);
+    let mut changes = BTreeMap::new();
+    for change in list(&plan["resource_changes"]) {
+        let actions = list(&change["change"]["actions"]);
+        let actions: Vec<&str> = actions.iter().filter_map(Json::as_str).collect();
+        if actions == ["no-op"] || actions == ["read"] {
+            continue;
+        }
+        let address = change["address"].as_str().context("no address")?;
+        let mut text = actions.join("+");
+        if actions == ["update"] {
+            let of_it = paths.remove(address).unwrap_or_default();
+            text = format!("{text} {}", of_it.into_iter().collect::<Vec<_>>().join(" "));
+        }
+        let is_removal = |step: &&Json| step["address"] == address && step["action"] == "remove";
+        match steps.iter().filter(is_removal).count() {
+            0 => {}
+            machines => text.push_str(&format!(", {machines} machines go")),
+        }
+        changes.insert(address.to_owned(), text);
+    }
+    Ok(changes)
+}
