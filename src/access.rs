@@ -44,6 +44,8 @@ pub(crate) struct Entry {
     pub user: String,
     pub groups: Vec<String>,
     pub validity: Duration,
+    /// Whether the API is named by its endpoint, also when another of its servers answers sooner.
+    pub endpoint_only: bool,
 }
 
 impl ClusterAccess {
@@ -93,7 +95,11 @@ impl ClusterAccess {
         let key = self.vault.text(&uid, &identity, "private_key_pem").await?;
         let shown = self.vault.attributes(&uid, &identity).await?;
         let authority = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
-        let Some(server) = reachable(&known.endpoints).await else { return Ok(None) };
+        let server = match known.endpoints.first() {
+            Some(endpoint) if entry.endpoint_only => Some(endpoint.clone()),
+            _ => reachable(&known.endpoints).await,
+        };
+        let Some(server) = server else { return Ok(None) };
         let failed = |error: slipway_bootstrap::pki::Error| {
             let text = format!("credentials for {} cannot be made: {error}", self.cluster);
             ProviderError::new(ErrorClass::Permanent, text)
@@ -136,6 +142,7 @@ impl Access for ClusterAccess {
             user: "slipway".to_owned(),
             groups: vec!["system:masters".to_owned()],
             validity: VALIDITY,
+            endpoint_only: false,
         };
         let kubeconfig = self.for_entry(&entry).await?;
         Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig { text: kubeconfig.to_yaml(), context: None }))

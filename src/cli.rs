@@ -1,6 +1,7 @@
 //! The arguments. Their doc comments are the help text.
 
 pub(crate) mod adoption;
+pub(crate) mod clusters;
 pub(crate) mod node;
 mod run;
 pub(crate) mod state;
@@ -101,6 +102,16 @@ pub(crate) enum Command {
     Upgrade(UpgradeArguments),
     /// Remove a cluster and everything that Slipway made for it.
     Delete(DeleteArguments),
+    /// Report whether a cluster is healthy, and how far each of its nodes has come.
+    ///
+    /// Exits with 0 when it is healthy, 1 when it is not.
+    Validate(clusters::ValidateArguments),
+    /// Make credentials for a cluster's API, good for some hours.
+    Kubeconfig(clusters::KubeconfigArguments),
+    /// Show what the kubelet or a component of a node says.
+    Logs(clusters::NodeLogsArguments),
+    /// Collect what helps somebody who was not there, without secrets.
+    SupportBundle(clusters::SupportBundleArguments),
     /// Take over a cluster that another tool made; nothing is written but the state.
     ///
     /// Images and user data of machines stay as found until the spec asks for others.

@@ -10,6 +10,8 @@ mod explain;
 mod export;
 mod get;
 mod init;
+mod kubeconfig;
+mod logs;
 mod node;
 pub(crate) mod plan;
 mod provider;
@@ -17,7 +19,9 @@ mod roll;
 mod show;
 mod spec;
 mod state;
+mod support_bundle;
 mod upgrade;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -36,6 +40,10 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Roll(arguments) => roll::run(context, &arguments).await,
         Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,
         Command::Delete(arguments) => delete::run(context, &arguments).await,
+        Command::Validate(arguments) => validate::run(context, &arguments).await,
+        Command::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,
+        Command::Logs(arguments) => logs::run(context, &arguments).await,
+        Command::SupportBundle(arguments) => support_bundle::run(context, &arguments).await,
         Command::Adopt(arguments) => adopt::run(context, &arguments).await,
         Command::Export(command) => export::run(context, &command).await,
         Command::Get(command) => get::run(context, &command).await,

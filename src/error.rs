@@ -47,6 +47,11 @@ impl CommandError {
         Self { code: None, details: Some(text), ..Self::new("", message) }
     }
 
+    /// What went wrong, in a sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The same failure with what stands behind it.
     pub fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());

@@ -9,6 +9,7 @@ mod commands;
 mod composition;
 mod configuration;
 mod error;
+mod health;
 mod holding;
 mod node;
 mod output;

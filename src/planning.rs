@@ -146,7 +146,7 @@ impl Prepared {
             upgrade::check_version_change(prior, cluster)?;
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
-        self.know(prior, &catalogs);
+        self.know(request.mode, prior, &catalogs);
         let wanted = async {
             match request.mode {
                 Mode::Delete => Ok((Vec::new(), Vec::new())),
@@ -202,10 +202,18 @@ impl Prepared {
         Ok(Planned { plan, observed_at: observed.at, uid })
     }
 
+    /// Tells the way to the cluster's API what its recorded state knows, for those that look and plan nothing.
+    pub fn know_recorded(&self) {
+        let prior = self.state.as_ref().map(|state| &state.snapshot);
+        let catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        self.know(Mode::Apply, prior, &catalogs);
+    }
+
     /// Tells the way to the cluster's API what a state knows of it.
-    fn know(&self, prior: Option<&Snapshot>, catalogs: &BTreeMap<String, Catalog>) {
+    fn know(&self, mode: Mode, prior: Option<&Snapshot>, catalogs: &BTreeMap<String, Catalog>) {
         let endpoints = composition::endpoints(&self.wanted.cluster, catalogs);
-        let exists = prior.is_some_and(composition::has_api);
+        // What is in a cluster goes with it, also with one whose API does not answer any more.
+        let exists = mode != Mode::Delete && prior.is_some_and(composition::has_api);
         self.access.know(prior.map(|prior| &prior.uid), endpoints, exists);
         let records = prior.into_iter().flat_map(|prior| &prior.resources);
         self.vault.know(records.map(|(address, record)| (address.clone(), record.identity.clone())));

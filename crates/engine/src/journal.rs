@@ -92,6 +92,19 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// The resource that it is about.
+    #[must_use]
+    pub fn address(&self) -> Option<&Address> {
+        match self {
+            Self::None => None,
+            Self::Put { address, .. } | Self::Remove { address } | Self::RemoveSurplus { address, .. } => {
+                Some(address)
+            }
+        }
+    }
+}
+
 /// A step that is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Record, Snapshot, StepId};
-use slipway_resource::{Digest, Identity, Value};
+use slipway_resource::{Address, Digest, Identity, Value};
 
 use crate::journal::{Begin, Effect, End, EndResult, Entry, RunBegin};
 
@@ -36,6 +36,8 @@ pub struct Replayed {
     pub run: Option<OpenRun>,
     /// Steps that began and did not end, in their order.
     pub open: BTreeMap<StepId, OpenStep>,
+    /// Resources whose last step failed, with what was said then.
+    pub failed: BTreeMap<Address, String>,
 }
 
 impl Replayed {
@@ -65,6 +67,14 @@ impl Replayed {
             }
             Entry::End(End { step, result }) => {
                 if let Some(open) = self.open.remove(&step) {
+                    if let Some(address) = open.begin.effect.address() {
+                        match &result {
+                            EndResult::Failed { message, .. } => {
+                                self.failed.insert(address.clone(), message.clone());
+                            }
+                            EndResult::Done { .. } | EndResult::NotDone => drop(self.failed.remove(address)),
+                        }
+                    }
                     take_effect(snapshot, open.begin.effect, &result);
                     if let (EndResult::Done { identity, .. }, Some(run)) = (result, &mut self.run) {
                         run.done.insert(step, identity);

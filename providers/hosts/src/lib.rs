@@ -18,3 +18,4 @@ mod schema;
 mod session;
 
 pub use provider::Hosts;
+pub use remote::Remote;

@@ -3,4 +3,35 @@
 mod fingerprint;
 mod ssh;
 
+use slipway_resource::ProviderError;
+use slipway_spec::model::Host;
+
 pub(crate) use ssh::{Failure, Ssh};
+
+use crate::config::Config;
+
+/// A host that is entered by SSH, for those who only want to look at something there.
+#[derive(Debug)]
+pub struct Remote {
+    name: String,
+    ssh: Ssh,
+}
+
+impl Remote {
+    /// The way to a host; none for one that has an agent of its own.
+    ///
+    /// # Errors
+    /// When its description does not lead there.
+    pub fn to(host: &Host) -> Result<Option<Self>, ProviderError> {
+        let ssh = Ssh::to(host, &Config::default())?;
+        Ok(ssh.map(|ssh| Self { name: host.name.clone(), ssh }))
+    }
+
+    /// Runs a script there; returns what it prints.
+    ///
+    /// # Errors
+    /// When the host cannot be entered, or the script fails.
+    pub async fn run(&self, script: &str) -> Result<String, ProviderError> {
+        self.ssh.run(script).await.map_err(|failure| failure.told(&self.name, "do what it was asked"))
+    }
+}

@@ -40,7 +40,7 @@ pub(super) fn resources(cluster: &Cluster) -> Vec<Desired> {
         ),
     ];
     if let Some(at_rest) = &cluster.encryption.at_rest {
-        let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.to_string())));
+        let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.source())));
         let settings = serde_json::json!({
             "provider": at_rest.provider, "kmsEndpoint": at_rest.kms_endpoint, "resources": at_rest.resources,
         });

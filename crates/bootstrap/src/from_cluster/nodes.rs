@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
-use slipway_resource::{Address, Desired, Path, Value};
-use slipway_spec::model::{Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
+use slipway_resource::{Address, Desired, Path, Secret, Value};
+use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{FromClusterError, Machine, Placement, authorities, objects};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, Inputs, Phased};
-use crate::kube_vip::{DEFAULT_IMAGE, KubeVip, Mode};
+use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, etcd_url};
 
 /// Stands where the authority's certificate goes that only a run knows.
@@ -178,7 +178,7 @@ impl Making<'_> {
             encryption: authorities::encryption(cluster).filter(|_| control_plane),
             audit: objects::audit(cluster),
             flannel: objects::flannel(cluster),
-            kube_vip: kube_vip(cluster),
+            kube_vip: kube_vip(cluster, machine),
             discovered: Some(Discovered { server: self.endpoint.url(), authority: AUTHORITY.to_owned() }),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
             node_labels: pool.map(|pool| pool.node_labels.clone()).unwrap_or_default(),
@@ -192,6 +192,10 @@ impl Making<'_> {
             desired.attributes = with_authority(&desired.attributes);
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
+            }
+            // Machines find the cluster by what their plan says; for others a controller signs `cluster-info`.
+            if let Value::Map(attributes) = &mut desired.attributes {
+                attributes.remove("sign_with");
             }
             if desired.address.kind() == "kubernetes_node" {
                 desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());
@@ -241,15 +245,34 @@ fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError
     move |source| FromClusterError::Node { machine: machine.clone(), source }
 }
 
-fn kube_vip(cluster: &Cluster) -> Option<KubeVip> {
+fn kube_vip(cluster: &Cluster, machine: &Machine) -> Option<KubeVip> {
     let Wanted::VirtualIp(wanted) = &cluster.control_plane.endpoint else { return None };
-    // The other modes need settings that the spec does not have yet; they are remarked on.
-    (wanted.mode == VirtualIpMode::Arp).then(|| KubeVip {
-        image: DEFAULT_IMAGE.to_owned(),
+    let peer = |peer: &BgpPeer| Peer {
+        address: peer.address.to_string(),
+        autonomous_system: peer.autonomous_system,
+        multihop: peer.multihop,
+    };
+    let mode = match wanted.mode {
+        VirtualIpMode::Arp => Mode::Arp,
+        VirtualIpMode::Bgp => {
+            let bgp = wanted.bgp.as_ref()?;
+            Mode::Bgp(Bgp {
+                router_id: machine.address.to_string(),
+                autonomous_system: bgp.autonomous_system,
+                peers: bgp.peers.iter().map(peer).collect(),
+            })
+        }
+        VirtualIpMode::Wireguard => {
+            let tunnels = &wanted.wireguard.as_ref()?.tunnels;
+            Mode::Wireguard(Value::Secret(Secret::new(tunnels.source())))
+        }
+    };
+    Some(KubeVip {
+        image: wanted.image.clone().unwrap_or_else(|| DEFAULT_IMAGE.to_owned()),
         address: wanted.address.to_string(),
         port: wanted.port,
         interface: wanted.interface.clone(),
-        mode: Mode::Arp,
+        mode,
     })
 }
 

@@ -96,8 +96,13 @@ pub(super) fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
             VirtualIpMode::Arp => {
                 "kube-vip is rendered as its documentation has it; its image has to be there"
             }
-            VirtualIpMode::Bgp | VirtualIpMode::Wireguard => {
-                "kube-vip is not rendered in this mode: it needs settings that the spec does not have yet"
+            VirtualIpMode::Bgp => {
+                "kube-vip is rendered as its documentation has it; its image has to be there, and the routers have to \
+                 accept the nodes as peers"
+            }
+            VirtualIpMode::Wireguard => {
+                "kube-vip is rendered as its documentation has it, as a DaemonSet: nodes reach the API at this address \
+                 only when the server at the other end of the tunnels forwards it"
             }
         };
         note("controlPlane.endpoint.virtualIp", message.to_owned());

@@ -1,0 +1,66 @@
+//! `slipway logs`
+
+use std::process::ExitCode;
+
+use slipway_engine::State;
+use slipway_provider_hosts::Remote;
+use slipway_spec::model::{Cluster, Host};
+use slipway_state_store::list_clusters;
+
+use crate::cli::clusters::NodeLogsArguments;
+use crate::error::CommandError;
+use crate::program::Context;
+
+/// Shows what the kubelet or a component of a node says.
+pub(crate) async fn run(context: &Context, arguments: &NodeLogsArguments) -> Result<ExitCode, CommandError> {
+    let host = host(context, arguments).await?;
+    let text = read(&host, &arguments.component, arguments.tail).await?;
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a component of a host says, the last lines.
+pub(crate) async fn read(host: &Host, component: &str, tail: usize) -> Result<String, CommandError> {
+    let name = &host.name;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    if component.is_empty() || !component.bytes().all(plain) {
+        return Err(CommandError::new("CLI0043", format!("`{component}` is the name of no component")));
+    }
+    let remote = Remote::to(host)?.ok_or_else(|| {
+        CommandError::new(
+            "CLI0043",
+            format!("{name} is entered by its agent only, which has no logs to show"),
+        )
+        .hint("`slipway node logs` on the machine itself shows them")
+    })?;
+    Ok(remote.run(&format!("/var/lib/slipway/bin/slipway node logs {component} --tail {tail}")).await?)
+}
+
+/// The host of a node, by what clusters of the state say of theirs.
+async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, CommandError> {
+    let backend = context.backend()?;
+    let names: Vec<String> = match &arguments.in_cluster {
+        Some(name) => vec![name.clone()],
+        None => list_clusters(&*backend).await?.iter().map(ToString::to_string).collect(),
+    };
+    let mut found: Vec<(String, Host)> = Vec::new();
+    for name in names {
+        let Some(state) = State::read(&*backend, &name).await? else { continue };
+        let Ok(cluster) = serde_json::from_value::<Cluster>(state.snapshot.spec) else { continue };
+        let hosts = cluster.all_hosts().into_iter().filter(|host| host.name == arguments.node);
+        found.extend(hosts.map(|host| (name.clone(), host)));
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some((_, host)), true) => Ok(host),
+        (None, _) => Err(CommandError::new("CLI0043", format!("no cluster has a node {}", arguments.node))
+            .hint("`slipway validate CLUSTER` lists the nodes of a cluster")),
+        (Some((last, _)), false) => {
+            let mut error =
+                CommandError::new("CLI0043", format!("several clusters have a node {}", arguments.node));
+            for (cluster, _) in found.iter().map(|(name, host)| (name, host)) {
+                error = error.cause(cluster.clone());
+            }
+            Err(error.cause(last).hint("name one with `--in-cluster CLUSTER`"))
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `slipway support-bundle`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::Value as Json;
+
+use super::logs;
+use crate::cli::clusters::SupportBundleArguments;
+use crate::commands::kubeconfig::open;
+use crate::error::CommandError;
+use crate::health;
+use crate::program::Context;
+
+/// How many lines of each log.
+const LINES: usize = 500;
+
+/// What is asked of every node's machine.
+const COMPONENTS: [&str; 5] =
+    ["kubelet", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+
+/// Kinds of objects whose lists help, none of which holds secrets.
+const LISTS: [(&str, &str); 4] = [
+    ("nodes", "/api/v1/nodes"),
+    ("pods", "/api/v1/pods"),
+    ("events", "/api/v1/events"),
+    ("certificate-requests", "/apis/certificates.k8s.io/v1/certificatesigningrequests"),
+];
+
+/// Collects what helps somebody who was not there, without secrets.
+pub(crate) async fn run(
+    context: &Context,
+    arguments: &SupportBundleArguments,
+) -> Result<ExitCode, CommandError> {
+    let prepared = open(context, &arguments.cluster).await?;
+    let name = prepared.wanted.cluster.name.clone();
+    let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-support")));
+    std::fs::create_dir(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
+    let bundle = Bundle { folder: folder.clone() };
+    bundle.text("slipway.txt", &format!("slipway {}\n", env!("CARGO_PKG_VERSION")))?;
+    let mut spec = crate::planning::to_json(&prepared.wanted.cluster)?;
+    redact(&mut spec);
+    bundle.json("spec.json", &spec)?;
+    let health = health::look(&prepared).await?;
+    bundle.json("health.json", &health.to_json())?;
+    if let Some(state) = &prepared.state {
+        let records = state.snapshot.resources.iter();
+        let lines: String =
+            records.map(|(address, record)| format!("{address}\t{}\n", record.identity)).collect();
+        bundle.text("resources.txt", &lines)?;
+        let failed = state.replayed.failed.iter();
+        let lines: String = failed.map(|(address, message)| format!("{address}\t{message}\n")).collect();
+        bundle.text("failed-steps.txt", &lines)?;
+    }
+    if let Ok(api) = health::api(&prepared).await? {
+        for (file, path) in LISTS {
+            let body = match api.get(path).await {
+                Ok(answer) => {
+                    let mut body = answer.body;
+                    redact(&mut body);
+                    body
+                }
+                Err(error) => Json::String(error.to_string()),
+            };
+            bundle.json(&format!("{file}.json"), &body)?;
+        }
+    }
+    for host in prepared.wanted.cluster.all_hosts() {
+        for component in COMPONENTS {
+            // A worker has no API server, and what cannot be read is told in the place of its log.
+            let text = logs::read(&host, component, LINES)
+                .await
+                .unwrap_or_else(|error| format!("{}\n", error.message()));
+            bundle.text(&format!("{}-{component}.log", host.name), &text)?;
+        }
+    }
+    context.output.message(&format!(
+        "{} has what helps, without secrets; look through it before you give it away.",
+        folder.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Bundle {
+    folder: PathBuf,
+}
+
+impl Bundle {
+    fn text(&self, name: &str, text: &str) -> Result<(), CommandError> {
+        let path = self.folder.join(Path::new(name));
+        let text: String = text.lines().map(|line| cleaned(line) + "\n").collect();
+        std::fs::write(&path, text).map_err(|error| CommandError::file("the file", &path, &error))
+    }
+
+    fn json(&self, name: &str, value: &Json) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| CommandError::internal("a report cannot be written", &error))?;
+        self.text(name, &text)
+    }
+}
+
+/// Takes out what objects and specs may hold although they should not: values of environment variables, and what is called a
+/// secret.
+fn redact(value: &mut Json) {
+    match value {
+        Json::Object(fields) => {
+            let is_variable = fields.contains_key("name") && fields.contains_key("value");
+            for (name, value) in fields.iter_mut() {
+                let lower = name.to_lowercase();
+                let secret =
+                    ["token", "password", "secretkey", "privatekey"].iter().any(|word| lower.contains(word));
+                if value.is_string() && (secret || (is_variable && name == "value")) {
+                    *value = "(left out)".into();
+                } else {
+                    redact(value);
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(redact),
+        _ => {}
+    }
+}
+
+/// A line without bootstrap tokens, bearer tokens and keys.
+fn cleaned(line: &str) -> String {
+    if line.contains("PRIVATE KEY") {
+        return "(a private key was left out)".to_owned();
+    }
+    let clean = |word: &str| {
+        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if is_bootstrap_token(bare) || bare.starts_with("eyJ") {
+            word.replace(bare, "(left out)")
+        } else {
+            word.to_owned()
+        }
+    };
+    line.split(' ').map(clean).collect::<Vec<_>>().join(" ")
+}
+
+fn is_bootstrap_token(word: &str) -> bool {
+    let lower = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    word.split_once('.')
+        .is_some_and(|(id, secret)| id.len() == 6 && secret.len() == 16 && lower(id) && lower(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        assert_eq!(cleaned("token \"abcdef.0123456789abcdef\" is old"), "token \"(left out)\" is old");
+        assert_eq!(cleaned("-----BEGIN EC PRIVATE KEY-----"), "(a private key was left out)");
+        assert_eq!(cleaned("Authorization: Bearer eyJhbGciOi.x.y"), "Authorization: Bearer (left out)");
+        assert_eq!(cleaned("server.go:123] started"), "server.go:123] started");
+        let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
+        redact(&mut spec);
+        assert_eq!(
+            spec,
+            serde_json::json!({"env": [{"name": "A", "value": "(left out)"}], "token": "(left out)", "name": "n"})
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! `slipway validate`
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::done;
+use crate::cli::ReportFormat;
+use crate::cli::clusters::ValidateArguments;
+use crate::commands::kubeconfig::open;
+use crate::error::CommandError;
+use crate::health::{self, Health};
+use crate::planning::Prepared;
+use crate::program::Context;
+use crate::ui::table::table;
+
+/// How often a cluster that is waited for is looked at.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// Reports how a cluster is, and waits until it is well where that is asked for.
+pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Result<ExitCode, CommandError> {
+    let until = arguments.wait.map(|wait| Instant::now() + wait);
+    let (prepared, health) = loop {
+        // A run that is under way changes the state meanwhile.
+        let prepared = open(context, &arguments.cluster).await?;
+        let health = health::look(&prepared).await?;
+        let waits = until.is_some_and(|until| Instant::now() + PERIOD < until);
+        if health.is_healthy() || !waits {
+            break (prepared, health);
+        }
+        tokio::time::sleep(PERIOD).await;
+    };
+    match arguments.output {
+        ReportFormat::Json => {
+            let text = serde_json::to_string_pretty(&health.to_json())
+                .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
+            context.output.result(&text)?;
+        }
+        ReportFormat::Text => context.output.result(&report(&prepared, &health))?,
+    }
+    Ok(done(health.is_healthy()))
+}
+
+fn report(prepared: &Prepared, health: &Health) -> String {
+    let mut text = match &health.api {
+        None => "API     answers\n".to_owned(),
+        Some(reason) => format!("API     {reason}\n"),
+    };
+    if !health.nodes.is_empty() {
+        text.push('\n');
+        let rows: Vec<Vec<String>> = health
+            .nodes
+            .iter()
+            .map(|node| {
+                let error = node.error.clone().unwrap_or_default();
+                vec![node.name.clone(), node.pool.clone(), node.phase.as_str().to_owned(), error]
+            })
+            .collect();
+        text.push_str(&table(&["NODE", "POOL", "PHASE", "LAST ERROR"], &rows));
+    }
+    if !health.pods.is_empty() {
+        text.push('\n');
+        let rows: Vec<Vec<String>> =
+            health.pods.iter().map(|(name, reason)| vec![name.clone(), reason.clone()]).collect();
+        text.push_str(&table(&["POD", "NOT READY BECAUSE"], &rows));
+    }
+    let verdict = if health.is_healthy() { "is healthy" } else { "is not healthy" };
+    text.push_str(&format!("\n{} {verdict}.\n", prepared.wanted.cluster.name));
+    text
+}

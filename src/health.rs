@@ -1,0 +1,221 @@
+//! How a cluster on machines that exist is: its API, and how far each of its nodes has come.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::from_cluster::{Machine, Placement};
+use slipway_engine::State;
+use slipway_resource::provider::ReadRequest;
+use slipway_resource::{Address, Observation};
+
+use crate::composition;
+use crate::error::CommandError;
+use crate::node::api::{Api, ApiError};
+use crate::planning::Prepared;
+
+/// How a cluster is.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    /// Why the API does not answer, if so.
+    pub api: Option<String>,
+    /// The nodes, in the order of their names.
+    pub nodes: Vec<NodeHealth>,
+    /// Pods of the system that do not run, each with why.
+    pub pods: Vec<(String, String)>,
+}
+
+/// How far a node has come.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeHealth {
+    pub name: String,
+    pub pool: String,
+    pub phase: Phase,
+    /// What went wrong last, while it is not ready.
+    pub error: Option<String>,
+}
+
+/// How far a machine is on its way to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nobody has claimed it for the cluster.
+    Unclaimed,
+    /// It is claimed, and has no agent.
+    Claimed,
+    /// Its agent works, and its kubelet does not run yet.
+    Prepared,
+    /// Its kubelet runs, and it has not registered.
+    Started,
+    /// It has registered, and is not ready.
+    Registered,
+    /// It is a ready node.
+    Ready,
+}
+
+impl Phase {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unclaimed => "unclaimed",
+            Self::Claimed => "claimed",
+            Self::Prepared => "prepared",
+            Self::Started => "started",
+            Self::Registered => "registered",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+impl Health {
+    pub fn is_healthy(&self) -> bool {
+        self.api.is_none()
+            && self.pods.is_empty()
+            && !self.nodes.is_empty()
+            && self.nodes.iter().all(|node| node.phase == Phase::Ready)
+    }
+
+    pub fn to_json(&self) -> Json {
+        let node = |node: &NodeHealth| json!({ "name": node.name, "pool": node.pool, "phase": node.phase.as_str(), "error": node.error });
+        let pod = |(name, reason): &(String, String)| json!({ "name": name, "reason": reason });
+        json!({
+            "healthy": self.is_healthy(),
+            "api": { "answers": self.api.is_none(), "error": self.api },
+            "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
+            "pods": self.pods.iter().map(pod).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A connection to the API of a cluster, as an administrator.
+pub(crate) async fn api(prepared: &Prepared) -> Result<Result<Api, String>, CommandError> {
+    use slipway_provider_kubernetes::Access as _;
+    let Some(kubeconfig) = prepared.access.kubeconfig().await? else {
+        return Ok(Err("the cluster has no API yet".to_owned()));
+    };
+    let api = Api::of_text(std::path::Path::new("/"), kubeconfig.text.expose());
+    Ok(api.map_err(|error| error.to_string()))
+}
+
+/// The machines that a cluster has by its state.
+pub(crate) fn machines(state: &State) -> Result<Vec<Machine>, CommandError> {
+    let mut machines = Vec::new();
+    for catalog in state.snapshot.catalogs.values() {
+        if let Some(Placement { machines: placed, .. }) = composition::placement(catalog)? {
+            machines.extend(placed);
+        }
+    }
+    Ok(machines)
+}
+
+/// Looks how a cluster is.
+pub(crate) async fn look(prepared: &Prepared) -> Result<Health, CommandError> {
+    let Some(state) = &prepared.state else {
+        return Ok(Health {
+            api: Some("nothing was applied yet".to_owned()),
+            nodes: Vec::new(),
+            pods: Vec::new(),
+        });
+    };
+    let mut machines = machines(state)?;
+    if machines.is_empty() {
+        // Nothing was committed yet; what is being made is what the provider would choose now.
+        let mut catalogs = BTreeMap::new();
+        prepared.expand(&mut catalogs).await?;
+        for catalog in catalogs.values() {
+            machines.extend(composition::placement(catalog)?.unwrap_or_default().machines);
+        }
+    }
+    let (api, nodes, pods) = match api(prepared).await? {
+        Ok(api) => match seen(&api).await {
+            Ok((nodes, pods)) => (None, nodes, pods),
+            Err(error) => (Some(error.to_string()), BTreeMap::new(), Vec::new()),
+        },
+        Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
+    };
+    let mut health = Vec::new();
+    for machine in &machines {
+        health.push(one(prepared, state, machine, &nodes).await);
+    }
+    Ok(Health { api, nodes: health, pods })
+}
+
+/// What the API says of a node: why it is not ready, if it is not.
+type Nodes = BTreeMap<String, Option<String>>;
+
+async fn seen(api: &Api) -> Result<(Nodes, Vec<(String, String)>), ApiError> {
+    let nodes = api.get("/api/v1/nodes").await?.body;
+    let pods = api.get("/api/v1/namespaces/kube-system/pods").await?.body;
+    let items = |list: &Json| list.get("items").and_then(Json::as_array).cloned().unwrap_or_default();
+    let name = |object: &Json| text(object, "/metadata/name");
+    let nodes = items(&nodes).iter().map(|node| (name(node), unready(node))).collect();
+    let pods = items(&pods).iter().filter_map(|pod| Some((name(pod), ailing(pod)?))).collect();
+    Ok((nodes, pods))
+}
+
+fn text(object: &Json, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Json::as_str).unwrap_or_default().to_owned()
+}
+
+fn conditions<'a>(object: &'a Json, kind: &'a str) -> impl Iterator<Item = &'a Json> {
+    let all = object.pointer("/status/conditions").and_then(Json::as_array);
+    all.into_iter().flatten().filter(move |condition| text(condition, "/type") == kind)
+}
+
+fn unready(node: &Json) -> Option<String> {
+    match conditions(node, "Ready").next() {
+        Some(ready) if text(ready, "/status") == "True" => None,
+        Some(ready) => Some(text(ready, "/message")),
+        None => Some("its kubelet has not said how it is".to_owned()),
+    }
+}
+
+fn ailing(pod: &Json) -> Option<String> {
+    if text(pod, "/status/phase") == "Succeeded" {
+        return None;
+    }
+    if conditions(pod, "Ready").any(|ready| text(ready, "/status") == "True") {
+        return None;
+    }
+    let containers = pod.pointer("/status/containerStatuses").and_then(Json::as_array);
+    let waiting = containers.into_iter().flatten().find_map(|container| {
+        let reason = text(container, "/state/waiting/reason");
+        (!reason.is_empty()).then(|| format!("{reason}: {}", text(container, "/state/waiting/message")))
+    });
+    let unscheduled = conditions(pod, "PodScheduled").find(|condition| text(condition, "/status") == "False");
+    let unscheduled = unscheduled.map(|condition| text(condition, "/message"));
+    Some(waiting.or(unscheduled).unwrap_or_else(|| "it is not ready".to_owned()))
+}
+
+async fn one(prepared: &Prepared, state: &State, machine: &Machine, nodes: &Nodes) -> NodeHealth {
+    let name = &machine.name;
+    let has = |kind: &str, what: &str| state.snapshot.resources.contains_key(&Address::new(kind, what));
+    let phase = match nodes.get(name) {
+        Some(None) => Phase::Ready,
+        Some(Some(_)) => Phase::Registered,
+        None if has("service", &format!("{name}/kubelet")) => Phase::Started,
+        None if has("host_agent", name) => Phase::Prepared,
+        None if has("host_claim", name) => Phase::Claimed,
+        None => Phase::Unclaimed,
+    };
+    let mut error = nodes.get(name).cloned().flatten();
+    if phase != Phase::Ready {
+        let failed = state.replayed.failed.iter().filter(|(address, _)| is_of(address, name));
+        let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
+        error = error.or(failed).or(unreachable(prepared, state, name).await);
+    }
+    NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error }
+}
+
+fn is_of(address: &Address, machine: &str) -> bool {
+    address.name() == machine || address.name().starts_with(&format!("{machine}/"))
+}
+
+/// Why a machine cannot be asked, if so.
+async fn unreachable(prepared: &Prepared, state: &State, machine: &str) -> Option<String> {
+    let address = Address::new("host_agent", machine);
+    let record = state.snapshot.resources.get(&address)?;
+    let (_, handle, _) = prepared.providers.of_type(address.kind())?;
+    let request = ReadRequest { address, identity: record.identity.clone() };
+    match handle.session.read(vec![request]).await.ok()?.pop()?.observation {
+        Observation::Unreadable(error) => Some(error.message),
+        _ => None,
+    }
+}
