@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::{ErrorClass, Path, ProviderError, Value};
 
 use crate::attributes::Attributes;
 use crate::disk::Disk;
@@ -169,6 +169,27 @@ impl Etcd {
         let why = lost.map(|failure| failure.to_string()).unwrap_or_default();
         Err(Refusal::Later(format!("nobody answers: {why}")))
     }
+}
+
+/// How the members of a node's etcd are asked: as was wanted, or, on a node that was taken over, where kubeadm has it.
+/// `None` when it is in neither place.
+pub(crate) fn asked(disk: &Disk, wanted: Attributes<'_>) -> Result<Option<Value>, ProviderError> {
+    if !wanted.texts("endpoints").is_empty() || !wanted.texts("client_urls").is_empty() {
+        return Ok(Some(wanted.0.clone()));
+    }
+    let pki = |file: &str| format!("/etc/kubernetes/pki/etcd/{file}");
+    for file in ["/etc/kubernetes/manifests/etcd.yaml", &pki("healthcheck-client.crt")] {
+        if disk.status(file)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let mut usual = Value::map([
+        ("ca_path", pki("ca.crt")),
+        ("cert_path", pki("healthcheck-client.crt")),
+        ("key_path", pki("healthcheck-client.key")),
+    ]);
+    usual.set(&Path::key("endpoints"), Value::list(["https://127.0.0.1:2379"]));
+    Ok(Some(usual))
 }
 
 fn members(answer: &Json) -> Result<Vec<Member>, ProviderError> {

@@ -158,6 +158,26 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// An entry that is in no ledger: what would be wanted of an object that others have made. It tells a reader where to
+    /// look, and in which form to answer.
+    pub(crate) fn supposed(address: &Address, identity: &str, wanted: &Value) -> Self {
+        Self {
+            version: VERSION,
+            identity: identity.to_owned(),
+            address: address.clone(),
+            uid: String::new(),
+            cluster: String::new(),
+            created_by: String::new(),
+            token: String::new(),
+            stage: Stage::Creating,
+            found: Found::Kept,
+            wanted: crate::attributes::without_texts(wanted),
+            memory: Json::Null,
+        }
+    }
+}
+
 /// The name of an entry's file: the identity may have any length and any letters.
 fn name(kind: &str, identity: &str) -> String {
     let digest = Digest::of_bytes(identity.as_bytes());

@@ -13,7 +13,7 @@ use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::{conflict, invalid};
-use crate::etcd::{Etcd, Member};
+use crate::etcd::{self, Etcd, Member};
 use crate::ledger::Found;
 
 /// A member of an etcd cluster. The first one is there as soon as it answers; every other one is announced as a learner,
@@ -180,12 +180,10 @@ impl Kind for EtcdMember {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let wanted = place.wanted();
         let memory = recall::<Memory>(place.memory()).unwrap_or_default();
+        let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
+        let wanted = Attributes(&asked);
         let endpoints = endpoints(wanted);
-        if endpoints.is_empty() {
-            return Ok(None);
-        }
         let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
         let own = wanted.texts("peer_urls");
         let by_id = members.iter().find(|member| member.id() == memory.member_id);

@@ -12,7 +12,7 @@ use super::etcd_member::{Memory, access_attributes, connect, find, leave};
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
-use crate::etcd::{Etcd, Refusal};
+use crate::etcd::{self, Etcd, Refusal};
 use crate::ledger::Found;
 
 /// That a member of etcd has started, has caught up, and votes. When it goes, the member leaves, while its pod still runs:
@@ -86,12 +86,10 @@ impl Kind for EtcdVoter {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let wanted = place.wanted();
+        let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
+        let wanted = Attributes(&asked);
         let mut endpoints = wanted.texts("endpoints");
         endpoints.extend(wanted.texts("client_urls"));
-        if endpoints.is_empty() {
-            return Ok(None);
-        }
         let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
         let member = find(&members, place.identity.as_str(), &wanted.texts("peer_urls"));
         Ok(member.filter(|member| member.has_started() && !member.is_learner).map(|member| {

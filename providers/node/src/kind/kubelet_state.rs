@@ -124,8 +124,7 @@ impl Kind for KubeletState {
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
         let path = place.identity.as_str();
         let there = place.host.disk.status(path)?.is_some_and(|status| status.is_directory());
-        // Without an entry it is a folder like any other.
-        Ok((there && place.entry.is_some()).then(|| Value::map([("path", path)])))
+        Ok(there.then(|| Value::map([("path", path)])))
     }
 }
 

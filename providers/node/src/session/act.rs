@@ -161,7 +161,8 @@ impl NodeSession {
                 })?;
             }
             None => {
-                if kind.read(&work.place).await?.is_some() {
+                // What cannot be read is not touched either.
+                if !matches!(kind.read(&work.place).await, Ok(None)) {
                     work.tell(format!("{} is not in this node's ledger and stays", work.identity()));
                 }
                 self.release().await?;

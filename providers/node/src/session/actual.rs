@@ -133,6 +133,8 @@ impl NodeSession {
                 located.push(Located::nothing(item.address));
                 continue;
             }
+            let entry =
+                entry.or_else(|| Some(Entry::supposed(&item.address, identity.as_str(), &item.desired)));
             located.push(match self.observe(&item.address, identity.clone(), entry).await {
                 Observation::Present(attributes) => Located::one(item.address, identity, attributes),
                 Observation::Absent => Located::nothing(item.address),

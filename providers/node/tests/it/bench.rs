@@ -152,16 +152,26 @@ impl Bench {
         applied: &Value,
     ) -> Vec<String> {
         let observed = self.attributes(address, identity).await;
-        let address: Address = address.parse().unwrap();
+        self.differences(&address.parse().unwrap(), &observed, wanted, Some(applied)).await
+    }
+
+    /// The same of attributes that were read before.
+    pub(crate) async fn differences(
+        &self,
+        address: &Address,
+        observed: &Value,
+        wanted: &Value,
+        applied: Option<&Value>,
+    ) -> Vec<String> {
         let item = PlanItem {
             address: address.clone(),
             desired: Some(wanted.clone()),
             observed: Some(observed.clone()),
-            last_applied: Some(applied.clone()),
+            last_applied: applied.cloned(),
         };
         let planned = self.session.plan(vec![item]).await.unwrap().remove(0);
         let types = self.node.types();
-        let changes = diff(&types.types[address.kind()], &observed, &planned.normalised, Some(applied));
+        let changes = diff(&types.types[address.kind()], observed, &planned.normalised, applied);
         let shown = |value: &Value| match value {
             Value::Secret(_) => "(secret)".to_owned(),
             other => other.to_plain_text(),

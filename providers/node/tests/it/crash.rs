@@ -45,6 +45,39 @@ fn wanted(phase: &str) -> Vec<(&'static str, &'static str, Value)> {
             "/etc/app/replaced",
             value(json!({"path": "/etc/app/replaced", "content": content, "replace_existing": true})),
         ),
+        (
+            "certificate.ca",
+            "/etc/pki/ca.crt",
+            value(json!({
+                "path": "/etc/pki/ca.crt", "key_path": "/etc/pki/ca.key", "common_name": "ca", "is_ca": true,
+                "key_algorithm": "ECDSA-P256",
+            })),
+        ),
+        (
+            "certificate.server",
+            "/etc/pki/server.crt",
+            value(json!({
+                "path": "/etc/pki/server.crt", "key_path": "/etc/pki/server.key", "ca_path": "/etc/pki/ca.crt",
+                "common_name": "server", "dns_names": [content.split(',').next()], "usages": ["server"],
+                "key_algorithm": "ECDSA-P256",
+            })),
+        ),
+        (
+            "kubeconfig.admin",
+            "/etc/admin.conf",
+            value(json!({
+                "path": "/etc/admin.conf", "cluster_name": "a", "server": format!("https://{}", content.len()),
+                "ca_path": "/etc/pki/ca.crt", "user_name": "admin", "common_name": "admin",
+                "key_algorithm": "ECDSA-P256",
+            })),
+        ),
+        (
+            "key_pair.sa",
+            "/etc/pki/sa.pub",
+            value(json!({
+                "private_path": "/etc/pki/sa.key", "public_path": "/etc/pki/sa.pub", "algorithm": "ECDSA-P256",
+            })),
+        ),
         ("sysctl.a", "kernel.a", value(json!({"name": "kernel.a", "value": content}))),
     ]
 }
@@ -154,6 +187,17 @@ async fn prove(phase: &str) -> u32 {
                 assert_eq!(bench.changes(address, identity, &desired).await, [""; 0], "{phase} {step}");
             }
             assert_eq!(bench.discover().await.len(), wanted(phase).len(), "{phase} {step}");
+            // All of it is known to be ours: nothing stays that is not to.
+            go_on(&bench, "delete").await;
+            for path in [
+                "/etc/app/settings",
+                "/etc/app/key",
+                "/etc/pki/ca.crt",
+                "/etc/pki/ca.key",
+                "/etc/pki/server.key",
+            ] {
+                assert!(!bench.path(path).exists(), "{phase} {step}: {path} stays");
+            }
         }
         if !was_killed {
             return step;
@@ -164,7 +208,7 @@ async fn prove(phase: &str) -> u32 {
 
 #[tokio::test]
 async fn a_create_killed_anywhere_comes_to_its_end() {
-    assert!(prove("create").await > 40);
+    assert!(prove("create").await > 80);
 }
 
 #[tokio::test]

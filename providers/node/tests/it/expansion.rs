@@ -6,7 +6,8 @@ use slipway_bootstrap::configuration::{Configuration, Detected};
 use slipway_bootstrap::expand::{
     Discovered, Facts, InitSystem, Inputs, Phased, init, join_control_plane, join_worker,
 };
-use slipway_resource::{Address, Path, Secret, SecretText, Value};
+use slipway_resource::provider::{LocateItem, LocateRequest};
+use slipway_resource::{Address, Identity, Path, Secret, SecretText, Value};
 
 use super::bench::Bench;
 
@@ -73,9 +74,8 @@ async fn every_resource_of_every_expansion_can_be_planned() {
     assert!(planned > 100, "{planned}");
 }
 
-#[tokio::test]
-async fn a_first_node_is_made_and_stays_as_it_is() {
-    let bench = Bench::new().await;
+/// Makes all of a first node that needs no kubelet, and tells what was wanted.
+async fn made(bench: &Bench) -> Vec<(Address, Identity, Value)> {
     let resources = init(&configuration(), &facts(InitSystem::None), &Inputs::default()).unwrap();
     let mut made: BTreeMap<Address, Value> = BTreeMap::new();
     let mut wanted = Vec::new();
@@ -100,6 +100,13 @@ async fn a_first_node_is_made_and_stays_as_it_is() {
         wanted.push((address, applied.identity.unwrap(), attributes));
     }
     assert!(wanted.len() > 20, "{}", wanted.len());
+    wanted
+}
+
+#[tokio::test]
+async fn a_first_node_is_made_and_stays_as_it_is() {
+    let bench = Bench::new().await;
+    let wanted = made(&bench).await;
     for (address, identity, attributes) in &wanted {
         let changes = bench.changes(&address.to_string(), identity.as_str(), attributes).await;
         assert_eq!(changes, [""; 0], "{address}");
@@ -112,6 +119,33 @@ async fn a_first_node_is_made_and_stays_as_it_is() {
         let files = walk(&bench.path(folder));
         assert!(files.is_empty(), "{folder}: {files:?}");
     }
+}
+
+#[tokio::test]
+async fn what_another_tool_made_of_the_same_is_found_and_nothing_is_to_be_changed() {
+    let bench = Bench::new().await;
+    let wanted = made(&bench).await;
+    // Nobody knows any more that it was us.
+    std::fs::remove_dir_all(bench.path("/var/lib/slipway")).unwrap();
+    let items: Vec<LocateItem> = wanted
+        .iter()
+        .map(|(address, _, desired)| LocateItem {
+            address: address.clone(),
+            desired: desired.clone(),
+            existing: None,
+        })
+        .collect();
+    let located = bench.session.locate(LocateRequest { cluster: "a".to_owned(), items }).await.unwrap();
+    for (found, (address, identity, attributes)) in located.iter().zip(&wanted) {
+        assert_eq!(found.identity(), Some(identity), "{address}");
+        assert!(!format!("{found:?}").contains("PRIVATE KEY"), "{address}");
+        let changes = bench.differences(address, &found.attributes, attributes, None).await;
+        assert_eq!(changes, [""; 0], "{address}, as it was found");
+        let changes = bench.changes(&address.to_string(), identity.as_str(), attributes).await;
+        assert_eq!(changes, [""; 0], "{address}, as it is read later");
+    }
+    assert!(bench.discover().await.is_empty());
+    assert!(!bench.path("/var/lib/slipway/owned").exists(), "looking writes nothing");
 }
 
 fn without_unknown(value: &Value) -> Value {

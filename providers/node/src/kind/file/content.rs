@@ -93,7 +93,8 @@ pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Valu
     let name = if in_base64 { "content_base64" } else { "content" };
     let wants_secret = versions.into_iter().flatten().any(|version| version.secret.is_some());
     // Of a file that nobody here has written, what others may not read is a secret.
-    let is_secret = wants_secret || (place.entry.is_none() && status.mode() & 0o077 == 0);
+    let asks_secret = matches!(place.wanted().0.get(name), Some(Value::Secret(_)));
+    let is_secret = wants_secret || asks_secret || (place.entry.is_none() && status.mode() & 0o077 == 0);
     let (content, shown) = match (known.and_then(|version| version.secret.clone()), is_secret) {
         (Some(secret), _) => {
             let shown = secret.fingerprint.clone().map_or(Value::Null, Value::from);
