@@ -22,8 +22,8 @@ impl SecretKubeconfig {
     }
 }
 
-/// Gives a session its way to the API. It is asked again when the API does not answer, since an endpoint may move and
-/// credentials are renewed.
+/// Gives a session its way to the API. It is asked until there is one, and again when that way fails, since an endpoint
+/// may move and credentials expire. So it may make credentials when it is asked.
 #[async_trait]
 pub trait Access: Send + Sync {
     /// The kubeconfig; `None` when the API does not exist yet: then no object does.

@@ -1,6 +1,7 @@
 //! From a kubeconfig to a connection that is kept.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::Client;
@@ -17,6 +18,15 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// For people.
     pub(crate) endpoint: Arc<str>,
+    /// Whether it failed, so that there may be another way by now.
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// The next who needs a connection asks for the way again.
+    pub(super) fn broke(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Connects when asked, and again when the way to the API has changed.
@@ -35,11 +45,18 @@ impl Connector {
     /// # Errors
     /// As the access says; `invalid` for a kubeconfig that cannot be used.
     pub(crate) async fn connection(&self) -> Result<Option<Connection>, ProviderError> {
-        let Some(kubeconfig) = self.access.kubeconfig().await? else { return Ok(None) };
         let mut current = self.current.lock().await;
+        if let Some((_, connection)) = current.as_ref()
+            && !connection.is_broken.load(Ordering::Relaxed)
+        {
+            return Ok(Some(connection.clone()));
+        }
+        // Asking may make new credentials: it is done when there is need.
+        let Some(kubeconfig) = self.access.kubeconfig().await? else { return Ok(None) };
         if let Some((known, connection)) = current.as_ref()
             && *known == kubeconfig
         {
+            connection.is_broken.store(false, Ordering::Relaxed);
             return Ok(Some(connection.clone()));
         }
         let connection = connect(&kubeconfig).await?;
@@ -76,5 +93,5 @@ async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderEr
     config.default_retry = false;
     let endpoint: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = Client::try_from(config).map_err(|error| unusable(&error))?;
-    Ok(Connection { client, endpoint })
+    Ok(Connection { client, endpoint, is_broken: Arc::default() })
 }

@@ -160,6 +160,7 @@ impl Connection {
         let (parts, bytes) = match answered.await {
             Ok(answered) => answered?,
             Err(_) => {
+                self.broke();
                 let text = format!(
                     "the cluster's API did not answer {} {} within {} s",
                     request.method,
@@ -187,6 +188,9 @@ impl Connection {
         let retry_after =
             parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         let refusal = Refusal::new(parts.status.as_u16(), &body);
+        if refusal.status == 401 {
+            self.broke();
+        }
         match (refusal.status, retry_after) {
             // Too many requests, as priority and fairness say; 503 and 504 before the request was begun.
             (429, _) if !refusal.is_budget() => Err(ProviderError::new(
@@ -225,6 +229,7 @@ impl Connection {
     }
 
     fn unanswered(&self, error: &(dyn std::error::Error + 'static), changes: bool) -> ProviderError {
+        self.broke();
         let text = format!("the cluster's API at {} does not answer: {}", self.endpoint, causes(error));
         // What never got a connection had no effect.
         let class = if is_connect(error) { ErrorClass::Transient } else { lost(changes) };

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Result;
 use serde_json::json;
 use slipway_plan::ChangeAction;
-use slipway_resource::Desired;
+use slipway_provider_kubernetes::{Access, FileAccess, Kubernetes, SecretKubeconfig};
+use slipway_resource::provider::SessionRequest;
+use slipway_resource::{Address, Desired, Identity, Provider as _, ProviderError, Value};
 use slipway_testkit::process::Process;
 use slipway_testkit::proxy::{Proxy, Request, Verdict};
 use slipway_testkit::{port, wait};
@@ -105,5 +107,48 @@ async fn what_cannot_be_read_is_not_taken_for_absent() -> Result<()> {
     assert!(plan.steps.is_empty());
     is_away.store(0, Ordering::SeqCst);
     assert!(lab.plan(&[config("a")]).await?.changes.is_empty());
+    Ok(())
+}
+
+/// A way that changes: the first leads nowhere any more.
+struct Moving {
+    files: [std::path::PathBuf; 2],
+    asked: Arc<AtomicUsize>,
+}
+
+#[async_trait::async_trait]
+impl Access for Moving {
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        let place = self.asked.fetch_add(1, Ordering::SeqCst).min(1);
+        let access = FileAccess { path: self.files[place].clone(), context: None, may_be_missing: false };
+        access.kubeconfig().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_is_asked_for_again_when_it_fails_and_not_before() -> Result<()> {
+    let api = Api::start(false)?;
+    let is_away = Arc::new(AtomicUsize::new(0));
+    let away = is_away.clone();
+    let way =
+        Way::to(
+            &api,
+            move |_| if away.load(Ordering::SeqCst) > 0 { Verdict::DropBefore } else { Verdict::Pass },
+        )?;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let files = [way.folder.path().join("config"), api.kubeconfig()];
+    let provider = Kubernetes::new(Arc::new(Moving { files, asked: asked.clone() }));
+    let request = SessionRequest { config: Value::Null, region: None, offline: false };
+    let session = provider.open_session(request).await?;
+    let identity = Identity::new("Namespace//default");
+    let address = Address::new("kubernetes_object", "Namespace//default");
+    let read = || session.import(&address, &identity);
+    read().await?;
+    read().await?;
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "a way that leads somewhere is kept");
+    is_away.store(1, Ordering::SeqCst);
+    assert!(read().await.is_err());
+    read().await?;
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! The life of objects, from the first apply to the last delete.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 use slipway_plan::ChangeAction;
+use slipway_resource::provider::{Action, ApplyRequest, EventSink};
+use slipway_resource::{Address, ClusterUid, ErrorClass, Ownership, Token};
 
 use crate::lab::{Api, Lab, behind, object, shown, with};
 
@@ -96,5 +98,102 @@ async fn what_objects_stand_on_comes_first_and_is_in_the_same_plan() -> Result<(
     assert!(plan.findings.iter().any(|finding| finding.message.contains("sise")), "{:?}", plan.findings);
     lab.delete().await?;
     assert_eq!(api.get(&["crds"])?["items"], json!([]));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_holds_a_deletion_up_is_named() -> Result<()> {
+    let api = Api::start(false)?;
+    let lab = Lab::new(&api, "demo");
+    lab.apply(&[config(json!({"x": "1"}))]).await?;
+    api.kubectl(&[
+        "patch",
+        "configmap",
+        "a",
+        "--type=merge",
+        "-p",
+        r#"{"metadata": {"finalizers": ["example.com/hold"]}}"#,
+    ])?;
+
+    let providers = lab.providers().await?;
+    let session = &providers.get("kubernetes").context("the provider")?.session;
+    let identity = lab
+        .state()
+        .await?
+        .context("a state")?
+        .snapshot
+        .resources
+        .into_values()
+        .next()
+        .context("a record")?
+        .identity;
+    let request = |timeout_ms: u64| ApplyRequest {
+        token: Token::new("t"),
+        ownership: Ownership {
+            uid: ClusterUid::new("u"),
+            cluster: "demo".to_owned(),
+            address: Address::new("kubernetes_object", "ConfigMap/default/a"),
+        },
+        action: Action::Delete { identity: identity.clone() },
+        timeout_ms,
+    };
+    let held = session.apply(request(1_000), EventSink::discard()).await.unwrap_err();
+    let ErrorClass::Dependency { blockers } = &held.class else { panic!("{held:?}") };
+    assert_eq!(*blockers, ["finalizer example.com/hold"]);
+
+    // Another object of the same name is never hit by what was meant for this one.
+    api.kubectl(&["patch", "configmap", "a", "--type=merge", "-p", r#"{"metadata": {"finalizers": null}}"#])?;
+    api.kubectl(&["create", "configmap", "a"])?;
+    session.apply(request(1_000), EventSink::discard()).await?;
+    api.get(&["configmap", "a"])?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_is_waited_for_until_it_is_ready() -> Result<()> {
+    let api = Api::start(true)?;
+    let lab = Lab::new(&api, "demo");
+    let deployment = object(
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "web:1"}]}}}}),
+    );
+    lab.apply(&[deployment]).await?;
+    // Its controller had seen it when the apply came to its end.
+    assert_eq!(api.get(&["deployment", "web"])?["status"]["observedGeneration"], 1);
+    Ok(())
+}
+
+/// The files of add-ons that users know, as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_manifests_is_applied_in_its_order() -> Result<()> {
+    let api = Api::start(false)?;
+    let lab = Lab::new(&api, "demo");
+    let text = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: shop}}
+- {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r, namespace: shop},
+   roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: ServiceAccount, name: s, namespace: shop}]}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: s, namespace: shop}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r, namespace: shop}, rules: []}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+";
+    let plan = lab.apply(&slipway_provider_kubernetes::files::read("addon.yaml", text)?).await?;
+    assert_eq!(plan.changes.len(), 6);
+    assert_eq!(api.get(&["widgets", "-n", "shop"])?["items"].as_array().map(Vec::len), Some(1));
     Ok(())
 }

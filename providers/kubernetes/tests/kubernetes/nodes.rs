@@ -89,7 +89,7 @@ async fn a_node_is_described_drained_within_its_budgets_and_let_go() -> Result<(
     };
     assert_eq!(taints(&live), ["dedicated", "other"]);
     let other = node(json!({"name": "node-a", "labels": {"team": "b"}}));
-    lab.apply(&[other.clone()]).await?;
+    lab.apply(std::slice::from_ref(&other)).await?;
     let live = api.get(&["node", "node-a"])?;
     assert_eq!(
         (live["metadata"]["labels"]["team"].as_str(), taints(&live)),

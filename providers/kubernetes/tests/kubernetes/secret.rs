@@ -24,7 +24,7 @@ impl SecretSource for One {
 fn wanted(label: &str) -> Desired {
     let mut object = object(json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": {"name": "a", "namespace": "default", "labels": {"x": label}}, "stringData": {"user": "root"}}));
-    let path: Path = "manifest.stringData.password".parse().unwrap();
+    let path = Path::key("manifest").child("stringData").child("password");
     object.attributes.set(&path, Value::Secret(Secret::new("env:PASSWORD")));
     object
 }
@@ -67,7 +67,7 @@ async fn an_object_of_another_cluster_is_refused() -> Result<()> {
     let config = object(
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}),
     );
-    Lab::new(&api, "one").apply(&[config.clone()]).await?;
+    Lab::new(&api, "one").apply(std::slice::from_ref(&config)).await?;
     let plan = Lab::new(&api, "two").plan(&[config]).await?;
     assert!(plan.findings[0].message.contains("of cluster one"), "{:?}", plan.findings);
     Ok(())
