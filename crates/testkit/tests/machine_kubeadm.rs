@@ -97,6 +97,29 @@ fn flannel_as_its_documentation_has_it_carries_pods_between_machines() {
     pods_reach_each_other(&cluster, &network);
 }
 
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_second_control_plane_joins_and_the_first_may_go() {
+    let network = Network::new().unwrap();
+    let [one, two, three] =
+        ["cp-0", "cp-1", "cp-2"].map(|name| network.machine(name, MachineOptions::default()).unwrap());
+    let mut cluster = Kubeadm::init(&one).unwrap();
+    cluster.join_control_plane(&two).unwrap();
+    cluster.join_control_plane(&three).unwrap();
+    cluster.connect_pods().unwrap();
+    cluster.wait_until_ready().unwrap();
+    // Two of three members are a majority.
+    one.disconnect().unwrap();
+    let server = format!("https://{}:6443", two.address());
+    wait::until("the API answers without the first", || {
+        let output =
+            cluster.kubectl(&["--server", &server, "--request-timeout=5s", "create", "configmap", "one"])?;
+        let exists = String::from_utf8_lossy(&output.stderr).contains("AlreadyExists");
+        Ok((output.status.success() || exists).then_some(()))
+    })
+    .unwrap();
+}
+
 const PODS: &str = "apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: web}
