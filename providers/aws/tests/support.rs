@@ -176,7 +176,7 @@ impl Cloud {
     }
 }
 
-async fn launch(key: &str) -> Running {
+pub async fn launch(key: &str) -> Running {
     let mut launch = Launch::new("aws", Path::new("/usr/bin/env"));
     let variables = [
         format!("AWS_ACCESS_KEY_ID={key}"),

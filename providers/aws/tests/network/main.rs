@@ -5,6 +5,7 @@
 #[path = "../support.rs"]
 mod support;
 
+mod accounts;
 mod adopt;
 mod life;
 mod preflight;
