@@ -33,8 +33,8 @@ pub use audit::Audit;
 pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
 pub use component::{Component, ComponentName, Resources};
 pub use control_plane::{
-    AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Scheme, VirtualIp,
-    VirtualIpMode,
+    AccessLog, Bgp, BgpPeer, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Scheme,
+    VirtualIp, VirtualIpMode, Wireguard,
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};

@@ -53,6 +53,7 @@ pub(super) fn nodes(
     for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
         made.worker(machine, leader)?;
     }
+    objects::proxies_follow(&mut made.resources);
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -138,8 +139,11 @@ impl Making<'_> {
         let mut waits = self.joins_after(machine);
         waits.push(inside("static_pod", leader, "kube-controller-manager"));
         let credentials = inside("kubelet_credentials", machine, "kubelet");
+        // The kubelet has written its kubeconfig itself; when the endpoint moves, it has to follow.
+        let server = Value::from(self.endpoint.url());
         for desired in self.resources.iter_mut().filter(|desired| desired.address == credentials) {
             desired.depends_on.extend(waits.clone());
+            desired.attributes.set(&Path::key("server"), server.clone());
         }
         let pool = self.cluster.pool(&machine.pool);
         let mut node = self.registered(machine, pool);

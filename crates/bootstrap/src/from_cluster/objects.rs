@@ -1,6 +1,6 @@
 use serde_json::Value as Json;
 use slipway_resource::provider::ExpandNote;
-use slipway_resource::{Address, Desired, Path, Value};
+use slipway_resource::{Address, Desired, Digest, Path, Value};
 use slipway_spec::model::{Cluster, Endpoint, VirtualIpMode};
 
 use crate::addon::flannel::Flannel;
@@ -38,6 +38,22 @@ pub(super) fn audit(cluster: &Cluster) -> Option<Audit> {
         max_backups: audit.max_backups,
         max_size_mebibytes: audit.max_size_mebibytes,
     })
+}
+
+/// kube-proxy reads its kubeconfig once: its pods are replaced when that changes, as when the endpoint moves.
+pub(super) fn proxies_follow(resources: &mut [Desired]) {
+    let is = |desired: &Desired, name: &str| {
+        desired.address.kind() == "kubernetes_object" && desired.address.name() == name
+    };
+    let settings = resources.iter().find(|desired| is(desired, "ConfigMap/kube-system/kube-proxy"));
+    let Some(digest) = settings.and_then(|settings| Digest::of(&settings.attributes).ok()) else { return };
+    for desired in resources.iter_mut().filter(|desired| is(desired, "DaemonSet/kube-system/kube-proxy")) {
+        let Some(manifest) = desired.attributes.get("manifest") else { continue };
+        let mut manifest = manifest.to_json();
+        manifest["spec"]["template"]["metadata"]["annotations"]["slipway.dev/configuration"] =
+            digest.short().into();
+        desired.attributes.set(&Path::key("manifest"), Value::from_json(&manifest));
+    }
 }
 
 /// The objects that users bring.

@@ -10,3 +10,4 @@ mod dry_run;
 mod kubeconfigs;
 mod laws;
 mod support;
+mod virtual_address;

@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::value::AccessSource;
+use crate::value::{AccessSource, SecretReference};
 
 /// How the API server is reached, and by whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -144,6 +144,54 @@ pub struct VirtualIp {
     #[serde(default = "api_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: u16,
+    /// The routers that are told; needed by the mode `bgp` and by no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bgp: Option<Bgp>,
+    /// The tunnels; needed by the mode `wireguard` and by no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wireguard: Option<Wireguard>,
+    /// The image of kube-vip; absent takes a known one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+}
+
+/// Announcing a virtual address to routers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bgp {
+    /// The autonomous system of the nodes.
+    #[serde(default = "private_system")]
+    pub autonomous_system: u32,
+    /// The routers.
+    pub peers: Vec<BgpPeer>,
+}
+
+/// A router.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BgpPeer {
+    /// Its address.
+    #[schemars(schema_with = "crate::model::address_schema")]
+    pub address: IpAddr,
+    /// Its autonomous system.
+    #[serde(default = "private_system")]
+    pub autonomous_system: u32,
+    /// Whether it is more than one hop away.
+    #[serde(default)]
+    pub multihop: bool,
+}
+
+/// The first of the systems for private use, and kube-vip's default.
+fn private_system() -> u32 {
+    65_000
+}
+
+/// Tunnels to WireGuard servers that forward to the node that holds a virtual address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Wireguard {
+    /// The tunnels as kube-vip reads them from its Secret, a YAML mapping by interface; private keys are in it.
+    pub tunnels: SecretReference,
 }
 
 /// How the network learns which node holds a virtual address.

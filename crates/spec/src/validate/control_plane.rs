@@ -86,6 +86,27 @@ fn size(context: &mut Context<'_>) {
 
 fn virtual_ip(context: &mut Context<'_>) {
     let Endpoint::VirtualIp(virtual_ip) = &context.cluster.control_plane.endpoint else { return };
+    for (part, mode, given) in [
+        ("bgp", VirtualIpMode::Bgp, virtual_ip.bgp.is_some()),
+        ("wireguard", VirtualIpMode::Wireguard, virtual_ip.wireguard.is_some()),
+    ] {
+        if (virtual_ip.mode == mode) == given {
+            continue;
+        }
+        let path = if given {
+            format!("controlPlane.endpoint.virtualIp.{part}")
+        } else {
+            "controlPlane.endpoint.virtualIp.mode".to_owned()
+        };
+        let complaint = if given {
+            let text = format!("`{part}` is set, and has no effect in this mode");
+            error(ENDPOINT, text, format!("write `mode: {part}`, or remove `{part}`"))
+        } else {
+            let needs = if part == "bgp" { "bgp: { peers: [{ address: 10.0.0.1 }] }" } else { "wireguard: { tunnels: … }" };
+            error(ENDPOINT, format!("the mode `{part}` needs its settings"), format!("add `{needs}`"))
+        };
+        context.at(&path, complaint);
+    }
     let network = &context.cluster.network;
     let address = virtual_ip.address;
     let path = "controlPlane.endpoint.virtualIp.address";
