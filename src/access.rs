@@ -63,14 +63,15 @@ impl ClusterAccess {
         known.exists = exists;
     }
 
-    /// Says where else the API may be reached.
-    pub fn also_at(&self, endpoints: Vec<LocalEndpoint>) {
+    /// Says where the API will be reached, which is better than where it was: who was there may be about to go.
+    pub fn also_at(&self, mut endpoints: Vec<LocalEndpoint>) {
         let mut known = self.lock();
-        for endpoint in endpoints {
-            if !known.endpoints.contains(&endpoint) {
-                known.endpoints.push(endpoint);
+        for before in std::mem::take(&mut known.endpoints) {
+            if !endpoints.contains(&before) {
+                endpoints.push(before);
             }
         }
+        known.endpoints = endpoints;
     }
 
     /// From now on the API exists for those that come after its beginning.

@@ -55,7 +55,12 @@ pub(crate) fn told(
         let recorded: Option<Cluster> =
             prior.and_then(|prior| serde_json::from_value(prior.spec.clone()).ok());
         let mut hosts: Vec<Host> = cluster.all_hosts();
-        for host in recorded.iter().flat_map(Cluster::all_hosts) {
+        // An interrupted run has recorded its own spec already; where the machines were is pinned until it is through.
+        let pinned = prior.into_iter().flat_map(|prior| prior.catalogs.values()).filter_map(|catalog| {
+            let hosts = catalog.data.get("hosts")?.clone();
+            serde_json::from_value::<Vec<Host>>(hosts).ok()
+        });
+        for host in recorded.iter().flat_map(Cluster::all_hosts).chain(pinned.flatten()) {
             if hosts.iter().all(|known| known.name != host.name) {
                 hosts.push(host);
             }

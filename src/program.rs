@@ -176,7 +176,8 @@ fn start_logging(global: &Global) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::util::SubscriberInitExt;
     let level = ["warn", "info", "debug", "trace"][usize::from(global.verbosity.min(3))];
-    let filter = EnvFilter::try_from_env("SLIPWAY_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = EnvFilter::try_from_env("SLIPWAY_LOG")
+        .unwrap_or_else(|_| EnvFilter::new(format!("{level},kube_client=off")));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second start in one process, as in tests, keeps the first.
     let _ = match global.log_format {

@@ -148,7 +148,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(()) };
         // What else is in the folder is not the agent's: a folder that is not empty stays.
         let script = format!(
-            "rm -rf {FOLDER}; cd /var/lib/slipway 2>/dev/null && rmdir owned supervised run 2>/dev/null; cd / && rmdir /var/lib/slipway 2>/dev/null; true"
+            "rm -rf {FOLDER}; cd /var/lib/slipway 2>/dev/null && rmdir owned draft supervised run 2>/dev/null; cd / && rmdir /var/lib/slipway 2>/dev/null; true"
         );
         ssh.run(&script).await.map(drop).map_err(|failure| failure.told(name, "let its agent go"))
     }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use slipway_bootstrap::from_cluster::{Founder, Machine, Placement};
 use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_resource::{Digest, ProviderError};
-use slipway_spec::model::{Cluster, Endpoint, Role};
+use slipway_spec::model::{Cluster, Endpoint, Host, Role};
 
 use crate::assign::{Assigned, Known, assign};
 use crate::error::{invalid, permanent};
@@ -38,7 +38,9 @@ impl HostsSession {
             Some(pinned) => pinned.founders.clone(),
             None => founders(&cluster, &machines),
         };
-        catalog(&Placement { machines, elected, founders })
+        // A host that leaves the specs is entered once more to be given back.
+        let described: Vec<&Host> = assigned.iter().map(|one| one.host).collect();
+        catalog(&Placement { machines, elected, founders }, &described)
     }
 
     async fn machine(
@@ -93,9 +95,11 @@ fn elected(cluster: &Cluster, assigned: &[Assigned<'_>], pinned: Option<&Placeme
     standing.first().map(|name| (*name).to_owned())
 }
 
-pub(crate) fn catalog(placement: &Placement) -> Result<Catalog, ProviderError> {
-    let placement = serde_json::to_value(placement).map_err(|error| permanent(error.to_string()))?;
-    let data = serde_json::json!({ (Placement::KEY): placement });
+pub(crate) fn catalog(placement: &Placement, hosts: &[&Host]) -> Result<Catalog, ProviderError> {
+    let failed = |error: serde_json::Error| permanent(error.to_string());
+    let placement = serde_json::to_value(placement).map_err(failed)?;
+    let hosts = serde_json::to_value(hosts).map_err(failed)?;
+    let data = serde_json::json!({ (Placement::KEY): placement, "hosts": hosts });
     let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
     Ok(Catalog { digest, data })
 }

@@ -105,7 +105,7 @@ impl Session for HostsSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        catalog(&slipway_bootstrap::from_cluster::Placement::default())
+        catalog(&slipway_bootstrap::from_cluster::Placement::default(), &[])
     }
 
     async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {

@@ -54,6 +54,9 @@ pub(super) fn nodes(
         made.worker(machine, leader)?;
     }
     objects::proxies_follow(&mut made.resources);
+    for machine in founding.iter().chain(&joining) {
+        made.leaves_first(machine);
+    }
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -164,6 +167,21 @@ impl Making<'_> {
         let found: BTreeSet<Address> = found.collect();
         let _ = machine;
         found.into_iter().collect()
+    }
+
+    /// A control plane that goes leaves the cluster as a node while its own part of the control plane still works.
+    fn leaves_first(&mut self, machine: &Machine) {
+        let own = |desired: &&Desired| {
+            matches!(desired.address.kind(), "static_pod" | "etcd_member" | "etcd_voter")
+                && is_inside_of(desired, &machine.name)
+        };
+        let own: Vec<Address> =
+            self.resources.iter().filter(own).map(|desired| desired.address.clone()).collect();
+        if let Some(node) = self.node(machine) {
+            node.depends_on.extend(own);
+            node.depends_on.sort();
+            node.depends_on.dedup();
+        }
     }
 
     fn configuration(&self, machine: &Machine) -> Configuration {

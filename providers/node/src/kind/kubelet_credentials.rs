@@ -44,6 +44,12 @@ impl Kind for KubeletCredentials {
                         .describe("The kubelet's service, as kubelet."),
                 ),
                 ("kubeconfig_path", path("The kubelet's kubeconfig.")),
+                (
+                    "server",
+                    Attribute::optional(Type::String).describe(
+                        "The URL of the API that the kubelet is to ask; absent leaves what it came with.",
+                    ),
+                ),
                 ("certificate_path", path("The file with certificate and key that the kubelet renews.")),
                 (
                     "bootstrap_kubeconfig_path",
@@ -152,10 +158,15 @@ impl Kind for KubeletCredentials {
             {
                 return Ok(None);
             }
-            let files = Document::parse(&text).ok().and_then(|document| document.client_files());
-            let Some((certificate, _)) = files else { return Ok(None) };
+            let Ok(document) = Document::parse(&text) else { return Ok(None) };
+            let Some((certificate, _)) = document.client_files() else { return Ok(None) };
             let mut value = Value::map([("name", place.identity.as_str()), ("kubeconfig_path", kubeconfig)]);
             value.set(&Path::key("certificate_path"), certificate.into());
+            if wanted.optional_text("server")?.is_some()
+                && let Ok(cluster) = document.cluster()
+            {
+                value.set(&Path::key("server"), cluster.server.into());
+            }
             Ok(Some(value))
         })
         .await
@@ -169,9 +180,17 @@ fn settle(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
     let wrong = |error: slipway_bootstrap::kubeconfig::Error| permanent(format!("{path}: {error}"));
     let document = Document::parse(&text).map_err(wrong)?;
     let named = document.client_files();
-    let changed = named.is_none_or(|(there, key)| there != certificate || key != certificate);
+    let server = wanted.optional_text("server")?;
+    let moved = match (server, document.cluster()) {
+        (Some(server), Ok(cluster)) => cluster.server != server,
+        _ => false,
+    };
+    let changed = moved || named.is_none_or(|(there, key)| there != certificate || key != certificate);
     if changed {
-        let document = document.with_certificate_files(certificate, certificate).map_err(wrong)?;
+        let mut document = document.with_certificate_files(certificate, certificate).map_err(wrong)?;
+        if let Some(server) = server {
+            document = document.with_server(server, None).map_err(wrong)?;
+        }
         let mode = disk.status(path)?.map_or(0o600, |status| status.mode());
         disk.write(path, document.to_yaml().expose().as_bytes(), Access::mode(mode))?;
     }
