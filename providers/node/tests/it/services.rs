@@ -1,5 +1,6 @@
 //! Services without an init system: kept running, restarted for a reason only, never there twice.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -125,7 +126,8 @@ async fn the_number_of_a_process_proves_nothing() {
     kill(watch(&bench));
     until("the end of the watch", || (!lives(watch(&bench))).then_some(())).await;
     // As after a restart of the machine: the number is somebody else's today.
-    let mut foreign = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let mut foreign = std::process::Command::new("sleep");
+    let mut foreign = foreign.arg("60").process_group(0).spawn().unwrap();
     let number = i32::try_from(foreign.id()).unwrap();
     bench.put("/var/lib/slipway/services/example/pid", &number.to_string());
     bench.delete("service.example", "example").await.unwrap();
