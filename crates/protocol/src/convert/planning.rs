@@ -1,7 +1,8 @@
 //! What changes mean.
 
 use slipway_resource::provider::{
-    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal, Rollout,
+    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
+    Rollout,
 };
 use slipway_resource::{Identity, ProviderError, Value};
 
