@@ -81,6 +81,8 @@ rules! {
         "Ten thousand items go through Plan and Read in batches of the size that GetInfo names.";
     Session "preflight-changes-nothing" must planning::preflight_changes_nothing,
         "Preflight answers, and changes nothing.";
+    Session "rehearse" should planning::rehearse,
+        "Rehearse answers every item, in their order, with what Plan takes, and changes nothing.";
     Session "ownership" must finding::ownership,
         "A created object is found by Discover under its address at once, or within the consistency window.";
     Session "discover-complete" must finding::discover_complete,

@@ -135,6 +135,48 @@ pub(crate) async fn batch(bench: &mut Bench<'_>) -> Checked {
     ensure(present == MANY, || format!("{present} of {MANY} reads of one object find it"))
 }
 
+pub(crate) async fn rehearse(bench: &mut Bench<'_>) -> Checked {
+    if !bench.session.rehearses() {
+        return Ok(());
+    }
+    let first = bench.first()?;
+    let made = bench.make(&first).await?;
+    let is_there = |discovery: &slipway_resource::provider::Discovery| count(discovery, &first.address) == 1;
+    let before = bench.discover(is_there).await?;
+    let is_present = |observation: &Observation| matches!(observation, Observation::Present(_));
+    let Observation::Present(observed) = bench.read(&first.address, &made.identity, is_present).await? else {
+        return fail(format!("{} was made, and is not there", first.address));
+    };
+    let asked = bench.resolve(&first.attributes);
+    let mutated = first.mutation.as_ref().map_or_else(|| asked.clone(), |mutation| bench.resolve(mutation));
+    let mut items = vec![PlanItem {
+        address: first.address.clone(),
+        desired: Some(mutated),
+        observed: Some(observed),
+        last_applied: Some(asked),
+    }];
+    items.extend(
+        bench
+            .samples()?
+            .iter()
+            .skip(1)
+            .map(|sample| PlanItem { desired: Some(bench.resolve(&sample.attributes)), ..item(sample) }),
+    );
+    let rehearsals = bench.session.rehearse(items.clone()).await?;
+    ensure(rehearsals.len() == items.len(), || {
+        format!("{} answers to {} items", rehearsals.len(), items.len())
+    })?;
+    for (item, rehearsal) in items.iter_mut().zip(rehearsals) {
+        item.desired = rehearsal.desired.or(item.desired.take());
+        item.observed = rehearsal.observed.or(item.observed.take());
+    }
+    bench.session.plan(items).await?;
+    let after = bench.discover(is_there).await?;
+    ensure(before == after, || {
+        format!("{} objects before, {} after, or other ones", before.observed.len(), after.observed.len())
+    })
+}
+
 pub(crate) async fn preflight_changes_nothing(bench: &mut Bench<'_>) -> Checked {
     let samples = bench.samples()?;
     let first = bench.first()?;

@@ -106,7 +106,8 @@ async fn the_contract_is_kept() -> Result<()> {
         .with_limits(limits);
     let report = suite.run(&[]).await;
     drop(machines);
-    assert!(report.conforms(), "{}", report.to_text());
+    // Those that are not mandatory, too: it rehearses, locates, and tells what it waits for.
+    assert!(report.with(&Verdict::Fail).is_empty(), "{}", report.to_text());
     let skipped = report.with(&Verdict::Skip);
     // It has no key service, and what is sensitive is a part of a manifest: tests of Secrets are beside this one.
     assert!(
