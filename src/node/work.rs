@@ -1,6 +1,6 @@
 //! One piece of work on the machine: checked, planned, shown or carried out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,6 +12,7 @@ use slipway_plan::file::Mode;
 use slipway_plan::{Options, Providers};
 
 use super::access::NodeAccess;
+use super::facts::below;
 use super::machine::Machine;
 use super::phases::Selection;
 use super::preflight;
@@ -62,7 +63,7 @@ impl<'a> Work<'a> {
         secrets: NodeSecrets,
         (files, server): (&[&str], Option<String>),
     ) -> Result<Self, CommandError> {
-        let files: Vec<PathBuf> = files.iter().map(|path| super::facts::below(&machine.root, path)).collect();
+        let files: Vec<PathBuf> = files.iter().map(|path| below(&machine.root, path)).collect();
         let access = NodeAccess { files, server, exists: Arc::new(AtomicBool::new(false)) };
         let (providers, exists) = machine.providers(access).await?;
         Ok(Self { context, machine, selection, secrets, providers, exists })
@@ -111,7 +112,12 @@ impl<'a> Work<'a> {
         released: Released,
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
-        self.go(spec, Vec::new(), Mode::Delete, released, manner).await
+        let (root, is_all) = (self.machine.root.clone(), self.selection.is_all());
+        let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?;
+        if code == ExitCode::SUCCESS && is_all && !manner.dry_run {
+            forget(&root)?;
+        }
+        Ok(code)
     }
 
     async fn go(
@@ -149,6 +155,26 @@ impl<'a> Work<'a> {
             return Ok(pending(&plan));
         }
         Ok(done(applying::bring(self.context, &subject, &request, manner.run, manner.full).await?))
+    }
+}
+
+/// Removes what was remembered of a machine on which nothing is left: it may become part of any cluster.
+fn forget(root: &Path) -> Result<(), CommandError> {
+    for name in ["secrets", "owned"] {
+        let folder = below(root, &format!("/var/lib/slipway/{name}"));
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(CommandError::file("the folder", &folder, &error));
+            }
+            _ => {}
+        }
+    }
+    let owner = below(root, "/var/lib/slipway/owner");
+    match std::fs::remove_file(&owner) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(CommandError::file("the file", &owner, &error))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -185,7 +185,10 @@ impl Kind for Kubeconfig {
                 work.tell(format!("{} was there before and stays", work.identity()));
                 Ok(())
             }
-            _ => work.host().disk.remove(work.identity()).map(drop),
+            _ => {
+                remove_begun(&work.host().disk, work.place.wanted())?;
+                work.host().disk.remove(work.identity()).map(drop)
+            }
         })
         .await
     }
@@ -217,11 +220,23 @@ impl Kind for Kubeconfig {
     }
 }
 
-/// Whether it is gone because it is needed no more.
+/// Whether it is gone because it is needed no more. What names a certificate that is not there is only begun: a kubelet
+/// writes its own kubeconfig before it has one.
 fn is_superseded(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
+    let Some(path) = wanted.optional_text("superseded_by")? else { return Ok(false) };
+    let Some(text) = disk.read_text(path)? else { return Ok(false) };
+    let files = Document::parse(&text).ok().and_then(|document| document.client_files());
+    match files {
+        Some((certificate, _)) => Ok(disk.status(&certificate)?.is_some()),
+        None => Ok(true),
+    }
+}
+
+/// Takes away what was only begun in the place of one that is removed.
+fn remove_begun(disk: &Disk, wanted: Attributes<'_>) -> Result<(), ProviderError> {
     match wanted.optional_text("superseded_by")? {
-        Some(path) => Ok(disk.status(path)?.is_some()),
-        None => Ok(false),
+        Some(path) if !is_superseded(disk, wanted)? => disk.remove(path).map(drop),
+        _ => Ok(()),
     }
 }
 
