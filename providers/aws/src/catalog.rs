@@ -27,6 +27,8 @@ pub(crate) struct Seen {
     pub images: Mutex<BTreeSet<String>>,
     /// The zones that offer a type of machines.
     pub offers: Mutex<BTreeMap<String, Vec<String>>>,
+    /// How many processors a type of machines has.
+    pub processors: Mutex<BTreeMap<String, u64>>,
 }
 
 /// What is known of the account for any cluster.

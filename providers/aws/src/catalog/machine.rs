@@ -1,11 +1,13 @@
 //! Types of machines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 
 use aws_sdk_ec2::types::{EphemeralNvmeSupport, InstanceTypeInfo, LocationType};
 use slipway_aws_model::catalog::InstanceType;
 use slipway_resource::ProviderError;
 
+use super::Seen;
 use crate::cloud::Cloud;
 use crate::look::filter;
 use crate::rate::Class;
@@ -52,6 +54,11 @@ async fn described(
                 .await?;
             for info in page.instance_types() {
                 if let Some(name) = info.instance_type() {
+                    let count = info.v_cpu_info().and_then(|processors| processors.default_v_cpus());
+                    let count = count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
+                    let seen = cloud.shared::<Seen>();
+                    let mut seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
+                    seen.insert(name.as_str().to_owned(), count);
                     found.insert(name.as_str().to_owned(), known(info));
                 }
             }

@@ -237,7 +237,8 @@ fn attributes(cloud: &Cloud, template: &Sdk, version: &LaunchTemplateVersion) ->
         ("arn", cloud.ec2_arn(None, "launch-template", id).into()),
         ("name", template.launch_template_name().into()),
         ("description", super::attribute::some(version.version_description())),
-        ("latest_version", template.latest_version_number().into()),
+        // Of the version that was read: the template itself may be read as it was before it.
+        ("latest_version", version.version_number().or(template.latest_version_number()).into()),
         ("default_version", template.default_version_number().into()),
         ("tags", visible(&of_ec2(template.tags()))),
     ]);

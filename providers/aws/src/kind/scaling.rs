@@ -6,6 +6,7 @@ mod group;
 mod hook;
 mod mixed;
 mod nodes;
+mod profile;
 mod requirements;
 
 pub(super) use group::Group;

@@ -9,7 +9,7 @@ use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 use super::{finding, referred, wanted};
 use crate::catalog::{self, Seen};
 use crate::cloud::Cloud;
-use crate::kind::attribute::{block, blocks, text};
+use crate::kind::attribute::{block, blocks, number, text};
 use crate::look::filter;
 use crate::rate::Class;
 
@@ -91,6 +91,29 @@ fn types_of<'a>(group: &'a Value, templates: &BTreeMap<&Address, &'a str>) -> BT
     } else {
         overrides
     }
+}
+
+/// How many processors the on-demand machines of new groups have at the least, of the families that share one quota and
+/// as far as the session has seen them.
+pub(super) fn processors(cloud: &Cloud, items: &[PreflightItem]) -> u64 {
+    let templates: BTreeMap<&Address, &str> = wanted(items, TEMPLATE)
+        .filter(|item| block(&item.desired, "instance_market_options").is_none())
+        .filter_map(|item| Some((&item.address, text(&item.desired, "instance_type")?)))
+        .collect();
+    let seen = cloud.shared::<Seen>();
+    let seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
+    items
+        .iter()
+        .filter(|item| item.address.kind() == GROUP && item.action == "create")
+        .filter(|item| block(&item.desired, "mixed_instances_policy").is_none())
+        .filter_map(|item| {
+            let name = types_of(&item.desired, &templates).into_iter().next()?;
+            let is_usual = name.starts_with(['a', 'c', 'd', 'h', 'i', 'm', 'r', 't', 'z']);
+            let each = seen.get(name).copied().filter(|_| is_usual)?;
+            let count = u64::try_from(number(&item.desired, "min_size")?).ok()?;
+            Some(each.saturating_mul(count))
+        })
+        .sum()
 }
 
 /// The zones of a group, as far as its subnets are made in the same plan.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
-use super::{finding, made};
+use super::{finding, machine, made, referred};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::rate::Class;
@@ -16,15 +16,32 @@ const VPCS: (&str, &str) = ("vpc", "L-F678F1CE");
 const ADDRESSES: (&str, &str) = ("ec2", "L-0263D0A3");
 /// Rules of a security group, in and out each.
 const RULES: (&str, &str) = ("vpc", "L-0EA8095F");
-/// How many rules a group may have unless the account has more: below it nobody is asked.
+/// NAT gateways in a zone.
+const GATEWAYS: (&str, &str) = ("vpc", "L-FE5A380F");
+/// Processors of on-demand machines of the usual families (A, C, D, H, I, M, R, T and Z).
+const PROCESSORS: (&str, &str) = ("ec2", "L-1216C47A");
+/// Network load balancers in a region.
+const BALANCERS: (&str, &str) = ("elasticloadbalancing", "L-69A177A2");
+/// How many of each every account may have: up to that nobody is asked.
+const VPCS_AT_LEAST: u64 = 5;
+const ADDRESSES_AT_LEAST: u64 = 5;
 const RULES_AT_LEAST: u64 = 60;
+const GATEWAYS_AT_LEAST: u64 = 5;
+const PROCESSORS_AT_LEAST: u64 = 5;
+const BALANCERS_AT_LEAST: u64 = 50;
 
 /// Quotas that the changes would exceed.
 pub(super) async fn exceeded(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
-    let (vpcs, addresses, rules) =
-        tokio::join!(vpcs(cloud, items), addresses(cloud, items), rules(cloud, items));
+    let (vpcs, addresses, rules, gateways, processors, balancers) = tokio::join!(
+        vpcs(cloud, items),
+        addresses(cloud, items),
+        rules(cloud, items),
+        gateways(cloud, items),
+        processors(cloud, items),
+        balancers(cloud, items),
+    );
     let mut found = Vec::new();
-    for asked in [vpcs, addresses, rules] {
+    for asked in [vpcs, addresses, rules, gateways, processors, balancers] {
         match asked {
             Ok(findings) => found.extend(findings),
             Err(error) => tracing::debug!(%error, "a quota cannot be read"),
@@ -39,11 +56,12 @@ async fn vpcs(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFin
         return Ok(Vec::new());
     }
     let request = cloud.ec2().describe_vpcs();
-    let (limit, page) = tokio::try_join!(
-        limit(cloud, VPCS),
-        cloud.ask(Class::Ec2Read, "DescribeVpcs", || request.clone().send()),
-    )?;
-    Ok(over("VPCs", limit, page.vpcs().len() as u64, new).into_iter().collect())
+    let page = cloud.ask(Class::Ec2Read, "DescribeVpcs", || request.clone().send()).await?;
+    let used = page.vpcs().len() as u64;
+    if used.saturating_add(new) <= VPCS_AT_LEAST {
+        return Ok(Vec::new());
+    }
+    Ok(over("VPCs", limit(cloud, VPCS).await?, used, new).into_iter().collect())
 }
 
 async fn addresses(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -52,11 +70,53 @@ async fn addresses(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Preflig
         return Ok(Vec::new());
     }
     let request = cloud.ec2().describe_addresses();
-    let (limit, page) = tokio::try_join!(
-        limit(cloud, ADDRESSES),
-        cloud.ask(Class::Ec2Read, "DescribeAddresses", || request.clone().send()),
-    )?;
-    Ok(over("elastic IP addresses", limit, page.addresses().len() as u64, new).into_iter().collect())
+    let page = cloud.ask(Class::Ec2Read, "DescribeAddresses", || request.clone().send()).await?;
+    let used = page.addresses().len() as u64;
+    if used.saturating_add(new) <= ADDRESSES_AT_LEAST {
+        return Ok(Vec::new());
+    }
+    Ok(over("elastic IP addresses", limit(cloud, ADDRESSES).await?, used, new).into_iter().collect())
+}
+
+/// Gateways are counted in the zones of the subnets that the same plan makes; what the account has already comes on top.
+async fn gateways(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let mut of_zone: BTreeMap<&str, u64> = BTreeMap::new();
+    for item in
+        items.iter().filter(|item| item.address.kind() == "aws_nat_gateway" && item.action == "create")
+    {
+        let subnet = referred(item.desired.get("subnet_id"));
+        let subnet = subnet.and_then(|address| items.iter().find(|item| item.address == *address));
+        if let Some(zone) = subnet.and_then(|subnet| text(&subnet.desired, "availability_zone")) {
+            *of_zone.entry(zone).or_default() += 1;
+        }
+    }
+    of_zone.retain(|_, count| *count > GATEWAYS_AT_LEAST);
+    if of_zone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let limit = limit(cloud, GATEWAYS).await?;
+    let over = |(zone, new)| over(&format!("NAT gateways in {zone}"), limit, 0, new);
+    Ok(of_zone.into_iter().filter_map(over).collect())
+}
+
+/// The machines that new groups begin with are counted; what else runs is not asked for, so that only what can never
+/// be is found.
+async fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let new = machine::processors(cloud, items);
+    if new <= PROCESSORS_AT_LEAST {
+        return Ok(Vec::new());
+    }
+    Ok(over("processors of on-demand machines", limit(cloud, PROCESSORS).await?, 0, new)
+        .into_iter()
+        .collect())
+}
+
+async fn balancers(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    let new = made(items, "aws_lb");
+    if new <= BALANCERS_AT_LEAST {
+        return Ok(Vec::new());
+    }
+    Ok(over("network load balancers", limit(cloud, BALANCERS).await?, 0, new).into_iter().collect())
 }
 
 /// Rules are counted as the plan has them: a group's own side and direction.

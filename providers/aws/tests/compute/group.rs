@@ -1,8 +1,13 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value as Json, json};
-use slipway_resource::Identity;
+use slipway_resource::provider::Action;
+use slipway_resource::{ErrorClass, Identity, Value};
+use slipway_testkit::proxy::Verdict;
 
 use crate::life::{change_each, create, observed};
-use crate::support::{Cloud, moto};
+use crate::support::{Cloud, moto, proxy};
 
 /// A network with subnets in two zones, and a launch template.
 pub struct Ground {
@@ -58,6 +63,43 @@ pub fn rollout(surge: &str) -> Json {
     json!({"group": "worker", "max_surge": surge, "max_unavailable": if surge == "0" { "1" } else { "0" },
         "drain": true, "drain_budgets": "respect", "drain_on_blocked": "fail", "drain_timeout_ms": 20_000,
         "ready_timeout_ms": 20_000, "settle_ms": 0})
+}
+
+/// Auto Scaling knows a new instance profile later than IAM does, and has the code of every mistake for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_waits_for_its_new_instance_profile() {
+    let moto = moto();
+    let left = Arc::new(AtomicUsize::new(2));
+    let refusals = Arc::clone(&left);
+    let proxy = proxy(&moto, move |action| {
+        let take = |left: usize| left.checked_sub(1);
+        let is_refused = action == "CreateAutoScalingGroup"
+            && refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok();
+        if !is_refused {
+            return Verdict::Pass;
+        }
+        let body = "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code>\
+            <Message>told so</Message></Error><RequestId>r</RequestId></ErrorResponse>";
+        let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+        Verdict::Answer { status: 400, headers, body: body.as_bytes().to_vec() }
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let ground = Ground::lay(&cloud).await;
+    // Without a profile it is a mistake, and told at once.
+    let action = Action::Create { desired: Value::from_json(&ground.group(1, 1)) };
+    let error = cloud.apply(&GROUP.parse().unwrap(), action.clone()).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Invalid, "{error}");
+    assert_eq!(left.swap(2, Ordering::SeqCst), 1);
+
+    let name = "nodes.a.example.com";
+    create(&cloud, "aws_iam_instance_profile.nodes-a-example-com", &json!({"name": name})).await;
+    let mut with_profile = template("ami-12345678");
+    with_profile["iam_instance_profile"] = json!([{"name": name}]);
+    let prior = observed(&cloud, TEMPLATE, &ground.template).await;
+    cloud.update(TEMPLATE, &ground.template, &prior, Value::from_json(&with_profile)).await;
+    cloud.apply(&GROUP.parse().unwrap(), action).await.unwrap();
+    assert_eq!(left.load(Ordering::SeqCst), 0, "it was not refused");
+    cloud.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,8 +9,8 @@ use slipway_resource::provider::Applied;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::nodes::Nodes;
-use super::{changes, gates, mixed};
-use crate::act::Act;
+use super::{changes, gates, mixed, profile};
+use crate::act::{Act, Wait};
 use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::kind::attribute::{block, blocks, differs, flag, need, number32, some, text, texts};
@@ -168,14 +168,28 @@ impl Kind for Group {
                 &changes::wanted_tags(desired),
                 &marks_with_manner(act, desired),
             )));
-        let created =
-            act.cloud.write(Class::AutoScaling, "CreateAutoScalingGroup", || request.clone().send()).await;
-        match created {
-            Ok(_) => Ok(Identity::new(name)),
-            Err(error) if error.class == ErrorClass::Conflict => {
-                claim(self, act, Identity::new(name), desired).await
+        let mut wait = Wait::for_at_most(profile::KNOWN_EVERYWHERE);
+        loop {
+            let send = || request.clone().send();
+            match act.cloud.write(Class::AutoScaling, "CreateAutoScalingGroup", send).await {
+                Ok(_) => return Ok(Identity::new(name)),
+                Err(error) if error.class == ErrorClass::Conflict => {
+                    return claim(self, act, Identity::new(name), desired).await;
+                }
+                // Auto Scaling does not know a new profile at once, and has one code for everything that is wrong.
+                Err(error) if error.class == ErrorClass::Invalid => {
+                    if !profile::is_fresh(act.cloud, desired).await {
+                        return Err(error);
+                    }
+                    act.progress("waiting until its instance profile is known everywhere");
+                    let what = format!("{name} could not be made with its new profile");
+                    act.pause(&mut wait, &what).await.map_err(|ended| match ended.class {
+                        ErrorClass::OutcomeUnknown => error,
+                        _ => ended,
+                    })?;
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
     }
 
