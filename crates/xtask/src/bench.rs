@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what Slipway costs, beside a named peer in the same run.
 
+mod aws;
 mod grpc;
 mod measure;
 mod objects;
@@ -40,6 +41,9 @@ pub(crate) struct Bench {
     /// How many objects, for `--only-objects`.
     #[arg(long, value_delimiter = ',', default_values_t = [1_000, 5_000])]
     objects: Vec<usize>,
+    /// Only what clusters of AWS cost, over moto, beside what they cost kOps.
+    #[arg(long)]
+    only_aws: bool,
     /// Measure this program, and build none.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -54,11 +58,15 @@ impl Bench {
         if self.only_objects {
             return objects::measure(&self.objects);
         }
+        if self.only_aws {
+            let program = self.program.clone().map_or_else(|| build(&aws::PACKAGES), Ok)?;
+            return aws::measure(&program, self.runs);
+        }
         let terraform = terraform::find();
         if terraform.is_none() && !self.without_peer {
             bail!("terraform is not on the PATH; `--without-peer` measures without it");
         }
-        let program = self.program.clone().map_or_else(build, Ok)?;
+        let program = self.program.clone().map_or_else(|| build(&["slipway-provider-sim"]), Ok)?;
         let peer = terraform.as_deref().map(|terraform| (terraform, self.peer_resources));
         if self.only_state {
             return state::measure(&program, self.resources, peer);
@@ -124,12 +132,15 @@ fn makespan() -> Result<()> {
     Ok(())
 }
 
-fn build() -> Result<PathBuf> {
+/// Builds the program and some packages beside it in release.
+fn build(packages: &[&str]) -> Result<PathBuf> {
     let root = workspace::root();
-    let status = std::process::Command::new("cargo")
-        .args(["build", "--release", "-p", "slipway", "-p", "slipway-provider-sim"])
-        .current_dir(root)
-        .status()?;
+    let mut cargo = std::process::Command::new("cargo");
+    cargo.args(["build", "--release", "-p", "slipway"]).current_dir(root);
+    packages.iter().for_each(|package| {
+        cargo.args(["-p", package]);
+    });
+    let status = cargo.status()?;
     if !status.success() {
         bail!("the program does not build");
     }

@@ -1,9 +1,13 @@
-//! `cargo xtask crash`: the program killed at every write to its state, and every request to a bucket failing.
+//! `cargo xtask crash`: the program killed at every write to its state, every request to a bucket failing, and clusters of
+//! AWS that are disturbed in every way.
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::workspace;
+
+/// How many lives of a cluster of AWS are disturbed, each in another order.
+const SEEDS: &str = "20";
 
 /// Kill the program at writes to its state, fail its requests, and hold what comes of it against an undisturbed run.
 #[derive(Args)]
@@ -11,25 +15,43 @@ pub(crate) struct Crash {
     /// At every write, right before and right after, and at every request; without, at a sample, as the tests do.
     #[arg(long)]
     all: bool,
+    /// Only over this cloud.
+    #[arg(long, value_name = "CLOUD", value_enum)]
+    only: Option<Cloud>,
 }
+
+/// A cloud of the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Cloud {
+    /// The simulated one.
+    Sim,
+    /// moto.
+    Aws,
+}
+
+/// Which tests there are: their cloud, package and target, and the beginning of their names.
+const TESTS: &[(Cloud, &str, &str, &[&str])] = &[
+    (Cloud::Sim, "slipway-integration", "it", &["crash::", "requests::"]),
+    // Its harness takes one name.
+    (Cloud::Aws, "slipway-provider-aws", "life", &["kills::"]),
+    (Cloud::Aws, "slipway-provider-aws", "life", &["faults::"]),
+];
 
 impl Crash {
     /// Runs the crash tests.
     pub(crate) fn run(&self) -> Result<()> {
-        let mut tests = workspace::cargo([
-            "test",
-            "--package",
-            "slipway-integration",
-            "--test",
-            "it",
-            "--",
-            "--nocapture",
-            "crash::",
-            "requests::",
-        ]);
-        if self.all {
-            tests.env("SLIPWAY_CRASH", "all");
+        for (cloud, package, test, names) in TESTS {
+            if self.only.is_some_and(|only| only != *cloud) {
+                continue;
+            }
+            let mut tests =
+                workspace::cargo(["test", "--package", package, "--test", test, "--", "--nocapture"]);
+            tests.args(*names);
+            if self.all {
+                tests.env("SLIPWAY_CRASH", "all").env("SLIPWAY_SEEDS", SEEDS);
+            }
+            workspace::run(&mut tests)?;
         }
-        workspace::run(&mut tests)
+        Ok(())
     }
 }

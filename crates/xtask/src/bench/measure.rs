@@ -54,7 +54,18 @@ impl Measure {
 
 /// Runs a command in a folder; exit code 2, changes pending, is as good as 0.
 pub(crate) fn run(program: &Path, arguments: &[impl AsRef<str>], folder: &Path) -> Result<Usage> {
+    run_with(program, arguments, folder, &[])
+}
+
+/// The same with more in its environment.
+pub(crate) fn run_with(
+    program: &Path,
+    arguments: &[impl AsRef<str>],
+    folder: &Path,
+    environment: &[(String, String)],
+) -> Result<Usage> {
     let mut command = Command::new(std::env::current_exe()?);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command.arg("measure").arg("--").arg(program);
     command.args(arguments.iter().map(AsRef::as_ref)).current_dir(folder);
     let output = command.output()?;
