@@ -139,7 +139,9 @@ impl Kind for Service {
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
         let supervisor = supervise::of(work.host());
-        if supervisor.state(work.host(), work.identity()).await?.is_some_and(|state| state.running) {
+        let state = supervisor.state(work.host(), work.identity()).await?;
+        // A program may outlive its watch, and then shows as not running.
+        if supervisor.is_ours() || state.is_some_and(|state| state.running) {
             supervisor.stop(work).await?;
         }
         let memory: Memory = recall(work.place.memory()).unwrap_or_default();

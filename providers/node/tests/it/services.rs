@@ -114,8 +114,10 @@ async fn a_dead_watch_shows_and_leaves_no_second_program() {
     bench.update("service.example", "example", wanted).await.unwrap();
     until("the second start", || starts(&bench).get(1).cloned()).await;
     assert!(!lives(first.0), "and not the next start");
+    kill(watch(&bench));
+    until("the end of the watch", || (!lives(watch(&bench))).then_some(())).await;
     bench.delete("service.example", "example").await.unwrap();
-    assert!(!lives(starts(&bench)[1].0));
+    assert!(!lives(starts(&bench)[1].0), "nor a delete");
 }
 
 #[tokio::test]
