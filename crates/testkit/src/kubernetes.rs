@@ -91,8 +91,7 @@ pub fn install_coredns() -> Result<PathBuf> {
     })
 }
 
-/// Builds kubeadm's own end-to-end suite if need be, and gives the program: it checks a cluster that `KUBECONFIG` or
-/// `--kubeconfig` names.
+/// Builds kubeadm's own end-to-end suite if need be, and gives the program; [`suite::run`](crate::suite::run) runs it.
 ///
 /// # Errors
 /// When there is no Go, or it cannot be built.
@@ -100,8 +99,8 @@ pub fn e2e_kubeadm() -> Result<PathBuf> {
     suite("e2e-kubeadm", "k8s.io/kubernetes/test/e2e_kubeadm")
 }
 
-/// Builds the end-to-end suite of Kubernetes if need be, conformance included, and gives the program. That takes
-/// minutes and gigabytes.
+/// Builds the end-to-end suite of Kubernetes if need be, conformance included, and gives the program. That takes two
+/// minutes of two processors, and a gigabyte of Go's cache.
 ///
 /// # Errors
 /// When there is no Go, or it cannot be built.
@@ -109,11 +108,28 @@ pub fn e2e() -> Result<PathBuf> {
     suite("e2e", "k8s.io/kubernetes/test/e2e")
 }
 
-fn suite(name: &str, package: &str) -> Result<PathBuf> {
-    let folder = cache::installed(name, VERSION, |folder| {
-        kubernetes_module()?.build_tests(package, &folder.join(name))
+/// Builds Ginkgo if need be, and gives the program: it runs the specs of a suite in several processes.
+///
+/// # Errors
+/// When there is no Go, or it cannot be built.
+pub fn install_ginkgo() -> Result<PathBuf> {
+    let folder = cache::installed("ginkgo", &format!("of-kubernetes-{VERSION}"), |folder| {
+        // Suite and program have to be of one version: the one that Kubernetes requires.
+        let mut programs = kubernetes_module()?;
+        programs.packages.push(("github.com/onsi/ginkgo/v2/ginkgo".to_owned(), "ginkgo".to_owned()));
+        programs.build(folder)
     })?;
-    Ok(folder.join(name))
+    Ok(folder.join("ginkgo"))
+}
+
+fn suite(name: &str, package: &str) -> Result<PathBuf> {
+    // Ginkgo knows a program for a suite by this ending.
+    let program = format!("{name}.test");
+    let version = format!("{VERSION}-test");
+    let folder = cache::installed(name, &version, |folder| {
+        kubernetes_module()?.build_tests(package, &folder.join(&program))
+    })?;
+    Ok(folder.join(program))
 }
 
 /// A module that requires Kubernetes.

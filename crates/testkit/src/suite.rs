@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::Network;
+use crate::{Network, kubernetes};
 
 /// What came of one of a suite's specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,35 +33,47 @@ pub enum State {
 
 /// Runs a suite from the network, as the client that the kubeconfig names, and gives all specs that it ran or skipped.
 ///
-/// The program is one of [`e2e_kubeadm`](crate::kubernetes::e2e_kubeadm) and [`e2e`](crate::kubernetes::e2e); the
-/// arguments are Ginkgo's and the suite's own, as `--ginkgo.focus=\[Conformance\]`. Specs that such an argument leaves
-/// out are not in the answer.
+/// The program is one of [`e2e_kubeadm`](kubernetes::e2e_kubeadm) and [`e2e`](kubernetes::e2e); the specs are those whose
+/// names the regular expressions match, all when there are none, and several processes share them. Specs that are left
+/// out are not in the answer, nor those that may not run beside others unless there is one process.
 ///
 /// # Errors
 /// When it cannot be started or ends without a report. That specs failed is for the caller to see.
-pub fn run(network: &Network, program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Vec<Spec>> {
+pub fn run(
+    network: &Network,
+    program: &Path,
+    kubeconfig: &Path,
+    specs: &[&str],
+    processes: u8,
+) -> Result<Vec<Spec>> {
     let report = network.folder().join("suite.json");
     let _ = fs::remove_file(&report);
     let mut words: Vec<OsString> = vec!["env".into(), "-i".into(), "HOME=/root".into()];
-    // kubectl is looked for on the path by some specs.
-    let kubectl = crate::kubernetes::install()?;
-    words.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", kubectl.display()).into());
-    words.extend([program.into(), "--kubeconfig".into(), kubeconfig.into()]);
-    words.push(format!("--ginkgo.json-report={}", report.display()).into());
-    words.push("--ginkgo.no-color".into());
-    words.extend(arguments.iter().map(OsString::from));
+    // Some specs look for kubectl on the path.
+    words.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", kubernetes::install()?.display()).into());
+    words.extend([kubernetes::install_ginkgo()?.into(), "run".into(), "--no-color".into()]);
+    words.push(format!("--procs={processes}").into());
+    words.extend([
+        format!("--output-dir={}", network.folder().display()).into(),
+        "--json-report=suite.json".into(),
+    ]);
+    words.extend(specs.iter().map(|expression| format!("--focus={expression}").into()));
+    if processes > 1 {
+        words.push(r"--skip=\[Serial\]".into());
+    }
+    words.extend([program.into(), "--".into(), format!("--kubeconfig={}", kubeconfig.display()).into()]);
     let output = network.run(words)?;
     let said =
         || format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(&report).with_context(|| format!("no report: {}", said()))?;
-    let specs = specs(&serde_json::from_str(&text)?);
+    let specs = told(&serde_json::from_str(&text)?);
     if specs.is_empty() {
         bail!("the suite ran no spec: {}", said());
     }
     Ok(specs)
 }
 
-fn specs(report: &Value) -> Vec<Spec> {
+fn told(report: &Value) -> Vec<Spec> {
     let suites = report.as_array().into_iter().flatten();
     suites.flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten()).filter_map(spec).collect()
 }
@@ -98,10 +110,13 @@ mod tests {
             {"LeafNodeType": "It", "State": "skipped", "LeafNodeText": "e", "Failure": {"Message": "one node"}},
             {"LeafNodeType": "It", "State": "panicked", "LeafNodeText": "f", "Failure": {"Message": "oh"}},
         ]}]);
-        let told: Vec<_> =
-            specs(&report).into_iter().map(|spec| (spec.name, spec.state, spec.message)).collect();
+        let specs: Vec<_> =
+            told(&report).into_iter().map(|spec| (spec.name, spec.state, spec.message)).collect();
         let expected =
             [("a b c", State::Passed, ""), ("e", State::Skipped, "one node"), ("f", State::Failed, "oh")];
-        assert_eq!(told, expected.map(|(name, state, message)| (name.to_owned(), state, message.to_owned())));
+        assert_eq!(
+            specs,
+            expected.map(|(name, state, message)| (name.to_owned(), state, message.to_owned()))
+        );
     }
 }

@@ -71,7 +71,7 @@ fn kubeadm_makes_a_cluster_whose_pods_reach_each_other() {
 
     // kubeadm's own suite finds what it expects; the one that is skipped asks for a cluster of another kind.
     let specs =
-        suite::run(&network, &kubernetes::e2e_kubeadm().unwrap(), &cluster.kubeconfig(), &[]).unwrap();
+        suite::run(&network, &kubernetes::e2e_kubeadm().unwrap(), &cluster.kubeconfig(), &[], 1).unwrap();
     let with = |state| specs.iter().filter(|spec| spec.state == state).collect::<Vec<_>>();
     assert!(with(State::Failed).is_empty(), "{:#?}", with(State::Failed));
     assert!(with(State::Passed).len() > 30, "{specs:#?}");

@@ -42,10 +42,11 @@ const CLOUDS: [(&str, Install); 4] = [
     ("moto", Moto::install),
 ];
 
-const KUBERNETES: [(&str, Install); 3] = [
+const KUBERNETES: [(&str, Install); 4] = [
     ("etcd", kubernetes::install_etcd),
     ("Kubernetes", kubernetes::install),
     ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),
+    ("Ginkgo", kubernetes::install_ginkgo),
 ];
 
 const MACHINES: [(&str, Install); 4] = [
