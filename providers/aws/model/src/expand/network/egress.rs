@@ -1,10 +1,14 @@
 //! How private subnets reach the outside: a route table for each zone, and the gateways that it leads to.
 
+use std::collections::BTreeMap;
+
 use slipway_resource::{Address, ProviderError, Value};
 use slipway_spec::model::{Egress, IpFamily, Subnet, SubnetKind};
 
 use super::route::{self, Route};
-use super::{egress_only_gateway_id, internet_gateway, internet_gateway_id, is_unmanaged};
+use super::{
+    egress_only_gateway_id, internet_gateway, internet_gateway_id, is_unmanaged, public_route_table,
+};
 use crate::expand::build::{Builder, address, id_of};
 use crate::expand::links::{subnet_id, vpc_id};
 use crate::expand::refuse;
@@ -37,14 +41,40 @@ pub(super) fn egress(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
             public_zone(builder, subnet)?;
         }
     }
-    let shared = |subnet: &&Subnet| is_public(subnet) && !subnet.additional_routes.is_empty();
-    match builder.cluster.network.subnets.iter().find(shared) {
-        None => Ok(()),
-        Some(subnet) => Err(refuse(
-            &subnet_field(subnet, "additionalRoutes"),
-            "public subnets share one route table: give further routes to private subnets",
-        )),
+    public_routes(builder)
+}
+
+/// Adds the further routes of public subnets. Those that share a table share its routes: what two of them name alike is one
+/// route, and what they name otherwise is refused.
+fn public_routes(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
+    let mut known: BTreeMap<(Address, String), &str> = BTreeMap::new();
+    let subnets = builder.cluster.network.subnets.iter();
+    for subnet in subnets.filter(|subnet| is_public(subnet) && subnet.id.is_none() && !is_unmanaged(subnet)) {
+        let table = match has_zone_s_table(builder, subnet) {
+            true => address("aws_route_table", &builder.named(&format!("public-{}", subnet.zone))),
+            false => public_route_table(builder),
+        };
+        for (index, route) in subnet.additional_routes.iter().enumerate() {
+            let field = format!("{}[{index}]", subnet_field(subnet, "additionalRoutes"));
+            let destination = route.cidr.to_string();
+            let target = route::target(&route.target, &field)?;
+            match known.insert((table.clone(), destination.clone()), &route.target) {
+                Some(other) if other == route.target => continue,
+                Some(other) => {
+                    let message = format!(
+                        "another public subnet with the same route table sends {destination} to {other}: \
+                         name one target, or use private subnets"
+                    );
+                    return Err(refuse(&field, &message));
+                }
+                None => {}
+            }
+            let name = format!("{}-{destination}", subnet.name);
+            Route { name: &name, table: &table, destination: &destination, target, origin: &field }
+                .add(builder);
+        }
     }
+    Ok(())
 }
 
 /// Adds a table for a zone's public subnets with IPv6 addresses: straight to the internet in both families, and from IPv6
