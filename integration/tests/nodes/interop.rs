@@ -1,0 +1,59 @@
+//! kubeadm as the witness, both ways.
+
+use anyhow::{Result, ensure};
+use slipway_testkit::kubeadm::Kubeadm;
+use slipway_testkit::network::Network;
+
+use crate::place::{Begun, CRI, become_ready, expect, kubectl, machine};
+
+#[test]
+fn kubeadm_manages_and_joins_what_we_began() -> Result<()> {
+    let network = Network::new()?;
+    let (first, second) = (machine(&network, "n1")?, machine(&network, "n2")?);
+    let begun = Begun::new(&first)?;
+    let tokens = first.check(["kubeadm", "token", "list", "--kubeconfig", "/etc/kubernetes/admin.conf"])?;
+    ensure!(tokens.contains(&begun.token), "{tokens}");
+    let certificates = first.check(["kubeadm", "certs", "check-expiration"])?;
+    ensure!(
+        certificates.contains("apiserver-etcd-client") && !certificates.contains("MISSING"),
+        "{certificates}"
+    );
+    for phase in [["certs", "all"], ["kubeconfig", "all"]] {
+        let said = first.check(
+            ["kubeadm", "init", "phase"].iter().chain(&phase).chain(&["--config", "/root/kubeadm.yaml"]),
+        )?;
+        ensure!(said.contains("Using existing") && !said.contains("Generating"), "{said}");
+    }
+    let join = ["kubeadm", "join", &begun.endpoint, "--token", &begun.token];
+    let trust = ["--discovery-token-ca-cert-hash", &begun.pin, "--cri-socket", CRI, "--node-name", "n2"];
+    second.check(join.into_iter().chain(trust))?;
+    become_ready(&first, &first)?;
+    become_ready(&first, &second)?;
+    let upgrade =
+        first.check(["kubeadm", "upgrade", "plan", "v1.34.4", "--ignore-preflight-errors=CreateJob"])?;
+    ensure!(upgrade.contains("v1.34.4"), "{upgrade}");
+    Ok(())
+}
+
+#[test]
+fn we_join_what_kubeadm_began() -> Result<()> {
+    let network = Network::new()?;
+    let (first, second, third) =
+        (machine(&network, "n1")?, machine(&network, "n2")?, machine(&network, "n3")?);
+    let cluster = Kubeadm::init(&first)?;
+    // `kubeadm join <endpoint> --token <token> --discovery-token-ca-cert-hash <pin>`
+    let words: Vec<&str> = cluster.join_command().iter().skip(1).map(String::as_str).collect();
+    let worker: Vec<&str> = words.iter().copied().chain(["--cri-socket", CRI]).collect();
+    expect(&second, 0, &worker)?;
+    become_ready(&first, &second)?;
+    let key = first.check(["slipway", "node", "certs", "certificate-key"])?;
+    let key = key.trim();
+    first.check(["kubeadm", "init", "phase", "upload-certs", "--upload-certs", "--certificate-key", key])?;
+    let address = third.address();
+    let more = ["--control-plane", "--certificate-key", key, "--apiserver-advertise-address", &address];
+    let control_plane: Vec<&str> = worker.into_iter().chain(more).collect();
+    expect(&third, 0, &control_plane)?;
+    expect(&third, 0, &["plan"])?;
+    ensure!(kubectl(&first, &["get", "nodes", "-o", "name"])?.lines().count() == 3);
+    Ok(())
+}

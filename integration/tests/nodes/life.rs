@@ -1,0 +1,94 @@
+//! A machine's life: it begins a cluster, others join, it drifts and is mended, and it leaves again.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use slipway_testkit::network::Network;
+
+use crate::place::{Begun, become_ready, expect, kubectl, machine};
+
+#[test]
+fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
+    let network = Network::new()?;
+    let (first, second, third) =
+        (machine(&network, "n1")?, machine(&network, "n2")?, machine(&network, "n3")?);
+    let start = Instant::now();
+    let begun = Begun::new(&first)?;
+    println!("a ready API after {:?}", start.elapsed());
+    become_ready(&first, &first)?;
+    println!("a ready node after {:?}", start.elapsed());
+    expect(&first, 0, &["plan"])?;
+    let again = expect(&first, 0, &["init", "--config", "/root/kubeadm.yaml"])?;
+    ensure!(again.out.contains("No changes"), "{}", again.out);
+
+    let start = Instant::now();
+    expect(&second, 0, &begun.worker())?;
+    println!("a worker after {:?}", start.elapsed());
+    become_ready(&first, &second)?;
+    expect(&second, 0, &["plan"])?;
+
+    let start = Instant::now();
+    let address = third.address();
+    let more =
+        ["--control-plane", "--certificate-key", &begun.key, "--apiserver-advertise-address", &address];
+    let control_plane: Vec<&str> = begun.worker().into_iter().chain(more).collect();
+    expect(&third, 0, &control_plane)?;
+    println!("a second control plane after {:?}", start.elapsed());
+    become_ready(&first, &third)?;
+    expect(&third, 0, &["plan"])?;
+    ensure!(members(&first)?.len() == 2);
+
+    // What somebody changed is shown, and that alone is mended.
+    third.check([
+        "sed",
+        "-i",
+        "s/--leader-elect=true/--leader-elect=false/",
+        "/etc/kubernetes/manifests/kube-scheduler.yaml",
+    ])?;
+    third.check(["sed", "-i", "s/^syncFrequency: .*/syncFrequency: 9s/", "/var/lib/kubelet/config.yaml"])?;
+    let plan = expect(&third, 2, &["plan"])?;
+    for wanted in
+        ["static_pod.kube-scheduler", "--leader-elect=false", "file.kubelet-config", "syncFrequency: 9s"]
+    {
+        ensure!(plan.out.contains(wanted), "{wanted} is not in {}", plan.out);
+    }
+    ensure!(!plan.out.contains("kube-apiserver\n"), "{}", plan.out);
+    expect(&third, 0, &["apply", "--yes"])?;
+    expect(&third, 0, &["plan"])?;
+    third.check(["grep", "leader-elect=true", "/etc/kubernetes/manifests/kube-scheduler.yaml"])?;
+
+    // It leaves: etcd, the Node, and everything on its disk; what is not ours stays.
+    third.write("/etc/kubernetes/notes.txt", "600", "mine")?;
+    let shown = expect(&third, 2, &["reset", "--dry-run"])?;
+    ensure!(
+        shown.out.contains("kubernetes_node.n3") && shown.out.contains("etcd_member.etcd"),
+        "{}",
+        shown.out
+    );
+    expect(&third, 0, &["reset", "--force"])?;
+    ensure!(members(&first)? == ["n1"]);
+    ensure!(!kubectl(&first, &["get", "nodes", "-o", "name"])?.contains("node/n3"));
+    let left = third.check(["find", "/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", "-type", "f"]);
+    let left = left.unwrap_or_default();
+    ensure!(left.trim().is_empty() || left.trim() == "/etc/kubernetes/notes.txt", "left: {left}");
+    ensure!(third.read("/etc/kubernetes/notes.txt")? == b"mine");
+    ensure!(!third.check(["mount"])?.contains("/var/lib/kubelet/pods"));
+
+    // A machine that left may come back.
+    expect(&third, 0, &control_plane)?;
+    ensure!(members(&first)?.len() == 2);
+    Ok(())
+}
+
+/// The names of etcd's members.
+pub(crate) fn members(control_plane: &slipway_testkit::machine::Machine) -> Result<Vec<String>> {
+    let pki = "/etc/kubernetes/pki/etcd";
+    let (ca, cert, key) = (
+        format!("{pki}/ca.crt"),
+        format!("{pki}/healthcheck-client.crt"),
+        format!("{pki}/healthcheck-client.key"),
+    );
+    let list = control_plane
+        .check(["etcdctl", "--cacert", &ca, "--cert", &cert, "--key", &key, "member", "list"])?;
+    Ok(list.lines().filter_map(|line| Some(line.split(", ").nth(2)?.to_owned())).collect())
+}

@@ -1,0 +1,11 @@
+//! `slipway node` on real machines: real kubelets, containers, etcd and API servers, and kubeadm as the witness.
+//!
+//! Machines are made of namespaces, so these tests need root; without it they fail and say so. They install what they
+//! need; `cargo xtask setup` does it ahead.
+
+mod crash;
+mod interop;
+mod life;
+mod place;
+mod preflight;
+mod trust;

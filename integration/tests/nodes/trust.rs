@@ -1,0 +1,95 @@
+//! A machine joins nobody whom it cannot trust, and takes nobody's name.
+
+use anyhow::{Result, ensure};
+use slipway_testkit::network::Network;
+
+use crate::place::{Begun, become_ready, expect, kubectl, machine};
+
+#[test]
+fn what_cannot_be_trusted_is_refused_with_the_reason() -> Result<()> {
+    let network = Network::new()?;
+    let (first, second) = (machine(&network, "n1")?, machine(&network, "n2")?);
+    let begun = Begun::new(&first)?;
+    become_ready(&first, &first)?;
+    let join = |token: &str, pin: &str| {
+        let words = ["join", &begun.endpoint, "--token", token, "--discovery-token-ca-cert-hash", pin];
+        words.map(str::to_owned)
+    };
+    let refused = |words: &[String], more: &[&str], wanted: &str| -> Result<()> {
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        let said = expect(&second, 1, &words)?;
+        ensure!(said.err.contains(wanted), "{wanted} is not in {}", said.err);
+        let made = second.run(["ls", "/etc/kubernetes/kubelet.conf"])?;
+        ensure!(!made.status.success(), "something was made");
+        Ok(())
+    };
+
+    let wrong = format!("sha256:{}", "0".repeat(64));
+    refused(&join(&begun.token, &wrong), &[], "none of the cluster's CAs is pinned")?;
+    let (id, _) = begun.token.split_once('.').unwrap_or_default();
+    let forged = format!("{id}.{}", "0".repeat(16));
+    refused(&join(&forged, &begun.pin), &[], "does not know the token's secret")?;
+    refused(&join(&begun.token, &begun.pin), &["--node-name", "n1"], "NODE0007")?;
+
+    // Somebody puts another server into what the cluster tells everybody; the controller's own signature comes back, so
+    // the signature of the old text is put there again and again until the machine has refused.
+    let kubeconfig = kubectl(
+        &first,
+        &["-n", "kube-public", "get", "configmap", "cluster-info", "-o", "jsonpath={.data.kubeconfig}"],
+    )?;
+    let altered = kubeconfig.replace(&first.address(), "10.150.0.250");
+    let signature = kubectl(
+        &first,
+        &[
+            "-n",
+            "kube-public",
+            "get",
+            "configmap",
+            "cluster-info",
+            "-o",
+            &format!("jsonpath={{.data.jws-kubeconfig-{id}}}"),
+        ],
+    )?;
+    // Without the controller manager nobody signs anew.
+    first.check(["mv", "/etc/kubernetes/manifests/kube-controller-manager.yaml", "/root/"])?;
+    first.check(["sh", "-c", "while pgrep kube-controller >/dev/null; do sleep 0.2; done"])?;
+    let patch =
+        serde_json::json!({"data": {"kubeconfig": altered, format!("jws-kubeconfig-{id}"): signature}});
+    kubectl(
+        &first,
+        &[
+            "-n",
+            "kube-public",
+            "patch",
+            "configmap",
+            "cluster-info",
+            "--type",
+            "merge",
+            "-p",
+            &patch.to_string(),
+        ],
+    )?;
+    refused(&join(&begun.token, &begun.pin), &[], "changed what was signed")?;
+
+    // Our own signer needs no controller.
+    let patch = serde_json::json!({"data": {"kubeconfig": kubeconfig}});
+    kubectl(
+        &first,
+        &[
+            "-n",
+            "kube-public",
+            "patch",
+            "configmap",
+            "cluster-info",
+            "--type",
+            "merge",
+            "-p",
+            &patch.to_string(),
+        ],
+    )?;
+    let token = first.check(["slipway", "node", "token", "create"])?;
+    first.check(["mv", "/root/kube-controller-manager.yaml", "/etc/kubernetes/manifests/"])?;
+    let words = join(token.trim(), &begun.pin);
+    expect(&second, 0, &words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Ok(())
+}
