@@ -61,13 +61,7 @@ fn shape(machine: &Machine) -> Result<Vec<String>> {
     let files = machine.check(["find", "/etc/kubernetes", "/var/lib/slipway/owned", "-type", "f"])?;
     let objects = kubectl(
         machine,
-        &[
-            "get",
-            "configmaps,roles,rolebindings,services,daemonsets,deployments,serviceaccounts",
-            "-A",
-            "-o",
-            "name",
-        ],
+        &["get", "configmaps,roles,rolebindings,services,daemonsets,deployments", "-A", "-o", "name"],
     )?;
     let tokens = kubectl(machine, &["-n", "kube-system", "get", "secrets", "-o", "name"])?;
     let mut lines: Vec<String> = files
@@ -75,7 +69,8 @@ fn shape(machine: &Machine) -> Result<Vec<String>> {
         .map(str::to_owned)
         // Entries of the ledger are named by a digest of what they are about, the node's name among it.
         .filter(|line| !line.contains("/owned/"))
-        .chain(objects.lines().map(str::to_owned))
+        // The parent of an apply set is named by the state's own id.
+        .chain(objects.lines().filter(|line| !line.contains("/slipway-")).map(str::to_owned))
         .map(|line| line.replace(name, "<node>"))
         .collect();
     lines.push(format!("{} secrets", tokens.lines().count()));
