@@ -145,6 +145,10 @@ fn fields(
         if value.is_null() || attribute.mode == Mode::Computed {
             continue;
         }
+        // A block that the cloud never returns says how Slipway works, as the settings of a roll do.
+        if attribute.write_only && inner(&attribute.kind).is_some() {
+            continue;
+        }
         let path = path.child(name.as_str());
         match inner(&attribute.kind) {
             Some(fields) => blocks.push((name, value, fields, path)),

@@ -21,4 +21,5 @@ mod state;
 mod state_places;
 mod state_plans;
 mod state_recovery;
+mod terraform_cases;
 mod upgrade;

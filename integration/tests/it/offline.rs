@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// Builds what plans AWS offline; it stands beside the program then.
-fn place() -> Result<Place> {
+pub(crate) fn place() -> Result<Place> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "slipway-aws-model", "--bins"]);
@@ -23,7 +23,7 @@ fn place() -> Result<Place> {
     Place::new(PROGRAM)
 }
 
-fn run(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Ended> {
+pub(crate) fn run(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Result<Ended> {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).current_dir(place.path()).envs(environment.iter().copied());
     for (name, _) in std::env::vars_os() {

@@ -30,6 +30,18 @@ const DOMAIN: (&str, &str) = ("domain_name", "domain-name");
 const NODE_TYPE: (&str, &str) = ("netbios_node_type", "netbios-node-type");
 const LEASE: (&str, &str) = ("ipv6_address_preferred_lease_time", "ipv6-address-preferred-lease-time");
 
+/// Stand-ins for AWS are known to leave the tags of the creating call out. Without tags nobody finds the options again, so
+/// that giving up at the first failure would leave them behind.
+async fn tag_late(act: &Act<'_>, id: &str, tags: &Tags) -> Result<(), ProviderError> {
+    for _ in 1..ATTEMPTS {
+        match create_tags(act.cloud, id, tags).await {
+            Ok(()) => return Ok(()),
+            Err(error) => tracing::debug!(%error, "tagged again"),
+        }
+    }
+    create_tags(act.cloud, id, tags).await
+}
+
 #[async_trait]
 impl Kind for Options {
     fn name(&self) -> &'static str {
@@ -56,9 +68,8 @@ impl Kind for Options {
         let answer = act.cloud.write(Class::Ec2Write, "CreateDhcpOptions", || request.clone().send()).await?;
         let made = answer.dhcp_options().ok_or_else(|| incomplete("CreateDhcpOptions", "options"))?;
         let id = made.dhcp_options_id().ok_or_else(|| incomplete("CreateDhcpOptions", "id"))?;
-        // Stand-ins for AWS are known to leave the tags of this call out.
         if made.tags().is_empty() {
-            create_tags(act.cloud, id, &act.tags(desired)).await?;
+            tag_late(act, id, &act.tags(desired)).await?;
         }
         Ok(identity(id))
     }
@@ -130,6 +141,8 @@ fn attributes(cloud: &Cloud, options: &Sdk) -> Value {
 
 /// The options that a VPC has when it shall have none of its own.
 const DEFAULT: &str = "default";
+/// How often new options are tagged where the creating call has left that out.
+const ATTEMPTS: u32 = 6;
 
 #[async_trait]
 impl Kind for Association {

@@ -27,22 +27,22 @@ const DIFFERENCES: &[(&str, &[(&str, &str)])] = &[(
     ],
 )];
 
-/// All cases of `SLIPWAY_CASES`, or of the folder where they lie beside the workspace.
+/// The folder of the cases; without it these tests are ignored, and say so.
+pub const CASES: &str = "SLIPWAY_CASES";
+
 fn cases() -> Result<Vec<PathBuf>> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
-    let folder = std::env::var_os("SLIPWAY_CASES").map_or_else(beside, PathBuf::from);
+    let folder = std::env::var_os(CASES).map(PathBuf::from).context("SLIPWAY_CASES is not set")?;
     let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let mut cases: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     cases.retain(|case| case.join("expected.json").is_file());
     cases.sort();
+    ensure!(!cases.is_empty(), "no cases in {}", folder.display());
     Ok(cases)
 }
 
 /// What kOps has made of each case is taken over, and goes as what we have made goes.
 pub fn every_case() -> Result<()> {
-    let cases = cases()?;
-    ensure!(!cases.is_empty(), "no cases");
-    each(&cases, |world, case| adopts(world, case).with_context(|| case.display().to_string()))
+    each(&cases()?, |world, case| adopts(world, case).with_context(|| case.display().to_string()))
 }
 
 /// The cluster of each case is made, stays as it is, and goes.

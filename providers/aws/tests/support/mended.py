@@ -28,6 +28,7 @@ from moto.ec2.models import (
 )
 from moto.ec2.models.tags import TagBackend
 from moto.ec2.responses import amis as image_responses
+from moto.ec2.responses import dhcp_options as dhcp_responses
 from moto.ec2.responses import key_pairs as key_pair_responses
 from moto.ec2.responses import launch_templates as launch_template_responses
 from moto.ec2.responses import subnets as subnet_responses
@@ -277,6 +278,16 @@ def terminate(original, self):
     for disk in disks:
         self.ec2_backend.volumes.pop(disk, None)
     return state
+
+
+# DHCP options have the tags that they are made with.
+
+
+@wrap(dhcp_responses.DHCPOptions, "create_dhcp_options")
+def create_dhcp_options(original, self):
+    answer = original(self)
+    answer.result["DhcpOptions"].add_tags(self._parse_tag_specification().get("dhcp-options", {}))
+    return answer
 
 
 # An image has the root device and the architecture that it is registered with.
