@@ -98,7 +98,8 @@ pub(super) fn add(
     }
     if let Some(audit) = &inputs.audit {
         file("audit-policy", AUDIT_POLICY, audit.policy_text().into());
-        let attributes = vec![("path", AUDIT_FOLDER.into()), ("mode", "0700".into())];
+        // The logs in it are the node's own and go with it.
+        let attributes = vec![("path", AUDIT_FOLDER.into()), ("mode", "0700".into()), ("purge", true.into())];
         resources.add(phase, "directory", "audit-log", attributes, &[]);
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn nodes(
     for machine in founding.iter().chain(&joining) {
         made.leaves_first(machine);
     }
+    made.members_leave_in_turn(&founding);
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -181,6 +182,18 @@ impl Making<'_> {
             node.depends_on.extend(own);
             node.depends_on.sort();
             node.depends_on.dedup();
+        }
+    }
+
+    /// Members that begin together leave one after the other: etcd lets nobody go while another one is on his way out.
+    fn members_leave_in_turn(&mut self, founding: &[&Machine]) {
+        for pair in founding.windows(2) {
+            let [before, machine] = pair else { continue };
+            let (before, member) =
+                (inside("etcd_member", before, "etcd"), inside("etcd_member", machine, "etcd"));
+            for desired in self.resources.iter_mut().filter(|desired| desired.address == member) {
+                desired.depends_on.push(before.clone());
+            }
         }
     }
 

@@ -160,6 +160,9 @@ impl Kind for KubeletCredentials {
             }
             let Ok(document) = Document::parse(&text) else { return Ok(None) };
             let Some((certificate, _)) = document.client_files() else { return Ok(None) };
+            if host.disk.status(&certificate)?.is_none() {
+                return Ok(None);
+            }
             let mut value = Value::map([("name", place.identity.as_str()), ("kubeconfig_path", kubeconfig)]);
             value.set(&Path::key("certificate_path"), certificate.into());
             if wanted.optional_text("server")?.is_some()

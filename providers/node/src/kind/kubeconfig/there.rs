@@ -190,6 +190,13 @@ impl There {
                 );
             }
         }
+        if self.certificate.is_none() && self.files.is_some() && wanted.0.get("common_name").is_some() {
+            // The file is somebody else's and gone with him, as a kubelet's that was reset: who was in it is not told
+            // here, but by the resource that waits for that file.
+            for name in ["common_name", "organizations"] {
+                set(name, wanted.0.get(name).cloned().unwrap_or_default());
+            }
+        }
         set("valid", problems.is_empty().into());
         if !problems.is_empty() {
             set("problems", Value::list(problems));

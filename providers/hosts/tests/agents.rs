@@ -1,0 +1,203 @@
+//! Claims, agents and the inside of hosts, with agents on unix sockets that work below folders of the test.
+
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_provider_hosts::Hosts;
+use slipway_provider_node::Node;
+use slipway_provider_sdk::{ServeOptions, serve_until};
+use slipway_resource::provider::{
+    Action, Applied, ApplyRequest, DiscoverRequest, EventSink, Info, ReadRequest, SessionRequest,
+};
+use slipway_resource::{
+    Address, ClusterUid, ErrorClass, Observation, Ownership, Provider, ProviderError, Schema, Session, Token,
+    Value,
+};
+use tempfile::TempDir;
+use tokio::net::UnixListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// The node provider below a folder, whatever its sessions ask for.
+struct Below(Node, String);
+
+#[async_trait]
+impl Provider for Below {
+    async fn info(&self) -> Result<Info, ProviderError> {
+        self.0.info().await
+    }
+
+    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
+        self.0.schema().await
+    }
+
+    async fn validate_config(&self, _: &Value) -> Result<Vec<String>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        let config = Value::map([("root", self.1.as_str()), ("init_system", "none")]);
+        self.0.open_session(SessionRequest { config, ..request }).await
+    }
+}
+
+/// Two hosts with agents, and an inventory.
+struct Lab {
+    folder: TempDir,
+    agents: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let agents = ["a", "b"].map(|name| serve(folder.path(), name));
+        Self { folder, agents: agents.into() }
+    }
+
+    fn socket(&self, name: &str) -> String {
+        self.folder.path().join(format!("{name}.sock")).display().to_string()
+    }
+
+    async fn session(&self) -> Arc<dyn Session> {
+        let host = |name: &str, address: &str| {
+            serde_json::json!({
+                "name": name, "labels": {}, "inventory": "rack", "addresses": [{"address": address}],
+                "agent": {"socket": self.socket(name)},
+            })
+        };
+        let config = serde_json::json!({
+            "hosts": [host("a", "10.0.0.1"), host("b", "10.0.0.2")],
+            "state": self.folder.path().join("state").display().to_string(),
+        });
+        let request = SessionRequest { config: Value::from_json(&config), region: None, offline: false };
+        Hosts::new().open_session(request).await.unwrap()
+    }
+
+    /// Stops an agent.
+    async fn stop(&mut self, index: usize) {
+        let (end, task) = self.agents.remove(index);
+        drop(end);
+        task.await.unwrap();
+    }
+}
+
+fn serve(folder: &Path, name: &str) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let root = folder.join(name);
+    std::fs::create_dir(&root).unwrap();
+    let provider = Arc::new(Below(Node::new(), root.display().to_string()));
+    let listener = UnixListener::bind(folder.join(format!("{name}.sock"))).unwrap();
+    let (end, ended) = oneshot::channel::<()>();
+    let task = tokio::spawn(async move {
+        let options = ServeOptions::new(std::path::PathBuf::new(), String::new());
+        let stop = async {
+            // The sender is only ever dropped.
+            let _ = ended.await;
+        };
+        serve_until(provider, listener, &options, stop).await.unwrap();
+    });
+    (end, task)
+}
+
+fn request(uid: &str, address: &str, token: &str, action: Action) -> ApplyRequest {
+    let address: Address = address.parse().unwrap();
+    let ownership = Ownership { uid: ClusterUid::new(uid), cluster: format!("cluster-{uid}"), address };
+    ApplyRequest { token: Token::new(token), ownership, action, timeout_ms: 10_000 }
+}
+
+async fn make(
+    session: &Arc<dyn Session>,
+    uid: &str,
+    address: &str,
+    desired: Value,
+) -> Result<Applied, ProviderError> {
+    let request = request(uid, address, &format!("{uid}-{address}"), Action::Create { desired });
+    session.apply(request, EventSink::discard()).await
+}
+
+fn claim(host: &str) -> Value {
+    Value::map([("host", host), ("inventory", "rack")])
+}
+
+fn file(host: &str, content: &str) -> Value {
+    Value::map([("host", host), ("path", "/etc/greeting"), ("content", content), ("mode", "0600")])
+}
+
+async fn set_up(session: &Arc<dyn Session>, uid: &str, host: &str) {
+    make(session, uid, &format!("host_claim.{host}"), claim(host)).await.unwrap();
+    make(session, uid, &format!("host_agent.{host}"), Value::map([("host", host)])).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_inside_goes_to_its_host_and_is_found_there() {
+    let mut lab = Lab::new();
+    let session = lab.session().await;
+    for host in ["a", "b"] {
+        set_up(&session, "u1", host).await;
+        let made = make(&session, "u1", &format!("file.{host}/greeting"), file(host, host)).await.unwrap();
+        assert_eq!(made.identity.unwrap().as_str(), format!("{host}:/etc/greeting"));
+        assert_eq!(made.attributes.get("host").and_then(Value::as_str), Some(host));
+        let written = std::fs::read_to_string(lab.folder.path().join(host).join("etc/greeting")).unwrap();
+        assert_eq!(written, host);
+    }
+    let discover = DiscoverRequest { uid: Some(ClusterUid::new("u1")), cluster: "cluster-u1".to_owned() };
+    let found = session.discover(discover.clone()).await.unwrap();
+    let addresses: Vec<String> = found.observed.iter().map(|one| one.address.to_string()).collect();
+    let expected = [
+        "file.a/greeting",
+        "file.b/greeting",
+        "host_agent.a",
+        "host_agent.b",
+        "host_claim.a",
+        "host_claim.b",
+    ];
+    assert_eq!(addresses, expected);
+    assert!(found.unlisted.is_empty());
+
+    // Without any state, the inventory tells whose hosts these are.
+    let lost = session.discover(DiscoverRequest { uid: None, ..discover.clone() }).await.unwrap();
+    assert_eq!(lost.uid, Some(ClusterUid::new("u1")));
+    assert_eq!(lost.observed, found.observed);
+
+    // A host that cannot be asked is unreadable, and the others are as they were.
+    lab.stop(1).await;
+    let session = lab.session().await;
+    let found = session.discover(discover).await.unwrap();
+    assert!(found.observed.iter().any(|one| one.address.to_string() == "file.a/greeting"));
+    assert!(found.unlisted.iter().any(|unlisted| unlisted.kind == "file"));
+    let identity = slipway_resource::Identity::new("b:/etc/greeting");
+    let address = "file.b/greeting".parse().unwrap();
+    let read = session.read(vec![ReadRequest { address, identity }]).await.unwrap();
+    assert!(matches!(read[0].observation, Observation::Unreadable(_)), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_host_has_one_cluster() {
+    let lab = Lab::new();
+    let session = lab.session().await;
+    set_up(&session, "u1", "a").await;
+    let refused = make(&session, "u2", "host_claim.a", claim("a")).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict);
+    assert!(refused.message.contains("belongs to cluster cluster-u1 (u1)"), "{refused}");
+    let refused = make(&session, "u2", "host_agent.a", Value::map([("host", "a")])).await.unwrap_err();
+    assert!(refused.message.contains("is not claimed by this cluster"), "{refused}");
+
+    // The agent says the same, whatever the inventory says: it has an owner from the first object on.
+    make(&session, "u1", "file.a/greeting", file("a", "hello")).await.unwrap();
+    let mut other = file("a", "x");
+    other.set(&slipway_resource::Path::key("path"), "/etc/other".into());
+    let refused = make(&session, "u2", "file.a/other", other).await.unwrap_err();
+    assert!(refused.message.contains("this node belongs to cluster cluster-u1"), "{refused}");
+
+    // Given back, it is free.
+    for (address, identity) in [("file.a/greeting", "a:/etc/greeting"), ("host_claim.a", "rack/a")] {
+        let identity = slipway_resource::Identity::new(identity);
+        let delete = request("u1", address, &format!("d-{address}"), Action::Delete { identity });
+        session.apply(delete, EventSink::discard()).await.unwrap();
+    }
+    set_up(&session, "u2", "a").await;
+    make(&session, "u2", "file.a/greeting", file("a", "hello")).await.unwrap();
+}
