@@ -127,7 +127,7 @@ pub(crate) enum Command {
     State(state::StateCommand),
     /// Work on this machine: make it a node of a Kubernetes cluster, look after it, take it out again.
     #[command(subcommand)]
-    Node(node::NodeCommand),
+    Node(Box<node::NodeCommand>),
     /// Write a commented spec to begin with.
     Init(InitArguments),
     /// Explain a field of the spec, as in `slipway explain cluster.spec.network`.

@@ -90,12 +90,7 @@ pub(crate) async fn find(
 }
 
 /// The cluster of a machine that has joined, with its settings as they are now.
-pub(crate) async fn again(
-    spec: &mut NodeSpec,
-    secrets: &NodeSecrets,
-    machine: &Machine,
-) -> Result<Cluster, CommandError> {
-    let _ = secrets;
+pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Cluster, CommandError> {
     let file = if spec.configuration.is_control_plane() {
         "/etc/kubernetes/admin.conf"
     } else {

@@ -88,7 +88,7 @@ impl NodeSubject {
         let meant: BTreeSet<&Address> = self
             .phased
             .iter()
-            .filter(|phased| self.selection.means(&phased.phase))
+            .filter(|phased| self.selection.means(phased.phase))
             .map(|phased| &phased.desired.address)
             .collect();
         let desired = self.phased.iter().map(|phased| {

@@ -65,12 +65,6 @@ pub(crate) struct TokenCreateArguments {
     /// With --print-join-command: the key of uploaded certificates, for a control plane that joins.
     #[arg(long, value_name = "KEY", requires = "print_join_command")]
     pub certificate_key: Option<String>,
-    /// Bind the token to the node of this name: nobody joins under another name with it.
-    #[arg(long, value_name = "NAME")]
-    pub node_name: Option<String>,
-    /// The token is good for one node: it ends when a node has joined with it.
-    #[arg(long)]
-    pub once: bool,
     #[command(flatten)]
     pub api: ApiArguments,
 }
@@ -232,13 +226,17 @@ pub(crate) struct ImagesArguments {
 pub(crate) enum ConfigDefaults {
     /// `node init`.
     #[default]
-    InitDefaults,
+    #[value(name = "init-defaults")]
+    Init,
     /// `node join`.
-    JoinDefaults,
+    #[value(name = "join-defaults")]
+    Join,
     /// `node reset`.
-    ResetDefaults,
+    #[value(name = "reset-defaults")]
+    Reset,
     /// kubeadm's upgrade.
-    UpgradeDefaults,
+    #[value(name = "upgrade-defaults")]
+    Upgrade,
 }
 
 #[derive(Debug, Args)]

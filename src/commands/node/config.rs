@@ -60,7 +60,7 @@ fn print(which: ConfigDefaults, components: &[String]) -> Result<String, Command
         ..Secret::new(format!("example:{index}"))
     };
     match which {
-        ConfigDefaults::InitDefaults => {
+        ConfigDefaults::Init => {
             for (index, token) in configuration.node.bootstrap_tokens.iter_mut().enumerate() {
                 token.token = Some(example(index));
             }
@@ -81,7 +81,7 @@ fn print(which: ConfigDefaults, components: &[String]) -> Result<String, Command
             }
             Ok(kubeadm::write(&configuration).expose().to_owned())
         }
-        ConfigDefaults::JoinDefaults => {
+        ConfigDefaults::Join => {
             configuration.node = NodeSettings::worker(&detected);
             configuration.join = Some(Join {
                 discovery: Discovery::Token(TokenDiscovery {
@@ -98,8 +98,8 @@ fn print(which: ConfigDefaults, components: &[String]) -> Result<String, Command
             });
             Ok(kubeadm::write(&configuration).expose().to_owned())
         }
-        ConfigDefaults::ResetDefaults => Ok(kubeadm::write_reset(&Reset::default())),
-        ConfigDefaults::UpgradeDefaults => Ok(kubeadm::write_upgrade(&Upgrade::default())),
+        ConfigDefaults::Reset => Ok(kubeadm::write_reset(&Reset::default())),
+        ConfigDefaults::Upgrade => Ok(kubeadm::write_upgrade(&Upgrade::default())),
     }
 }
 

@@ -96,7 +96,7 @@ async fn go(
     let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
     let cluster = match spec.role {
         Purpose::Init => None,
-        _ => Some(join::again(&mut spec, &secrets, &machine).await?),
+        _ => Some(join::again(&mut spec, &machine).await?),
     };
     let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
     let work = Work::open(context, machine, selection, secrets, (files, server)).await?;

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::configuration::BootstrapTokenSettings;
-use slipway_bootstrap::token::{Stored, Token, TokenError, group_of_node, is_group};
+use slipway_bootstrap::token::{Stored, Token, TokenError, is_group};
 
 use crate::cli::ReportFormat;
 use crate::cli::node::{TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments};
@@ -20,8 +20,6 @@ use crate::program::Context;
 use crate::ui::table::table;
 
 const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
-/// What says that a token ends with its first use.
-pub(crate) const ONCE_ANNOTATION: &str = "slipway.dev/once";
 
 pub(super) async fn run(context: &Context, command: &TokenCommand) -> Result<ExitCode, CommandError> {
     match command {
@@ -47,11 +45,7 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
         })?,
         None => Token::generate().map_err(super::no_randomness)?,
     };
-    let groups = match &arguments.node_name {
-        Some(name) => vec![group_of_node(name)],
-        None => arguments.groups.clone(),
-    };
-    if let Some(wrong) = groups.iter().find(|group| !is_group(group)) {
+    if let Some(wrong) = arguments.groups.iter().find(|group| !is_group(group)) {
         return Err(CommandError::new("NODE0001", format!("`{wrong}` cannot be a group of a token")).hint(
             "a group begins with system:bootstrappers: and goes on in small letters, digits, `-` and `:`",
         ));
@@ -62,13 +56,10 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
         ttl: settings::duration("--ttl", &arguments.ttl)?,
         expires: None,
         usages: arguments.usages.clone(),
-        groups,
+        groups: arguments.groups.clone(),
     };
     let api = api(&arguments.api.kubeconfig)?;
-    let mut object = token.object(&settings, Timestamp::now());
-    if arguments.once {
-        object["metadata"]["annotations"] = json!({ONCE_ANNOTATION: "true"});
-    }
+    let object = token.object(&settings, Timestamp::now());
     api.post(SECRETS, &object).await?;
     if arguments.usages.iter().any(|usage| usage == "signing") {
         // The controller manager would sign it as well, when it comes to it; a joining machine need not wait.
