@@ -43,7 +43,7 @@ impl Lab {
         let machines: Result<Vec<Machine>> =
             names.iter().map(|name| network.machine(name, options.clone())).collect();
         let machines = machines?;
-        let program = stripped(Path::new(PROGRAM))?;
+        let program = stripped(Path::new(PROGRAM))?.join("slipway");
         let lab = Self { machines, network, program, folder };
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs").join(example);
         let spec = fs::read_to_string(source.join("cluster.yaml"))?;
