@@ -21,6 +21,8 @@ pub struct Image {
     pub links: Vec<(String, String)>,
     /// What is run, unless the container says otherwise.
     pub entrypoint: Vec<String>,
+    /// What it is told, unless the container says otherwise.
+    pub arguments: Vec<String>,
     /// Who runs it, as numbers; root when empty.
     pub user: String,
 }

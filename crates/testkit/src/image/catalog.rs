@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::Image;
-use crate::{flannel, kubernetes};
+use crate::{flannel, go, kubernetes};
 
 /// The image with `agnhost`, the program of Kubernetes' own tests, and a shell.
 pub const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.56";
@@ -81,8 +81,27 @@ pub fn all() -> Result<Vec<Image>> {
     images.push(plugin);
     let mut agnhost = with_busybox(Image::default(), &USUAL);
     agnhost.name = AGNHOST.to_owned();
+    // What tests run in it besides itself.
+    for program in ["bash", "curl", "dig"] {
+        add_linked(&mut agnhost, [Path::new("/usr/bin").join(program)])?;
+    }
+    add_linked(&mut agnhost, ["/usr/bin/nc.openbsd".into()])?;
+    // busybox's shell would run its own nc, whatever the path says.
+    agnhost.links.retain(|(place, _)| place != "/bin/nc" && place != "/bin/sh");
+    let bash = "/usr/bin/bash";
+    for (place, target) in
+        [("/usr/bin/nc", "nc.openbsd"), ("/bin/bash", bash), ("/bin/sh", bash), ("/agnhost-2", "agnhost")]
+    {
+        agnhost.links.push((place.to_owned(), target.to_owned()));
+    }
+    let sources = go::fetch("k8s.io/kubernetes", &format!("v{version}"))?.folder;
+    for name in ["localhost.crt", "localhost.key"] {
+        let file = sources.join("test/images/agnhost/porter").join(name);
+        agnhost.files.push((format!("/{name}"), file));
+    }
     agnhost.files.push(("/agnhost".to_owned(), programs.join("agnhost")));
     agnhost.entrypoint = vec!["/agnhost".to_owned()];
+    agnhost.arguments = vec!["pause".to_owned()];
     images.push(agnhost);
     let commands = said(Command::new(BUSYBOX_PROGRAM).arg("--list"))?;
     let commands: Vec<&str> = commands.lines().filter(|name| *name != "busybox").collect();
@@ -116,19 +135,28 @@ fn packet_filters() -> Result<Image> {
         let extensions = fs::read_dir(folder.path().join("xtables")).into_iter().flatten().flatten();
         files.extend(extensions.map(|entry| entry.path()));
     }
+    add_linked(&mut image, files)?;
+    Ok(image)
+}
+
+/// Adds programs and libraries at the places that they have here, with all that they are linked with.
+fn add_linked(image: &mut Image, files: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+    let mut files: Vec<PathBuf> = files.into_iter().collect();
     files.sort();
-    // What they are linked with, the extensions too: one of them needs a library that the programs do not.
+    // Extensions too: one of iptables' needs a library that no program of its does.
     let linked = said(Command::new("ldd").args(&files))?;
     let words =
         linked.lines().filter(|line| line.starts_with(char::is_whitespace)).flat_map(str::split_whitespace);
     let mut libraries: Vec<PathBuf> = words.filter(|word| word.starts_with('/')).map(PathBuf::from).collect();
     libraries.sort();
     libraries.dedup();
-    files.extend(libraries);
-    for file in files {
-        image.files.push((file.display().to_string(), fs::canonicalize(&file)?));
+    for file in files.into_iter().chain(libraries) {
+        let place = file.display().to_string();
+        if !image.files.iter().any(|(known, _)| *known == place) {
+            image.files.push((place, fs::canonicalize(&file)?));
+        }
     }
-    Ok(image)
+    Ok(())
 }
 
 fn said(command: &mut Command) -> Result<String> {

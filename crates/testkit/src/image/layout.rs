@@ -110,6 +110,9 @@ fn configuration(image: &Image, layer: &str) -> Value {
     if !image.entrypoint.is_empty() {
         process["Entrypoint"] = json!(image.entrypoint);
     }
+    if !image.arguments.is_empty() {
+        process["Cmd"] = json!(image.arguments);
+    }
     if !image.user.is_empty() {
         process["User"] = json!(image.user);
     }
@@ -204,6 +207,7 @@ mod tests {
             files: vec![("/usr/bin/one".to_owned(), program)],
             links: vec![("/bin/two".to_owned(), "/usr/bin/one".to_owned())],
             entrypoint: vec!["/usr/bin/one".to_owned()],
+            arguments: vec!["pause".to_owned()],
             user: "65535".to_owned(),
         };
         write(&[image], &archive).unwrap();
@@ -229,6 +233,7 @@ mod tests {
         let manifest: Value = serde_json::from_slice(&at(&index["manifests"][0])).unwrap();
         let configuration: Value = serde_json::from_slice(&at(&manifest["config"])).unwrap();
         assert_eq!(configuration["config"]["User"], "65535");
+        assert_eq!(configuration["config"]["Cmd"][0], "pause");
         assert_eq!(configuration["rootfs"]["diff_ids"][0], manifest["layers"][0]["digest"]);
         let layer = at(&manifest["layers"][0]);
         let mut names = Vec::new();
