@@ -52,6 +52,8 @@ pub fn every_case_made() -> Result<()> {
 
 /// Makes a case's account, and with `whole` also its cluster; how many resources that has.
 fn prepare(world: &World, case: &Path, whole: bool) -> Result<usize> {
+    // The case has zones of its own.
+    world.cloud.reset()?;
     let script = world.place().write("kops.py", include_str!("kops.py"))?;
     let mut command = Command::new(Moto::install()?);
     command.arg(script).arg(world.cloud.moto().endpoint()).arg(case).arg(world.place().path());

@@ -90,6 +90,9 @@ home = next(iter(networks.values()), None)
 for group in sorted(set(re.findall(r"(?<![\w-])sg-[a-z0-9-]+", spec))):
     vpc = home or ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"][0]["VpcId"]
     made = ec2.create_security_group(GroupName=group.replace("sg-", "own-"), Description="own", VpcId=vpc)
+    # Without the rule of every new group: what is there already under the cluster's own terms belongs to nobody known.
+    found = ec2.describe_security_groups(GroupIds=[made["GroupId"]])["SecurityGroups"][0]
+    ec2.revoke_security_group_egress(GroupId=made["GroupId"], IpPermissions=found["IpPermissionsEgress"])
     rename(group, made["GroupId"])
 for gateway in sorted(set(re.findall(r"(?<![\w-])tgw-[a-z0-9]+", spec))):
     rename(gateway, ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"])
