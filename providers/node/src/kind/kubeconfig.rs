@@ -161,8 +161,12 @@ impl Kind for Kubeconfig {
             let disk = &work.host().disk;
             let wanted = work.wanted();
             let access = form::access(disk, wanted, "mode", 0o600)?;
-            let there = There::read(disk, work.identity())?;
-            if there.is_none() && is_superseded(disk, wanted)? {
+            // What somebody has made unreadable is made anew: that it is ours was looked at before.
+            let (there, is_broken) = match There::read(disk, work.identity()) {
+                Ok(there) => (there, false),
+                Err(_) => (None, true),
+            };
+            if there.is_none() && !is_broken && is_superseded(disk, wanted)? {
                 return memorise(&Memory { token: token(wanted)? });
             }
             let fits = match &there {
