@@ -25,10 +25,13 @@ const TRANSFER: Duration = Duration::from_secs(600);
 /// The exit code of a host without an agent.
 const NO_AGENT: i32 = 127;
 
+/// The agent of one host, when there is a way to it.
+type Slot = Mutex<Option<Arc<Agent>>>;
+
 /// The agents of all hosts of a session.
 pub(crate) struct Agents {
     config: Arc<Config>,
-    slots: BTreeMap<String, Mutex<Option<Arc<Agent>>>>,
+    slots: BTreeMap<String, Slot>,
     /// The digest of the executable that hosts get.
     digest: OnceCell<String>,
 }
@@ -178,7 +181,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         if is_program(&own) || !beside.is_file() { Ok(own) } else { Ok(beside) }
     }
 
-    fn host(&self, name: &str) -> Result<(&Host, &Mutex<Option<Arc<Agent>>>), ProviderError> {
+    fn host(&self, name: &str) -> Result<(&Host, &Slot), ProviderError> {
         self.config.host(name).zip(self.slots.get(name)).ok_or_else(|| {
             invalid(format!("the host {name} is described nowhere"))
                 .with_hint("add its Host document again, at least until it has been given back")

@@ -102,7 +102,11 @@ fn virtual_ip(context: &mut Context<'_>) {
             let text = format!("`{part}` is set, and has no effect in this mode");
             error(ENDPOINT, text, format!("write `mode: {part}`, or remove `{part}`"))
         } else {
-            let needs = if part == "bgp" { "bgp: { peers: [{ address: 10.0.0.1 }] }" } else { "wireguard: { tunnels: … }" };
+            let needs = if part == "bgp" {
+                "bgp: { peers: [{ address: 10.0.0.1 }] }"
+            } else {
+                "wireguard: { tunnels: … }"
+            };
             error(ENDPOINT, format!("the mode `{part}` needs its settings"), format!("add `{needs}`"))
         };
         context.at(&path, complaint);
