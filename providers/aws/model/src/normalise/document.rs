@@ -110,7 +110,6 @@ fn regrouped(statements: impl Iterator<Item = Json>) -> Vec<Json> {
 
 /// What a statement says beside actions and resources, its actions, and its resources; `None` where it is none of those
 /// that can be taken apart.
-#[expect(clippy::type_complexity, reason = "the three parts of one statement")]
 fn taken_apart(statement: &Json) -> Option<(String, BTreeSet<String>, Vec<Option<String>>)> {
     let mut fields = statement.as_object()?.clone();
     let actions = texts(&fields.remove("Action")?)?;
