@@ -102,7 +102,7 @@ def route53_objects(backend):
         yield "zone", zone.resource_id, {}
         for record in zone.rrsets:
             if record.type not in ("NS", "SOA"):
-                yield "record", f"{zone.resource_id} {record.name} {record.type}", {}
+                yield "record", f"{zone.name} {record.name} {record.type}", {}
         for vpc in zone.vpcs:
             yield "zone-association", f"{zone.resource_id} {vpc.get('vpc_id')}", {}
 
