@@ -43,7 +43,9 @@ impl Lab {
         let machines: Result<Vec<Machine>> =
             names.iter().map(|name| network.machine(name, options.clone())).collect();
         let machines = machines?;
-        let program = stripped(Path::new(PROGRAM))?.join("slipway");
+        // A copy of its own: the cached one goes when somebody builds another.
+        let program = folder.path().join("slipway");
+        fs::copy(stripped(Path::new(PROGRAM))?.join("slipway"), &program)?;
         let lab = Self { machines, network, program, folder };
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs").join(example);
         let spec = fs::read_to_string(source.join("cluster.yaml"))?;
