@@ -45,7 +45,7 @@ impl Invitation {
     pub async fn sign(&self, root: &Path) -> Result<(), CommandError> {
         let token: Option<Token> = self.token.as_ref().and_then(|token| token.expose().parse().ok());
         let Some(token) = token else { return Ok(()) };
-        let api = Api::of_file(root, &below(root, "/etc/kubernetes/admin.conf"))?;
+        let api = Api::of_administrator(root)?;
         cluster_info::sign(&api, &token).await
     }
 

@@ -27,6 +27,11 @@ impl Selection {
         self.only.is_none() && self.skipped.is_empty()
     }
 
+    /// Whether one phase alone is meant.
+    pub fn is_one(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// The phases that are left out.
     pub fn skipped(&self) -> &[String] {
         &self.skipped
@@ -39,8 +44,12 @@ impl Selection {
 
     /// Whether a phase such as `certs/apiserver` is meant.
     pub fn means(&self, phase: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| is_part(phase, only))
-            && !self.skipped.iter().any(|skipped| is_part(phase, skipped))
+        let is_meant = |only: &String| match only.as_str() {
+            // What is waited for are the pods.
+            "wait-control-plane" => is_part(phase, "control-plane") || is_part(phase, "etcd"),
+            only => is_part(phase, only),
+        };
+        self.only.as_ref().is_none_or(is_meant) && !self.skipped.iter().any(|skipped| is_part(phase, skipped))
     }
 }
 

@@ -41,6 +41,11 @@ fn is_passing(address: &Address) -> bool {
             || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
 }
 
+/// Whether something is reached only when the pods of a control plane run.
+fn is_behind_pods(address: &Address) -> bool {
+    ["etcd_member", OBJECT, NODE].contains(&address.kind())
+}
+
 /// A machine with what it is to be.
 pub(crate) struct NodeSubject {
     pub spec: NodeSpec,
@@ -61,8 +66,12 @@ pub(crate) struct NodeSubject {
 
 impl NodeSubject {
     /// The wanted resources, and the addresses that are meant when not all are.
-    fn wanted(&self) -> (Vec<Desired>, Vec<String>) {
-        let (mut desired, meant) = self.selected();
+    fn wanted(&self, prior: Option<&Snapshot>) -> (Vec<Desired>, Vec<String>) {
+        let kubelet = Address::new("service", "kubelet");
+        let runs = prior.is_some_and(|prior| prior.resources.contains_key(&kubelet));
+        // A phase alone may come before the kubelet that runs the pods: then nothing is there to wait for.
+        let early = self.selection.is_one() && !runs;
+        let (mut desired, meant) = self.selected(early);
         let keys: Vec<Address> = ["super-admin", "admin"]
             .map(|name| Address::new("kubeconfig", name))
             .into_iter()
@@ -75,13 +84,16 @@ impl NodeSubject {
             }
             // Signing is this machine's own work, once the object is there.
             if let Value::Map(attributes) = &mut desired.attributes {
+                if early && desired.address.kind() == "static_pod" {
+                    attributes.remove("ready_url");
+                }
                 attributes.remove("sign_with");
             }
         }
         (desired, meant)
     }
 
-    fn selected(&self) -> (Vec<Desired>, Vec<String>) {
+    fn selected(&self, early: bool) -> (Vec<Desired>, Vec<String>) {
         if self.selection.is_all() {
             return (self.phased.iter().map(|phased| phased.desired.clone()).collect(), Vec::new());
         }
@@ -89,6 +101,7 @@ impl NodeSubject {
             .phased
             .iter()
             .filter(|phased| self.selection.means(phased.phase))
+            .filter(|phased| !early || !is_behind_pods(&phased.desired.address))
             .map(|phased| &phased.desired.address)
             .collect();
         let desired = self.phased.iter().map(|phased| {
@@ -110,6 +123,11 @@ impl NodeSubject {
             Released::Cluster => address.kind() == OBJECT,
             Released::ClusterAndNode => address.kind() == OBJECT || address.kind() == NODE,
         }
+    }
+
+    /// Whether the phases that are meant have nothing to make.
+    pub fn is_nothing(&self) -> bool {
+        !self.selection.is_all() && !self.phased.iter().any(|phased| self.selection.means(phased.phase))
     }
 
     /// Whether the API server that keeps the cluster's objects was there when this state was written.
@@ -166,7 +184,7 @@ impl Subject for NodeSubject {
         let prior = kept.as_ref();
         let (desired, targets) = match request.mode {
             Mode::Delete => (Vec::new(), Vec::new()),
-            Mode::Apply | Mode::Drift => self.wanted(),
+            Mode::Apply | Mode::Drift => self.wanted(prior),
         };
         let observed = if request.offline {
             Observed { observations: Observations::default(), uid: None, at: Instant::now() }

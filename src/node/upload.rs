@@ -50,7 +50,7 @@ pub(crate) async fn certificates(
     let sealed = certificate_upload::seal(configuration, &key, read).map_err(|failure| failure.0)?;
     let data: Vec<(String, String)> =
         sealed.into_iter().map(|(name, bytes)| (name, BASE64_STANDARD.encode(bytes))).collect();
-    let api = Api::of_file(root, &below(root, "/etc/kubernetes/admin.conf"))?;
+    let api = Api::of_administrator(root)?;
     let token = Token::generate().map_err(|error| CommandError::new(error.code(), error.to_string()))?;
     let owner = objects::bootstrap_token(&TokenObject {
         id: token.id(),

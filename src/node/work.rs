@@ -144,6 +144,9 @@ impl<'a> Work<'a> {
             api_exists: self.exists,
             released,
         };
+        if mode == Mode::Apply && subject.is_nothing() {
+            return Ok(ExitCode::SUCCESS);
+        }
         let replace = manner.replace.to_vec();
         let options = Options { preflight: true, replace, ..Options::default() };
         let request = Request { mode, options, offline: false, roll: None };

@@ -6,6 +6,7 @@
 mod crash;
 mod interop;
 mod life;
+mod phases;
 mod place;
 mod preflight;
 mod trust;

@@ -7,6 +7,7 @@ use slipway_bootstrap::kubeconfig::Kubeconfig;
 use slipway_resource::SecretText;
 
 use super::{Api, ApiError, Credentials, Trust};
+use crate::node::facts::below;
 
 impl Api {
     /// A connection by a kubeconfig in a file; files that it names are below the same root.
@@ -17,6 +18,14 @@ impl Api {
             ApiError::Unusable(text) => ApiError::Unusable(format!("{}: {text}", path.display())),
             error => error,
         })
+    }
+
+    /// A connection as the administrator of a control plane. Where its cluster began there is one that no role binding has
+    /// to come before.
+    pub fn of_administrator(root: &Path) -> Result<Self, ApiError> {
+        let first = below(root, "/etc/kubernetes/super-admin.conf");
+        let path = if first.exists() { first } else { below(root, "/etc/kubernetes/admin.conf") };
+        Self::of_file(root, &path)
     }
 
     /// A connection by the text of a kubeconfig.
@@ -62,7 +71,7 @@ fn files(kubeconfig: &Kubeconfig, text: &str) -> Option<(String, String)> {
 }
 
 fn read(root: &Path, path: &str) -> Result<String, ApiError> {
-    let path = crate::node::facts::below(root, path);
+    let path = below(root, path);
     std::fs::read_to_string(&path)
         .map_err(|error| ApiError::Unusable(format!("{} cannot be read: {error}", path.display())))
 }

@@ -1,0 +1,57 @@
+//! Every phase alone, in kubeadm's order, and again: together they are an init.
+
+use anyhow::{Result, ensure};
+use slipway_testkit::kubeadm::Kubeadm;
+use slipway_testkit::network::Network;
+
+use crate::place::{become_ready, expect, machine};
+
+const CONFIG: [&str; 2] = ["--config", "/root/kubeadm.yaml"];
+
+#[test]
+fn phases_alone_make_a_cluster() -> Result<()> {
+    let network = Network::new()?;
+    let machine = machine(&network, "n1")?;
+    machine.write("/root/kubeadm.yaml", "600", Kubeadm::configuration(&machine))?;
+    let phases: [&[&str]; 14] = [
+        &["preflight"],
+        &["certs", "ca"],
+        &["certs", "all"],
+        &["kubeconfig", "all"],
+        &["etcd", "local"],
+        &["control-plane", "all"],
+        &["kubelet-start"],
+        &["wait-control-plane"],
+        &["upload-config", "all"],
+        &["upload-certs"],
+        &["bootstrap-token"],
+        &["kubelet-finalize", "all"],
+        &["addon", "all"],
+        &["mark-control-plane"],
+    ];
+    let arguments = |phase: &[&'static str]| -> Vec<&str> {
+        ["phase", "init"].into_iter().chain(phase.iter().copied()).chain(CONFIG).collect()
+    };
+    for phase in phases {
+        expect(&machine, 0, &arguments(phase))?;
+    }
+    // What needs the API and stands in a phase before it comes with the next call: who is an administrator.
+    let late = expect(&machine, 0, &arguments(&["kubeconfig", "all"]))?;
+    ensure!(late.out.contains("kubeadm:cluster-admins"), "{}", late.out);
+    for phase in phases {
+        let again = expect(&machine, 0, &arguments(phase))?;
+        ensure!(!again.out.contains("Plan: "), "{phase:?} changes something again: {}", again.out);
+    }
+    let whole = expect(&machine, 0, &["init", "--config", "/root/kubeadm.yaml"])?;
+    ensure!(whole.out.contains("No changes"), "{}", whole.out);
+    expect(&machine, 0, &["plan"])?;
+    become_ready(&machine, &machine)?;
+
+    // A certificate that is made anew has its names, and what reads it only once starts again.
+    let before = machine.read("/etc/kubernetes/pki/apiserver.crt")?;
+    expect(&machine, 0, &["certs", "renew", "all", "--yes"])?;
+    ensure!(machine.read("/etc/kubernetes/pki/apiserver.crt")? != before);
+    expect(&machine, 0, &["plan"])?;
+    machine.check(["kubeadm", "certs", "check-expiration"])?;
+    Ok(())
+}
