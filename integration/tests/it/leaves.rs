@@ -23,6 +23,11 @@ fn variants() -> Vec<(&'static str, Json)> {
         merge(&mut patch["spec"]["controlPlane"]["endpoint"], &endpoint);
         patch
     };
+    let tunnels = |from: Json| {
+        endpoint(json!({ "virtualIp": {
+            "address": "10.10.40.10", "mode": "wireguard", "wireguard": { "tunnels": from }
+        } }))
+    };
     let encryption = |at_rest: Json| json!({ "spec": { "encryption": { "atRest": at_rest } } });
     vec![
         ("base", json!({})),
@@ -33,6 +38,17 @@ fn variants() -> Vec<(&'static str, Json)> {
                 "address": "10.10.40.10", "interface": "eth0", "mode": "arp", "port": 8443
             } })),
         ),
+        (
+            "bgp",
+            endpoint(json!({ "virtualIp": {
+                "address": "10.10.40.10", "mode": "bgp", "bgp": { "autonomousSystem": 65001, "peers": [
+                    { "address": "10.10.40.1", "autonomousSystem": 65002, "multihop": true }
+                ] }
+            } })),
+        ),
+        ("tunnels-env", tunnels(json!({ "env": "LEAVES_ENCRYPTION_KEY" }))),
+        ("tunnels-file", tunnels(json!({ "file": "key.txt" }))),
+        ("tunnels-sops", tunnels(json!({ "sops": "secrets.yaml#etcd.encryption_key" }))),
         ("file", encryption(json!({ "key": { "env": null, "file": "key.txt" } }))),
         ("sops", encryption(json!({ "key": { "env": null, "sops": "secrets.yaml#etcd.encryption_key" } }))),
         ("kms", encryption(json!({ "provider": "kms", "key": null, "kmsEndpoint": "unix:///run/kms.sock" }))),
@@ -57,6 +73,10 @@ fn variant_of(path: &str) -> &'static str {
         "spec.ssh.keyName" => "named-key",
         "spec.network.ipv6Cidr" | "spec.network.subnets[].ipv6Cidr" => "dual-stack",
         _ if path.starts_with("spec.controlPlane.endpoint.given") => "given",
+        "spec.controlPlane.endpoint.virtualIp.wireguard.tunnels.env" => "tunnels-env",
+        "spec.controlPlane.endpoint.virtualIp.wireguard.tunnels.file" => "tunnels-file",
+        "spec.controlPlane.endpoint.virtualIp.wireguard.tunnels.sops" => "tunnels-sops",
+        _ if path.starts_with("spec.controlPlane.endpoint.virtualIp.bgp") => "bgp",
         _ if path.starts_with("spec.controlPlane.endpoint.virtualIp") => "virtual",
         _ => "base",
     }
@@ -97,6 +117,8 @@ const OF_PLANNING: &[&str] = &["Cluster spec.ignoreChanges[].attribute", "Cluste
 const REFUSED: &[&str] = &[
     // The pools name their cluster, and the cluster's name is who it is.
     "Cluster metadata.name",
+    // Each mode has settings of its own.
+    "Cluster spec.controlPlane.endpoint.virtualIp.mode",
     "Cluster spec.etcd[].members[].pool",
     "Cluster spec.etcd[].members[].volume.deleteOnTermination",
     "Cluster spec.network.ipFamily",
