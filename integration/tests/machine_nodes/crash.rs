@@ -14,6 +14,7 @@ const SAMPLE: usize = 6;
 const INIT: [&str; 5] = ["slipway", "node", "init", "--config", "/root/kubeadm.yaml"];
 
 #[test]
+#[ignore = "needs root and namespaces"]
 fn killed_at_any_write_of_init_the_next_run_converges() -> Result<()> {
     let network = Network::new()?;
     let undisturbed = machine(&network, "n0")?;

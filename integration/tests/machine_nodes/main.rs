@@ -3,6 +3,8 @@
 //! Machines are made of namespaces, so these tests need root; without it they fail and say so. They install what they
 //! need; `cargo xtask setup` does it ahead.
 
+#![cfg(test)]
+
 mod crash;
 mod interop;
 mod life;

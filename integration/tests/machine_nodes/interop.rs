@@ -7,6 +7,7 @@ use slipway_testkit::network::Network;
 use crate::place::{Begun, CRI, become_ready, expect, kubectl, machine};
 
 #[test]
+#[ignore = "needs root and namespaces"]
 fn kubeadm_manages_and_joins_what_we_began() -> Result<()> {
     let network = Network::new()?;
     let (first, second) = (machine(&network, "n1")?, machine(&network, "n2")?);
@@ -36,6 +37,7 @@ fn kubeadm_manages_and_joins_what_we_began() -> Result<()> {
 }
 
 #[test]
+#[ignore = "needs root and namespaces"]
 fn we_join_what_kubeadm_began() -> Result<()> {
     let network = Network::new()?;
     let (first, second, third) =
