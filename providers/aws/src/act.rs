@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 use tokio::time::Instant;
@@ -9,7 +10,6 @@ use tokio::time::Instant;
 use crate::cloud::Cloud;
 use crate::error::error;
 use crate::owner::{self, Tags};
-use crate::running::Ticket;
 
 /// How long an action may take when nobody says.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -83,10 +83,7 @@ impl<'a> Act<'a> {
     /// # Errors
     /// `cancelled`, or `outcome-unknown` when the time is over.
     pub fn check(&self) -> Result<(), ProviderError> {
-        if self.ticket.is_stopped() {
-            return Err(error(ErrorClass::Cancelled, "stopped on request"));
-        }
-        Ok(())
+        if self.ticket.is_stopped() { Err(stopped()) } else { Ok(()) }
     }
 
     /// Waits before the next look at something that is not there yet.
@@ -98,8 +95,12 @@ impl<'a> Act<'a> {
         if until >= self.deadline.min(wait.end) {
             return Err(error(ErrorClass::OutcomeUnknown, format!("{what} within the time given")));
         }
-        if self.ticket.wait_until(until).await { Ok(()) } else { self.check() }
+        self.ticket.unless_stopped(tokio::time::sleep_until(until)).await.map_err(|_| stopped())
     }
+}
+
+fn stopped() -> ProviderError {
+    error(ErrorClass::Cancelled, "stopped on request")
 }
 
 /// Growing waits between looks. Those of different actions end at the same moments, so that their looks share calls.

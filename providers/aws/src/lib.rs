@@ -20,7 +20,6 @@ mod owner;
 mod preflight;
 mod provider;
 mod rate;
-mod running;
 mod session;
 
 pub use provider::Aws;

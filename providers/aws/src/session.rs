@@ -9,6 +9,7 @@ mod resume;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
@@ -28,7 +29,6 @@ use crate::error::{error, incomplete, invalid, permanent};
 use crate::kind;
 use crate::preflight;
 use crate::rate::Class;
-use crate::running::Running;
 
 /// A session with one account in one region.
 pub(crate) struct AwsSession {

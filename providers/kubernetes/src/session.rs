@@ -9,7 +9,6 @@ mod parent;
 mod plan;
 mod read;
 mod rehearse;
-mod running;
 mod serving;
 mod wait;
 
@@ -18,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
@@ -32,7 +32,6 @@ use crate::manifest::invalid;
 use crate::object::{GroupKind, text};
 use crate::schema::{NODE, OBJECT, schema};
 use parent::Parents;
-use running::Running;
 
 /// How long a catalogue counts when something is not in it: kinds come and go with their definitions.
 const CATALOGUE_AGE: std::time::Duration = std::time::Duration::from_secs(2);

@@ -3,11 +3,12 @@
 mod act;
 mod actual;
 mod resume;
-mod running;
+mod turns;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
@@ -21,7 +22,7 @@ use crate::error::invalid;
 use crate::host::Host;
 use crate::kind::Kinds;
 use crate::planning;
-use running::Running;
+use turns::Turns;
 
 /// The work on one node.
 pub(crate) struct NodeSession {
@@ -30,6 +31,7 @@ pub(crate) struct NodeSession {
     kinds: Arc<Kinds>,
     schema: Arc<Schema>,
     running: Running,
+    turns: Turns,
 }
 
 impl NodeSession {
@@ -41,7 +43,7 @@ impl NodeSession {
         checkpoint: Option<Checkpoint>,
     ) -> Self {
         let host = Arc::new(Host::new(config, checkpoint));
-        Self { host, scope, kinds, schema, running: Running::default() }
+        Self { host, scope, kinds, schema, running: Running::default(), turns: Turns::default() }
     }
 }
 
@@ -91,7 +93,7 @@ impl Session for NodeSession {
     }
 
     async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
-        self.running.cancel(token.as_ref());
+        self.running.stop(token.as_ref());
         Ok(())
     }
 

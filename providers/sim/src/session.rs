@@ -13,10 +13,10 @@ mod plan;
 mod preflight;
 mod resume;
 mod rollout;
-mod running;
 mod surge;
 
 use async_trait::async_trait;
+use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
@@ -37,7 +37,6 @@ use crate::expand;
 use crate::fault::{Call, Faults, Kind as FaultKind, Rule};
 use crate::hash;
 use crate::kind::{self, Kind};
-use running::Running;
 
 /// What every call takes at a latency of 1, in milliseconds.
 const LATENCY_MS: f64 = 50.0;

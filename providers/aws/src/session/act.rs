@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use slipway_aws_model::normalise::normalised;
+use slipway_provider_sdk::Ticket;
 use slipway_resource::diff::diff;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
@@ -11,7 +12,6 @@ use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::error::{error, invalid, permanent};
 use crate::kind::{self, Condition, Found, Kind, or_gone};
-use crate::running::Ticket;
 
 /// For how long reads may lag behind before that counts as a failure.
 const CONSISTENCY: Duration = Duration::from_secs(90);

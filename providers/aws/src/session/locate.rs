@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join_all;
 use slipway_aws_model::normalise::normalised;
+use slipway_provider_sdk::Running;
 use slipway_resource::provider::{Action, ApplyRequest, EventSink, LocateItem, LocateRequest, Located};
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Ownership, Path, ProviderError, Token, Value,
@@ -13,7 +14,6 @@ use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::kind::{self, Condition, Found, Kind};
 use crate::look::tagged;
-use crate::running::Running;
 
 /// The tag that every object of a cluster has which kOps or its controllers made; its value is the cluster's name.
 const CLUSTER: &str = "KubernetesCluster";

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use slipway_aws_model::normalise::normalised;
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Action, Applied, EventSink, Resolution, ResumeRequest};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
@@ -10,7 +11,6 @@ use super::act::{finish_create, lacking, shown};
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::kind::{self, Kind};
-use crate::running::Ticket;
 
 /// For how long an object is looked for before it counts as never made.
 const CONSISTENCY: Duration = Duration::from_secs(10);

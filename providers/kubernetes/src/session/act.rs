@@ -1,6 +1,7 @@
 //! Carrying one action out: create, update and tag by server-side apply.
 
 use serde_json::Value as Json;
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest,
 };
@@ -8,7 +9,6 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::KubernetesSession;
 use super::read::{attribute, is_life};
-use super::running::Ticket;
 use super::unknown_type;
 use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
 use crate::fields;
@@ -31,22 +31,22 @@ impl KubernetesSession {
         &self,
         request: &ApplyRequest,
         events: &EventSink,
-        mut ticket: Ticket<'_>,
+        ticket: Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let address = &request.ownership.address;
         check_schema(request)?;
         events.send(ApplyEvent::Started);
         let connection = self.connector.required().await?;
         match (address.kind(), &request.action) {
-            (NODE, _) => self.act_on_node(&connection, request, events, &mut ticket).await,
+            (NODE, _) => self.act_on_node(&connection, request, events, &ticket).await,
             (OBJECT, Action::Create { desired }) => {
-                self.create(&connection, request, desired, events, &mut ticket).await
+                self.create(&connection, request, desired, events, &ticket).await
             }
             (OBJECT, Action::Update { identity, prior, desired }) => {
-                self.update(&connection, request, (identity, prior, desired), events, &mut ticket).await
+                self.update(&connection, request, (identity, prior, desired), events, &ticket).await
             }
             (OBJECT, Action::Delete { identity }) => {
-                self.delete(&connection, request, identity, events, &mut ticket).await
+                self.delete(&connection, request, identity, events, &ticket).await
             }
             (OBJECT, Action::Tag { identity }) => self.tag(&connection, request, identity).await,
             (OBJECT, Action::Operation { name, .. }) => {
@@ -62,7 +62,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         desired: &Value,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let wish = self.wish(connection, desired).await?;
         let Wish { key, .. } = &wish;
@@ -85,7 +85,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         (identity, prior, desired): (&Identity, &Value, &Value),
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let identity = ObjectIdentity::parse(identity)?;
         let wish = self.wish(connection, desired).await?;
@@ -179,7 +179,7 @@ impl KubernetesSession {
         live: Json,
         request: &ApplyRequest,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let identity = ObjectIdentity::of(&live).map(|identity| identity.to_identity());
         let identity = identity.ok_or_else(|| {
@@ -264,10 +264,10 @@ impl KubernetesSession {
     ) -> Result<Resolution, ProviderError> {
         let request = &resume.request;
         let address = &request.ownership.address;
-        let mut ticket = self.running.begin(&request.token);
+        let ticket = self.running.begin(&request.token);
         let Some(connection) = self.connector.connection().await? else { return Ok(Resolution::NotDone) };
         if address.kind() == NODE {
-            return self.resume_node(&connection, request, events, &mut ticket).await;
+            return self.resume_node(&connection, request, events, &ticket).await;
         }
         let is_marked = |live: &Json| {
             let marks = Marks::read(live);
@@ -279,8 +279,7 @@ impl KubernetesSession {
                 let live = self.live(&connection, &wish.key).await?.filter(|live| is_marked(live));
                 match live {
                     Some(live) if self.is_applied(&connection, &wish, &live, request).await? => {
-                        let applied =
-                            self.settle(&connection, &wish, live, request, events, &mut ticket).await;
+                        let applied = self.settle(&connection, &wish, live, request, events, &ticket).await;
                         applied.map(Resolution::Done)
                     }
                     _ => Ok(Resolution::NotDone),
@@ -293,7 +292,7 @@ impl KubernetesSession {
                         Ok(Resolution::NotDone)
                     }
                     _ => self
-                        .delete(&connection, request, identity, events, &mut ticket)
+                        .delete(&connection, request, identity, events, &ticket)
                         .await
                         .map(Resolution::Done),
                 }

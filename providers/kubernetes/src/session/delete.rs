@@ -1,13 +1,13 @@
 //! Deleting an object, or giving it back to whoever had it before.
 
 use serde_json::{Value as Json, json};
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError};
 
 use super::KubernetesSession;
 use super::act::refused;
 use super::read::is_life;
-use super::running::Ticket;
 use super::wait::Patience;
 use crate::api::{Answer, Connection, Request};
 use crate::marks::{MANAGER, Marks};
@@ -22,7 +22,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         identity: &Identity,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let identity = ObjectIdentity::parse(identity)?;
         let live = self.live(connection, &identity.key).await?.filter(|live| is_life(live, &identity));
@@ -53,7 +53,7 @@ impl KubernetesSession {
         live: &Json,
         marks: &Marks,
         (request, events): (&ApplyRequest, &EventSink),
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let key = &identity.key;
         let uid = text(live, "/metadata/uid").unwrap_or_default();

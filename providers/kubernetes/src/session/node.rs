@@ -1,6 +1,7 @@
 //! Actions on nodes: waiting until one has registered, what is said about it, and how it leaves.
 
 use serde_json::{Value as Json, json};
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, operation,
 };
@@ -10,7 +11,6 @@ use super::KubernetesSession;
 use super::act::refused;
 use super::node_gates::{failed, find, gates, timeout};
 use super::read::{attribute, is_life};
-use super::running::Ticket;
 use super::serving::known;
 use super::wait::Patience;
 use crate::api::{Answer, Connection, Request};
@@ -33,7 +33,7 @@ impl KubernetesSession {
         connection: &Connection,
         request: &ApplyRequest,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         match &request.action {
             Action::Create { desired } => self.take_in(connection, request, desired, events, ticket).await,
@@ -80,7 +80,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         desired: &Value,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let key = node::key_of(desired).ok_or_else(|| invalid("a node has a name"))?;
         let mut patience = Patience::new(request.timeout_ms);
@@ -104,7 +104,7 @@ impl KubernetesSession {
         key: &ObjectKey,
         patience: &mut Patience,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Json, ProviderError> {
         let mut told = false;
         loop {
@@ -133,7 +133,7 @@ impl KubernetesSession {
         known: Option<&[String]>,
         patience: &mut Patience,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let mut told = String::new();
         loop {
@@ -229,7 +229,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         identity: &Identity,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let parsed = ObjectIdentity::parse(identity)?;
         let live = self.live(connection, &parsed.key).await?.filter(|live| is_life(live, &parsed));
@@ -253,7 +253,7 @@ impl KubernetesSession {
         request: &ApplyRequest,
         (identity, name, arguments): (&Identity, &str, &Value),
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let parsed = ObjectIdentity::parse(identity)?;
         let gates = gates(connection);
@@ -310,7 +310,7 @@ impl KubernetesSession {
         connection: &Connection,
         request: &ApplyRequest,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Resolution, ProviderError> {
         match &request.action {
             Action::Delete { identity } => {

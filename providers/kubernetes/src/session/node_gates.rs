@@ -6,11 +6,11 @@ use http::Request;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use slipway_node_gates::{Carried, Carrier, Client, Error, Node, Rules};
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, EventSink, PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError, Value};
 
 use super::KubernetesSession;
-use super::running::Ticket;
 use super::wait::Patience;
 use crate::api::Connection;
 
@@ -61,7 +61,7 @@ impl KubernetesSession {
         node: &Node,
         mut patience: Patience,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let mut told = String::new();
         let mut blocked;

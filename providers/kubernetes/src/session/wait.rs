@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
 use super::KubernetesSession;
-use super::running::Ticket;
 use crate::api::Connection;
 use crate::object::{ObjectKey, text};
 use crate::readiness::{Readiness, assess};
@@ -34,12 +34,14 @@ impl Patience {
     ///
     /// # Errors
     /// `cancelled`.
-    pub(super) async fn pause(&mut self, ticket: &mut Ticket<'_>) -> Result<bool, ProviderError> {
+    pub(super) async fn pause(&mut self, ticket: &Ticket<'_>) -> Result<bool, ProviderError> {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(false);
         }
-        ticket.pause(self.wait.min(left.unwrap_or(self.wait))).await?;
+        let wait = tokio::time::sleep(self.wait.min(left.unwrap_or(self.wait)));
+        let cancelled = |_| ProviderError::new(ErrorClass::Cancelled, "stopped on request");
+        ticket.unless_stopped(wait).await.map_err(cancelled)?;
         self.wait = (self.wait * 2).min(LONGEST_WAIT);
         Ok(true)
     }
@@ -57,7 +59,7 @@ impl KubernetesSession {
         mut live: Json,
         request: &ApplyRequest,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let uid = text(&live, "/metadata/uid").unwrap_or_default().to_owned();
         let mut patience = Patience::new(request.timeout_ms);

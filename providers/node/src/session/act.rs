@@ -46,15 +46,15 @@ impl NodeSession {
         if self.host.config.exclusive {
             owner::check(&self.host.disk, &request.ownership)?;
         }
-        let registered = self.running.register(&request.token);
-        let turn = self.running.turn(format!("{} {identity}", request.ownership.address.kind()));
+        let ticket = self.running.begin(&request.token);
+        let turn = self.turns.of(format!("{} {identity}", request.ownership.address.kind()));
         let _turn = turn.lock().await;
         let entry = self.entry(request, &identity).await?;
         let work = Work {
             place: Place { host: Arc::clone(&self.host), identity: Identity::new(identity), entry },
             desired,
             events,
-            stop: registered.stop.clone(),
+            stop: ticket.signal(),
             deadline: Instant::now() + Duration::from_millis(request.timeout_ms),
         };
         match &request.action {

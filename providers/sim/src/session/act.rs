@@ -1,11 +1,11 @@
 //! Carrying one action out.
 
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::create::{Circumstances, Settled, tag};
 use super::delete::delete;
-use super::running::Ticket;
 use super::{SimSession, kind_of};
 use crate::cloud::{Launch, view};
 use crate::error::{permanent, stopped, unknown_outcome};
@@ -20,8 +20,8 @@ impl SimSession {
     ) -> Result<Applied, ProviderError> {
         let address = &request.ownership.address;
         let call = Call { method: method(&request.action), type_name: address.kind(), name: address.name() };
-        let mut ticket = self.running.begin(&request.token);
-        let result = self.act(call, request, events, &mut ticket).await;
+        let ticket = self.running.begin(&request.token);
+        let result = self.act(call, request, events, &ticket).await;
         drop(ticket);
         let outcome = result.as_ref().map_or_else(|error| error.class.name(), |_| "ok");
         let mut record = self.record(call, outcome, 1);
@@ -41,7 +41,7 @@ impl SimSession {
         call: Call<'_>,
         request: &ApplyRequest,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let kind = kind_of(&request.ownership.address)?;
         let rules = self.begin(call, &kind.resource.rate_class).await?;
@@ -69,7 +69,7 @@ impl SimSession {
         request: &ApplyRequest,
         rules: &[Rule],
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let begun = self.clock.now();
         let delay = self.read_delay(rules);
@@ -124,14 +124,14 @@ impl SimSession {
         request: &ApplyRequest,
         settled: &Settled,
         begun: u64,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
         events: &EventSink,
     ) -> Result<(), ProviderError> {
         let stopped = |_| stopped("stopped on request; the change goes on in the cloud");
         if settled.at > self.clock.now() {
             events.send(ApplyEvent::Progress("the cloud is at work".into()));
         }
-        ticket.wait_until(&self.clock, settled.at).await.map_err(stopped)?;
+        ticket.unless_stopped(self.clock.sleep_until(settled.at)).await.map_err(stopped)?;
         let launches = matches!(request.action, Action::Create { .. } | Action::Update { .. });
         if kind.name != MACHINE_POOL || !launches {
             return Ok(());
@@ -153,7 +153,7 @@ impl SimSession {
         events.send(ApplyEvent::Progress("waiting for machines to become ready".into()));
         let patience = self.patience(request);
         let end = begun.saturating_add(limit.min(patience));
-        ticket.wait_until(&self.clock, last.min(end)).await.map_err(stopped)?;
+        ticket.unless_stopped(self.clock.sleep_until(last.min(end))).await.map_err(stopped)?;
         self.admit_nodes()?;
         let missing = self.cloud.read(&self.clock, |world, now| {
             world

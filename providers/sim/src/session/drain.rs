@@ -1,11 +1,11 @@
 //! Emptying a node within the budgets of what runs on it.
 
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink, operation};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::SimSession;
 use super::gate::{member, note, pool_of};
-use super::running::Ticket;
 use crate::cloud::{Machine, pod, text_of};
 use crate::error::{dependency, stopped};
 use crate::kind::EVICTION_MS;
@@ -17,7 +17,7 @@ impl SimSession {
         pool: &Identity,
         arguments: &Value,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let begun = self.clock.now();
         let timeout = arguments
@@ -67,7 +67,7 @@ impl SimSession {
             }
             let next = (self.clock.now() + EVICTION_MS).min(deadline.max(self.clock.now() + 1));
             ticket
-                .wait_until(&self.clock, next)
+                .unless_stopped(self.clock.sleep_until(next))
                 .await
                 .map_err(|_| stopped("stopped on request; the pods that are left stay"))?;
         }

@@ -1,10 +1,10 @@
 //! Gates: surge, verify, cordon, drain, remove, snapshot.
 
+use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Applied, ApplyRequest, EventSink, operation};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::SimSession;
-use super::running::Ticket;
 use super::surge::surge;
 use crate::cloud::{Change, Journaled, Launch, Machine, Object};
 use crate::error::{invalid, not_found, permanent, stopped, unknown_outcome};
@@ -21,7 +21,7 @@ impl SimSession {
         name: &str,
         arguments: &Value,
         events: &EventSink,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         if !kind.resource.operations.contains_key(name) {
             return Err(invalid(format!("{} has no operation {name}", kind.name)));
@@ -47,7 +47,7 @@ impl SimSession {
         request: &ApplyRequest,
         pool: &Identity,
         arguments: &Value,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let slot = slot_of(arguments).ok_or_else(|| invalid("surge needs the argument slot"))?;
         let anew = arguments.get("anew").and_then(Value::as_bool).unwrap_or(false);
@@ -79,7 +79,7 @@ impl SimSession {
         request: &ApplyRequest,
         pool: &Identity,
         arguments: &Value,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let begun = self.clock.now();
         let (machine, limit, settle) = self.cloud.read(&self.clock, |world, _| {
@@ -106,7 +106,10 @@ impl SimSession {
         let patience = self.patience(request);
         let end = begun.saturating_add(limit.min(patience));
         let settled = machine.ready_at.map_or(u64::MAX, |ready| ready.saturating_add(settle));
-        ticket.wait_until(&self.clock, settled.min(end)).await.map_err(|_| stopped("stopped on request"))?;
+        ticket
+            .unless_stopped(self.clock.sleep_until(settled.min(end)))
+            .await
+            .map_err(|_| stopped("stopped on request"))?;
         self.admit_nodes()?;
         let now = self.clock.now();
         if machine.is_ready(now) {
@@ -129,7 +132,7 @@ impl SimSession {
         request: &ApplyRequest,
         pool: &Identity,
         arguments: &Value,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let machine = self.cloud.write(&self.clock, |change| {
             let Some(mut machine) = member(change, pool, arguments)? else {
@@ -151,7 +154,7 @@ impl SimSession {
         request: &ApplyRequest,
         pool: &Identity,
         arguments: &Value,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let machine = self.cloud.write(&self.clock, |change| {
             let machine = member(change, pool, arguments)?;
@@ -172,7 +175,7 @@ impl SimSession {
         &self,
         request: &ApplyRequest,
         store: &Identity,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         self.cloud.write(&self.clock, |change| {
             if change.world().journaled(&request.token).is_some() {
@@ -199,11 +202,11 @@ impl SimSession {
         &self,
         _request: &ApplyRequest,
         name: &str,
-        ticket: &mut Ticket<'_>,
+        ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let until = self.clock.now() + operation_ms(name);
         ticket
-            .wait_until(&self.clock, until)
+            .unless_stopped(self.clock.sleep_until(until))
             .await
             .map_err(|_| stopped("stopped on request; the change goes on in the cloud"))
     }

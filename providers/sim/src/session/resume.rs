@@ -56,11 +56,11 @@ impl SimSession {
             return Ok(Resolution::NotDone);
         };
         tracing::debug!(method = method(&request.action), id = %settled.id, "resumed");
-        let mut ticket = self.running.begin(&request.token);
+        let ticket = self.running.begin(&request.token);
         if target(&request.action).is_none() || matches!(request.action, Action::Update { .. }) {
-            self.settle(kind, request, &settled, begun, &mut ticket, events).await?;
+            self.settle(kind, request, &settled, begun, &ticket, events).await?;
         } else {
-            let _stopped = ticket.wait_until(&self.clock, settled.at).await;
+            let _stopped = ticket.unless_stopped(self.clock.sleep_until(settled.at)).await;
         }
         let identity = Identity::new(settled.id.as_str());
         Ok(Resolution::Done(match &request.action {
