@@ -110,16 +110,28 @@ impl Network {
         self.command(command).output().context("nsenter cannot be started")
     }
 
-    /// A command in the network, outside of all machines, with the files of the host and the test's environment.
+    /// A command in the network, outside of all machines, with the files of the host and the test's environment. Relative
+    /// names mean what they mean to the test.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Command {
+        self.enter(std::env::current_dir().ok().as_deref(), command)
+    }
+
+    /// The same, with this folder as its own.
+    #[must_use]
+    pub fn command_in<S: AsRef<OsStr>>(
+        &self,
+        folder: &Path,
+        command: impl IntoIterator<Item = S>,
+    ) -> Command {
+        self.enter(Some(folder), command)
+    }
+
+    fn enter<S: AsRef<OsStr>>(&self, folder: Option<&Path>, command: impl IntoIterator<Item = S>) -> Command {
         let mut nsenter = Command::new("nsenter");
         nsenter.arg("--target").arg(self.switch().to_string());
         nsenter.args(["--mount", "--net", "--pid", "--uts", "--ipc"]);
-        // Relative names mean what they mean to the test.
-        if let Ok(folder) = std::env::current_dir() {
-            nsenter.arg(format!("--wdns={}", folder.display()));
-        }
+        nsenter.args(folder.map(|folder| format!("--wdns={}", folder.display())));
         nsenter.arg("--").args(command);
         nsenter
     }

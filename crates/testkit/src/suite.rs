@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::{Network, kubernetes};
 
+/// How long a suite may take before Ginkgo ends it: its own limit is an hour.
+const TIMEOUT: &str = "6h";
+
 /// What came of one of a suite's specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
@@ -31,34 +34,46 @@ pub enum State {
     Failed,
 }
 
+/// Which specs of a suite are run, and how.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Regular expressions, of which one has to match a spec's name; all specs when there are none.
+    pub only: Vec<String>,
+    /// Regular expressions, of which none may match it.
+    pub without: Vec<String>,
+    /// How many processes share the specs. Those that may not run beside others run only when it is one.
+    pub processes: u8,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self { only: Vec::new(), without: Vec::new(), processes: 1 }
+    }
+}
+
 /// Runs a suite from the network, as the client that the kubeconfig names, and gives all specs that it ran or skipped.
 ///
-/// The program is one of [`e2e_kubeadm`](kubernetes::e2e_kubeadm) and [`e2e`](kubernetes::e2e); the specs are those whose
-/// names the regular expressions match, all when there are none, and several processes share them. Specs that are left
-/// out are not in the answer, nor those that may not run beside others unless there is one process.
+/// The program is one of [`e2e_kubeadm`](kubernetes::e2e_kubeadm) and [`e2e`](kubernetes::e2e). Specs that are left out
+/// are not in the answer.
 ///
 /// # Errors
 /// When it cannot be started or ends without a report. That specs failed is for the caller to see.
-pub fn run(
-    network: &Network,
-    program: &Path,
-    kubeconfig: &Path,
-    specs: &[&str],
-    processes: u8,
-) -> Result<Vec<Spec>> {
+pub fn run(network: &Network, program: &Path, kubeconfig: &Path, selection: &Selection) -> Result<Vec<Spec>> {
     let report = network.folder().join("suite.json");
     let _ = fs::remove_file(&report);
     let mut words: Vec<OsString> = vec!["env".into(), "-i".into(), "HOME=/root".into()];
     // Some specs look for kubectl on the path.
     words.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", kubernetes::install()?.display()).into());
     words.extend([kubernetes::install_ginkgo()?.into(), "run".into(), "--no-color".into()]);
-    words.push(format!("--procs={processes}").into());
+    words.push(format!("--procs={}", selection.processes).into());
+    words.push(format!("--timeout={TIMEOUT}").into());
     words.extend([
         format!("--output-dir={}", network.folder().display()).into(),
         "--json-report=suite.json".into(),
     ]);
-    words.extend(specs.iter().map(|expression| format!("--focus={expression}").into()));
-    if processes > 1 {
+    words.extend(selection.only.iter().map(|expression| format!("--focus={expression}").into()));
+    words.extend(selection.without.iter().map(|expression| format!("--skip={expression}").into()));
+    if selection.processes > 1 {
         words.push(r"--skip=\[Serial\]".into());
     }
     words.extend([program.into(), "--".into(), format!("--kubeconfig={}", kubeconfig.display()).into()]);
@@ -71,6 +86,19 @@ pub fn run(
         bail!("the suite ran no spec: {}", said());
     }
     Ok(specs)
+}
+
+/// A regular expression that matches this text and nothing else of its length.
+#[must_use]
+pub fn literally(text: &str) -> String {
+    let mut expression = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if r"\.+*?()|[]{}^$".contains(character) {
+            expression.push('\\');
+        }
+        expression.push(character);
+    }
+    expression
 }
 
 fn told(report: &Value) -> Vec<Spec> {

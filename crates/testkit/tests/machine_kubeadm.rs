@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use slipway_testkit::image::AGNHOST;
 use slipway_testkit::kubeadm::Kubeadm;
-use slipway_testkit::suite::State;
+use slipway_testkit::suite::{Selection, State};
 use slipway_testkit::{MachineOptions, Network, flannel, kubernetes, suite, wait};
 
 fn said(cluster: &Kubeadm<'_>, arguments: &[&str]) -> String {
@@ -70,8 +70,13 @@ fn kubeadm_makes_a_cluster_whose_pods_reach_each_other() {
     tell("each pod reaches the other by the Service's name");
 
     // kubeadm's own suite finds what it expects; the one that is skipped asks for a cluster of another kind.
-    let specs =
-        suite::run(&network, &kubernetes::e2e_kubeadm().unwrap(), &cluster.kubeconfig(), &[], 1).unwrap();
+    let specs = suite::run(
+        &network,
+        &kubernetes::e2e_kubeadm().unwrap(),
+        &cluster.kubeconfig(),
+        &Selection::default(),
+    )
+    .unwrap();
     let with = |state| specs.iter().filter(|spec| spec.state == state).collect::<Vec<_>>();
     assert!(with(State::Failed).is_empty(), "{:#?}", with(State::Failed));
     assert!(with(State::Passed).len() > 30, "{specs:#?}");
