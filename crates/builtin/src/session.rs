@@ -10,8 +10,7 @@ use slipway_resource::provider::{
 };
 use slipway_resource::validate::misfits;
 use slipway_resource::{
-    Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token,
-    Value,
+    Address, ClusterUid, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
 };
 
 use crate::content::Content;
@@ -65,10 +64,7 @@ impl Session for Secrets {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        let data = serde_json::json!({});
-        let digest = Digest::of(&data)
-            .map_err(|error| ProviderError::new(ErrorClass::Permanent, error.to_string()))?;
-        Ok(Catalog { digest, data })
+        Catalog::empty()
     }
 
     async fn expand(&self, _request: ExpandRequest) -> Result<Expansion, ProviderError> {

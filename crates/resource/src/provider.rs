@@ -188,11 +188,16 @@ pub trait Session: Send + Sync {
         attributes: Value,
     ) -> Result<Value, ProviderError>;
 
-    /// Finds an object by the id that people use, to take it over.
+    /// Finds an object by the id that people use, to take it over: what [`Session::read`] finds.
     ///
     /// # Errors
     /// `not-found`, or as the cloud says.
-    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError>;
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+        let read = self.read(vec![request]).await?.into_iter().next();
+        let missing = || ProviderError::new(ErrorClass::Permanent, format!("{address} was not read"));
+        read.ok_or_else(missing)?.existing()
+    }
 
     /// Wraps a data key with a key of the cloud's key service. Optional, together with [`Session::unwrap_key`].
     ///

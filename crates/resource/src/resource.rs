@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Identity, Path, ProviderError, Token, Value};
+use crate::{Address, ErrorClass, Identity, Path, ProviderError, Token, Value};
 
 /// A resource that the spec asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,8 +122,49 @@ impl Desired {
     }
 }
 
+impl Observed {
+    /// The same object, for one who needs it to exist.
+    ///
+    /// # Errors
+    /// `not-found` when it does not; why it could not be read.
+    pub fn existing(self) -> Result<Self, ProviderError> {
+        let Self { address, identity, .. } = &self;
+        match self.observation {
+            Observation::Present(_) => Ok(self),
+            Observation::Unreadable(error) => Err(error),
+            Observation::Absent => {
+                let text = format!("there is no {} with the id {identity}", address.kind());
+                Err(ProviderError::new(ErrorClass::NotFound, text).with_address(address))
+            }
+        }
+    }
+}
+
 impl Lifecycle {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_there_exists() {
+        let observed = |observation| Observed {
+            address: Address::new("network", "main"),
+            identity: Identity::new("net-1"),
+            token: None,
+            observation,
+        };
+        let there = observed(Observation::Present(Value::Null));
+        assert_eq!(there.clone().existing(), Ok(there));
+        let missing = observed(Observation::Absent).existing().unwrap_err();
+        assert_eq!(missing.class, ErrorClass::NotFound);
+        assert_eq!(missing.message, "there is no network with the id net-1");
+        assert_eq!(missing.address, Some(Address::new("network", "main")));
+        let hidden = ProviderError::new(ErrorClass::Transient, "no answer");
+        assert_eq!(observed(Observation::Unreadable(hidden.clone())).existing(), Err(hidden));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Value;
+use crate::{ErrorClass, ProviderError, Value};
 
 /// All resource types of a provider, and the form of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -161,6 +161,22 @@ pub enum Type {
     Object(BTreeMap<String, Attribute>),
 }
 
+impl Schema {
+    /// Attributes that are kept under the version that their type has: the answer of `upgrade_state` where no type has
+    /// had another.
+    ///
+    /// # Errors
+    /// `invalid` for another version, and for what is no type.
+    pub fn of_version(&self, kind: &str, version: u32, attributes: Value) -> Result<Value, ProviderError> {
+        let text = match self.types.get(kind) {
+            Some(known) if known.version == version => return Ok(attributes),
+            Some(_) => format!("{kind} has no schema version {version}"),
+            None => format!("{kind} is no type of this provider"),
+        };
+        Err(ProviderError::new(ErrorClass::Invalid, text))
+    }
+}
+
 impl ResourceType {
     /// Of what an action has left, the attributes that the state remembers.
     #[must_use]
@@ -284,5 +300,24 @@ impl Type {
     #[must_use]
     pub fn object<const N: usize>(fields: [(&str, Attribute); N]) -> Self {
         Self::Object(fields.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_of_another_version_are_not_taken_for_those_of_this_one() {
+        let kind = serde_json::json!({
+            "version": 2, "description": "", "attributes": {}, "ownership": "tags", "rate_class": "any",
+            "idempotent_create": true, "stateful": false, "create_before_delete": false,
+        });
+        let types = BTreeMap::from([("network".to_owned(), serde_json::from_value(kind).unwrap())]);
+        let schema = Schema { types, ..Schema::default() };
+        assert_eq!(schema.of_version("network", 2, true.into()), Ok(true.into()));
+        let refused = |kind, version| schema.of_version(kind, version, Value::Null).unwrap_err().message;
+        assert_eq!(refused("network", 1), "network has no schema version 1");
+        assert_eq!(refused("machine", 2), "machine is no type of this provider");
     }
 }

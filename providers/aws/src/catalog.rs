@@ -11,12 +11,12 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use slipway_aws_model::catalog::{Catalog as Data, Image, InstanceType, Needs};
+use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
-use slipway_resource::{Digest, ProviderError};
 use slipway_spec::model::Cluster;
 
 use crate::cloud::Cloud;
-use crate::error::{invalid, permanent};
+use crate::error::invalid;
 
 pub(crate) use machine::offered;
 
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
 /// What is known of the account for any cluster.
 pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
     let needs = Needs { zones: true, ..Needs::default() };
-    pinned(&complete(cloud, empty(cloud), needs).await?)
+    Catalog::new(&complete(cloud, empty(cloud), needs).await?)
 }
 
 /// What is known of the account for one cluster: what is pinned, and what that lacks.
@@ -49,7 +49,7 @@ pub(crate) async fn for_cluster(cloud: &Cloud, request: CatalogRequest) -> Resul
     let needs = data.needs(&cluster);
     match request.pinned {
         Some(pinned) if needs.is_empty() => Ok(pinned),
-        _ => pinned(&complete(cloud, data, needs).await?),
+        _ => Catalog::new(&complete(cloud, data, needs).await?),
     }
 }
 
@@ -89,11 +89,4 @@ fn remember(cloud: &Cloud, images: &BTreeMap<String, Image>, machines: &BTreeMap
     seen.images.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
     let offers = machines.iter().map(|(name, known)| (name.clone(), known.zones.clone()));
     seen.offers.lock().unwrap_or_else(PoisonError::into_inner).extend(offers);
-}
-
-/// A catalog with its digest.
-fn pinned(data: &Data) -> Result<Catalog, ProviderError> {
-    let data = serde_json::to_value(data).map_err(|error| permanent(error.to_string()))?;
-    let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
-    Ok(Catalog { digest, data })
 }

@@ -15,9 +15,7 @@ use slipway_resource::provider::{
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
     ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
-use slipway_resource::{
-    Address, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
-};
+use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Value};
 
 use zeroize::Zeroizing;
 
@@ -25,7 +23,7 @@ use crate::catalog;
 use crate::clients::Clients;
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::error::{error, incomplete, invalid, permanent};
+use crate::error::{error, incomplete, invalid};
 use crate::kind;
 use crate::preflight;
 use crate::rate::Class;
@@ -144,26 +142,7 @@ impl Session for AwsSession {
         version: u32,
         attributes: Value,
     ) -> Result<Value, ProviderError> {
-        match slipway_aws_model::types::get(kind) {
-            Some(known) if known.version == version => Ok(attributes),
-            Some(_) => Err(invalid(format!("{kind} has no schema version {version}"))),
-            None => Err(invalid(format!("{kind} is no type of provider aws"))),
-        }
-    }
-
-    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
-        kind::of(address)?;
-        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
-        let observed = find::read(&self.cloud, vec![request]).await.into_iter().next();
-        match observed {
-            Some(observed) if matches!(observed.observation, Observation::Present(_)) => Ok(observed),
-            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
-            Some(_) => {
-                let text = format!("there is no {} with the id {identity}", address.kind());
-                Err(error(ErrorClass::NotFound, text).with_address(address))
-            }
-            None => Err(permanent("nothing was read")),
-        }
+        slipway_aws_model::offline::schema().of_version(kind, version, attributes)
     }
 
     async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {

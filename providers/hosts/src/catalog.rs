@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use slipway_bootstrap::from_cluster::{Founder, Machine, Placement};
+use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
-use slipway_resource::{Digest, ProviderError};
 use slipway_spec::model::{Cluster, Endpoint, Host, Role};
 
 use crate::assign::{Assigned, Known, assign};
@@ -99,7 +99,5 @@ pub(crate) fn catalog(placement: &Placement, hosts: &[&Host]) -> Result<Catalog,
     let failed = |error: serde_json::Error| permanent(error.to_string());
     let placement = serde_json::to_value(placement).map_err(failed)?;
     let hosts = serde_json::to_value(hosts).map_err(failed)?;
-    let data = serde_json::json!({ (Placement::KEY): placement, "hosts": hosts });
-    let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
-    Ok(Catalog { digest, data })
+    Catalog::new(&serde_json::json!({ (Placement::KEY): placement, "hosts": hosts }))
 }

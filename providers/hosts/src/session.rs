@@ -12,9 +12,7 @@ use slipway_resource::provider::{
     Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest,
     Scope,
 };
-use slipway_resource::{
-    Address, Identity, Observation, Observed, Path, ProviderError, Schema, Session, Token, Value,
-};
+use slipway_resource::{Identity, Observed, Path, ProviderError, Schema, Session, Token, Value};
 
 use crate::agents::Agents;
 use crate::catalog::catalog;
@@ -150,20 +148,7 @@ impl Session for HostsSession {
         version: u32,
         attributes: Value,
     ) -> Result<Value, ProviderError> {
-        match self.schema.types.get(kind) {
-            Some(known) if known.version == version => Ok(attributes),
-            _ => Err(invalid(format!("{kind} has no version {version}"))),
-        }
-    }
-
-    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
-        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
-        let mut read = self.read_all(vec![request]).await?;
-        match read.pop() {
-            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
-            Some(observed @ Observed { observation: Observation::Present(_), .. }) => Ok(observed),
-            _ => Err(not_found(format!("{identity} is not there")).with_address(address)),
-        }
+        self.schema.of_version(kind, version, attributes)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

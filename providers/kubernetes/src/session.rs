@@ -23,14 +23,12 @@ use slipway_resource::provider::{
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
     Resolution, ResumeRequest, Scope,
 };
-use slipway_resource::{
-    Address, Digest, ErrorClass, Identity, Observation, Observed, ProviderError, Session, Token, Value,
-};
+use slipway_resource::{Address, Observed, ProviderError, Session, Token, Value};
 
 use crate::api::{Catalogue, Connection, Connector, Request, Resource};
 use crate::manifest::invalid;
 use crate::object::{GroupKind, text};
-use crate::schema::{NODE, OBJECT, schema};
+use crate::schema::schema;
 use parent::Parents;
 
 /// How long a catalogue counts when something is not in it: kinds come and go with their definitions.
@@ -118,10 +116,7 @@ impl Session for KubernetesSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        let data = serde_json::json!({});
-        let digest = Digest::of(&data)
-            .map_err(|error| ProviderError::new(ErrorClass::Permanent, error.to_string()))?;
-        Ok(Catalog { digest, data })
+        Catalog::empty()
     }
 
     async fn expand(&self, _request: ExpandRequest) -> Result<Expansion, ProviderError> {
@@ -178,26 +173,7 @@ impl Session for KubernetesSession {
         version: u32,
         attributes: Value,
     ) -> Result<Value, ProviderError> {
-        match schema().types.get(kind) {
-            Some(known) if known.version == version => Ok(attributes),
-            Some(_) => Err(invalid(format!("{kind} has no schema version {version}"))),
-            None => Err(invalid(format!("{kind} is no type of provider kubernetes"))),
-        }
-    }
-
-    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
-        if !matches!(address.kind(), OBJECT | NODE) {
-            return Err(unknown_type(address));
-        }
-        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
-        match self.read_all(&[request]).await?.into_iter().next() {
-            Some(observed) if matches!(observed.observation, Observation::Present(_)) => Ok(observed),
-            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
-            _ => {
-                let text = format!("there is no object {identity}");
-                Err(ProviderError::new(ErrorClass::NotFound, text).with_address(address))
-            }
-        }
+        schema().of_version(kind, version, attributes)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

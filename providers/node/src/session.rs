@@ -14,11 +14,10 @@ use slipway_resource::provider::{
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
     ResumeRequest, Scope,
 };
-use slipway_resource::{Address, Digest, Identity, Observed, ProviderError, Schema, Session, Token, Value};
+use slipway_resource::{Address, Identity, Observed, ProviderError, Schema, Session, Token, Value};
 
 use crate::Checkpoint;
 use crate::config::Config;
-use crate::error::invalid;
 use crate::host::Host;
 use crate::kind::Kinds;
 use crate::planning;
@@ -54,9 +53,7 @@ impl Session for NodeSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        let data = serde_json::json!({});
-        let digest = Digest::of(&data).map_err(|error| invalid(error.to_string()))?;
-        Ok(Catalog { digest, data })
+        Catalog::empty()
     }
 
     async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {
@@ -103,10 +100,7 @@ impl Session for NodeSession {
         version: u32,
         attributes: Value,
     ) -> Result<Value, ProviderError> {
-        match self.schema.types.get(kind) {
-            Some(known) if known.version == version => Ok(attributes),
-            _ => Err(invalid(format!("{kind} has no version {version}"))),
-        }
+        self.schema.of_version(kind, version, attributes)
     }
 
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {

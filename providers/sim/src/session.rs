@@ -22,9 +22,7 @@ use slipway_resource::provider::{
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
     ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
-use slipway_resource::{
-    Address, Digest, Identity, Observation, Observed, ProviderError, Session, Token, Value,
-};
+use slipway_resource::{Address, Identity, Observed, ProviderError, Session, Token, Value};
 
 use zeroize::Zeroizing;
 
@@ -32,7 +30,7 @@ use crate::calls::{CallRecord, Calls};
 use crate::clock::Clock;
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::error::{invalid, not_found, permanent};
+use crate::error::{invalid, permanent};
 use crate::expand;
 use crate::fault::{Call, Faults, Kind as FaultKind, Rule};
 use crate::hash;
@@ -144,9 +142,7 @@ impl Session for SimSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        let data = expand::catalog(&self.config);
-        let digest = Digest::of(&data).map_err(|error| permanent(error.to_string()))?;
-        Ok(Catalog { digest, data })
+        Catalog::new(&expand::catalog(&self.config))
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
@@ -192,23 +188,15 @@ impl Session for SimSession {
         version: u32,
         attributes: Value,
     ) -> Result<Value, ProviderError> {
-        match kind::all().get(kind) {
-            Some(known) if known.resource.version == version => Ok(attributes),
-            Some(_) => Err(invalid(format!("{kind} has no schema version {version}"))),
-            None => Err(invalid(format!("{kind} is no type of provider sim"))),
-        }
+        crate::provider::schema().of_version(kind, version, attributes)
     }
 
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
         kind_of(address)?;
         let request = ReadRequest { address: address.clone(), identity: identity.clone() };
-        let found = self.read_all(&[request], "import").await?.into_iter().next();
-        match found {
-            Some(observed) if matches!(observed.observation, Observation::Present(_)) => Ok(observed),
-            Some(Observed { observation: Observation::Unreadable(error), .. }) => Err(error),
-            _ => Err(not_found(format!("there is no {} with the id {identity}", address.kind()))
-                .with_address(address)),
-        }
+        let read = self.read_all(&[request], "import").await?.into_iter().next();
+        let missing = || permanent(format!("{address} was not read"));
+        read.ok_or_else(missing)?.existing()
     }
 
     async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {

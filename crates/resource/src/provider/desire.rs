@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Desired, Digest};
+use crate::{Desired, Digest, ErrorClass, ProviderError};
 
 /// What only the cloud knows and a plan depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,28 @@ pub struct Catalog {
     pub digest: Digest,
     /// The provider's own form, opaque to the engine.
     pub data: serde_json::Value,
+}
+
+impl Catalog {
+    /// A catalog with its digest.
+    ///
+    /// # Errors
+    /// `permanent` when what is known cannot be written as JSON.
+    pub fn new(known: &impl Serialize) -> Result<Self, ProviderError> {
+        let unwritable =
+            |error: serde_json::Error| ProviderError::new(ErrorClass::Permanent, error.to_string());
+        let data = serde_json::to_value(known).map_err(unwritable)?;
+        let digest = Digest::of(&data).map_err(unwritable)?;
+        Ok(Self { digest, data })
+    }
+
+    /// The catalog of a provider that needs to know nothing.
+    ///
+    /// # Errors
+    /// None that can happen.
+    pub fn empty() -> Result<Self, ProviderError> {
+        Self::new(&serde_json::Map::new())
+    }
 }
 
 /// For which cluster a catalog is wanted.
@@ -53,4 +75,17 @@ pub struct ExpandNote {
     pub field: String,
     /// A sentence for people.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_catalog_has_the_digest_of_its_data() {
+        let catalog = Catalog::new(&["a", "b"]).unwrap();
+        assert_eq!(catalog.data, serde_json::json!(["a", "b"]));
+        assert_eq!(catalog.digest, Digest::of(&catalog.data).unwrap());
+        assert_eq!(Catalog::empty().unwrap().data, serde_json::json!({}));
+    }
 }

@@ -10,7 +10,7 @@ use slipway_resource::provider::{
 };
 use slipway_resource::validate::misfits;
 use slipway_resource::{
-    Address, Digest, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
+    Address, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
 };
 
 use crate::{catalog, expand, plan, price, settings, types};
@@ -61,11 +61,7 @@ impl Session for Offline {
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
         let known = catalog::Catalog::offline(self.scope.region.as_deref().unwrap_or_default());
-        let permanent =
-            |error: serde_json::Error| ProviderError::new(ErrorClass::Permanent, error.to_string());
-        let data = serde_json::to_value(known).map_err(permanent)?;
-        let digest = Digest::of(&data).map_err(permanent)?;
-        Ok(Catalog { digest, data })
+        Catalog::new(&known)
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
