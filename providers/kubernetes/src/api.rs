@@ -9,4 +9,4 @@ mod status;
 pub(crate) use catalogue::{Catalogue, Resource};
 pub(crate) use connection::{Connection, Connector};
 pub(crate) use request::{Answer, Request};
-pub(crate) use status::{Refusal, Taken};
+pub(crate) use status::{Cause, Refusal, Taken};

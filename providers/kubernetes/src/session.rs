@@ -1,6 +1,7 @@
 //! A session with one cluster's API.
 
 mod act;
+mod allocation;
 mod delete;
 mod discover;
 mod node;

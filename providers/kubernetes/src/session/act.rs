@@ -8,6 +8,7 @@ use slipway_resource::provider::{
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::KubernetesSession;
+use super::allocation::refused_allocations;
 use super::read::{attribute, is_life};
 use super::unknown_type;
 use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
@@ -69,12 +70,13 @@ impl KubernetesSession {
         self.expect_member(connection, &request.ownership, &key.kind, &key.namespace).await?;
         let found = attribute(desired, "found").as_bool().unwrap_or_default();
         let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
-        let (created, mut live) = self.send(connection, &wish, &marks, request, None).await?;
+        let (created, mut live) =
+            self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         self.parents.joined(&request.ownership.uid, key);
         if !created && !found && was_there(&live) {
             // It was not seen when the plan was made.
             let marks = Marks { found: true, ..marks };
-            (_, live) = self.send(connection, &wish, &marks, request, None).await?;
+            (_, live) = self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         }
         self.settle(connection, &wish, live, request, events, ticket).await
     }
@@ -96,7 +98,8 @@ impl KubernetesSession {
         self.expect_member(connection, &request.ownership, &wish.key.kind, &wish.key.namespace).await?;
         let found = [prior, desired].iter().any(|all| attribute(all, "found").as_bool().unwrap_or_default());
         let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
-        let (_, live) = self.send(connection, &wish, &marks, request, Some(&identity.uid)).await?;
+        let about = (&wish, &marks, Some(identity.uid.as_str()));
+        let (_, live) = self.send(connection, about, request, events, ticket).await?;
         self.settle(connection, &wish, live, request, events, ticket).await
     }
 
@@ -118,15 +121,40 @@ impl KubernetesSession {
         Ok(Wish { key, resource, body, attributes: desired })
     }
 
-    /// Sends a wish with its marks. Fields of others are taken where the plan says so, and no more than it says.
+    /// Sends a wish with its marks, again while the API keeps an address or a port for nobody.
     async fn send(
+        &self,
+        connection: &Connection,
+        (wish, marks, uid): (&Wish<'_>, &Marks, Option<&str>),
+        request: &ApplyRequest,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<(bool, Json), ProviderError> {
+        let mut patience = None;
+        loop {
+            let refusal = match self.send_once(connection, wish, marks, request, uid).await? {
+                Answer::Done { created, body } => return Ok((created, body)),
+                Answer::Refused(refusal) => refusal,
+            };
+            let allocations = refused_allocations(&refusal, &wish.body);
+            if allocations.is_empty() {
+                return Err(refused(&wish.key, refusal));
+            }
+            let about = (&wish.key, allocations.as_slice());
+            let time = (request.timeout_ms, &mut patience);
+            self.released(connection, about, time, events, ticket).await?;
+        }
+    }
+
+    /// Fields of others are taken where the plan says so, and no more than it says.
+    async fn send_once(
         &self,
         connection: &Connection,
         wish: &Wish<'_>,
         marks: &Marks,
         request: &ApplyRequest,
         uid: Option<&str>,
-    ) -> Result<(bool, Json), ProviderError> {
+    ) -> Result<Answer, ProviderError> {
         let mut body = wish.body.clone();
         marks.write(&mut body, &request.ownership);
         if let (Some(uid), Some(metadata)) = (uid, map_at(&mut body, &["metadata"]))
@@ -143,19 +171,16 @@ impl KubernetesSession {
         };
         let forced = attribute(attributes, "force_conflicts").as_bool().unwrap_or_default();
         let refusal = match connection.send(&apply(forced)).await? {
-            Answer::Done { created, body } => return Ok((created, body)),
-            Answer::Refused(refusal) => refusal,
+            Answer::Refused(refusal) if !refusal.taken().is_empty() => refusal,
+            answer => return Ok(answer),
         };
-        let taken = refusal.taken();
-        if taken.is_empty() {
-            return Err(refused(key, refusal));
-        }
         let planned = attribute(attributes, "take_over");
         let may_take = |taken: &Taken| {
             let planned = planned.as_list().unwrap_or_default();
             taken.manager == MANAGER || planned.contains(&Value::from(taken.to_string()))
         };
-        let unplanned: Vec<String> = taken
+        let unplanned: Vec<String> = refusal
+            .taken()
             .iter()
             .filter(|taken| !may_take(taken))
             .map(|taken| format!("{} is held by {}", taken.field, taken.manager))
@@ -165,10 +190,7 @@ impl KubernetesSession {
             return Err(ProviderError::new(ErrorClass::Conflict, text)
                 .with_hint("leave the fields out of the manifest, or take them over with force_conflicts"));
         }
-        match connection.send(&apply(true)).await? {
-            Answer::Done { created, body } => Ok((created, body)),
-            Answer::Refused(refusal) => Err(refused(key, refusal)),
-        }
+        connection.send(&apply(true)).await
     }
 
     /// Tells the identity, and waits until the object is what it asks for.

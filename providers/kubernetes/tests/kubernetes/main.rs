@@ -1,5 +1,6 @@
 //! The provider against a real API server.
 
+mod allocation;
 mod budget;
 mod conflict;
 mod conformance;

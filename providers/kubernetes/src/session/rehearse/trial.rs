@@ -13,6 +13,7 @@ use crate::marks::{self, MANAGER, Marks};
 use crate::object::{ObjectKey, map_at};
 use crate::path;
 use crate::session::KubernetesSession;
+use crate::session::allocation::{Allocation, Holder, held, refused_allocations};
 use crate::session::read::attribute;
 
 /// An object to try.
@@ -70,6 +71,9 @@ impl Trial<'_> {
             }
             Answer::Refused(refusal) if !refusal.taken().is_empty() => {
                 self.conflict(&body, &refusal, live.as_ref()).await
+            }
+            Answer::Refused(refusal) if !refused_allocations(&refusal, &body).is_empty() => {
+                self.not_free(&refused_allocations(&refusal, &body)).await
             }
             Answer::Refused(refusal) if refusal.status == 422 && live.is_some() => {
                 self.perhaps_immutable(&body, refusal, live.as_ref()).await
@@ -212,6 +216,22 @@ impl Trial<'_> {
         was_ours && !live.is_some_and(|live| fields::is_applier(live, &taken.manager))
     }
 
+    /// An address or a port that is wanted is not free. When nobody has it, the API server takes it back by itself, which
+    /// the step waits for.
+    async fn not_free(&self, allocations: &[Allocation]) -> Result<Outcome, ProviderError> {
+        let mut reasons = Vec::new();
+        for allocation in allocations {
+            match self.session.holder(self.connection, allocation, &self.key).await? {
+                Holder::Other(holder) => return Ok(self.refused(held(&self.key, allocation, &holder))),
+                Holder::Itself => {}
+                Holder::Nobody => reasons.push(format!(
+                    "the API keeps {allocation} for nobody and takes it back by itself: it is waited for"
+                )),
+            }
+        }
+        Ok(Outcome { rehearsal: Rehearsal { reasons, ..Rehearsal::default() }, refusal: None })
+    }
+
     /// An update that is refused may be one that only a new object can have: then the same wish is good under another
     /// name.
     async fn perhaps_immutable(
@@ -254,12 +274,13 @@ impl Trial<'_> {
 
     /// The plan shows what is written, and preflight says why it cannot be.
     fn refused(&self, error: ProviderError) -> Outcome {
-        let refusal = PreflightFinding {
-            address: None,
-            class: error.class,
-            message: format!("{}: {}", self.key, error.message),
-            hint: error.hint,
+        let name = self.key.to_string();
+        let message = if error.message.starts_with(&name) {
+            error.message
+        } else {
+            format!("{name}: {}", error.message)
         };
+        let refusal = PreflightFinding { address: None, class: error.class, message, hint: error.hint };
         Outcome { rehearsal: Rehearsal::default(), refusal: Some(refusal) }
     }
 }
