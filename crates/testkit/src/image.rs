@@ -5,10 +5,12 @@ use std::path::PathBuf;
 mod catalog;
 mod layout;
 mod store;
+mod suites;
 
-pub use catalog::{AGNHOST, BUSYBOX, PAUSE, all};
+pub use catalog::{PAUSE, all};
 pub use layout::write;
 pub use store::install;
+pub use suites::{AGNHOST, BUSYBOX};
 
 /// An image of one layer.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! The images that clusters of tests use, under the names that kubeadm and the tests of Kubernetes call them by.
+//! The images that clusters consist of, under the names that kubeadm and flannel call them by.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,26 +6,20 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::Image;
-use crate::{flannel, go, kubernetes};
-
-/// The image with `agnhost`, the program of Kubernetes' own tests, and a shell.
-pub const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.56";
-
-/// The image with `busybox`.
-pub const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
+use super::{Image, suites};
+use crate::{flannel, kubernetes};
 
 /// The image that holds a pod's namespaces.
 pub const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
 
 /// Where the packages have busybox.
-const BUSYBOX_PROGRAM: &str = "/bin/busybox";
+pub(super) const BUSYBOX_PROGRAM: &str = "/bin/busybox";
 
 /// What shells and tests call busybox by in images that are about something else.
 const USUAL: [&str; 12] =
     ["cat", "cp", "hostname", "ip", "ls", "nc", "nslookup", "ping", "rm", "sh", "sleep", "wget"];
 
-/// All images: what kubeadm asks for, flannel's, and those for pods of tests.
+/// All images: what kubeadm asks for, flannel's, and those of Kubernetes' own tests.
 ///
 /// # Errors
 /// When a program of theirs cannot be built, or a package is missing.
@@ -79,40 +73,11 @@ pub fn all() -> Result<Vec<Image>> {
     plugin.name = flannel::PLUGIN_IMAGE.to_owned();
     plugin.files.push(("/flannel".to_owned(), flannel.join("flannel")));
     images.push(plugin);
-    let mut agnhost = with_busybox(Image::default(), &USUAL);
-    agnhost.name = AGNHOST.to_owned();
-    // What tests run in it besides itself.
-    for program in ["bash", "curl", "dig"] {
-        add_linked(&mut agnhost, [Path::new("/usr/bin").join(program)])?;
-    }
-    add_linked(&mut agnhost, ["/usr/bin/nc.openbsd".into()])?;
-    // busybox's shell would run its own nc, whatever the path says.
-    agnhost.links.retain(|(place, _)| place != "/bin/nc" && place != "/bin/sh");
-    let bash = "/usr/bin/bash";
-    for (place, target) in
-        [("/usr/bin/nc", "nc.openbsd"), ("/bin/bash", bash), ("/bin/sh", bash), ("/agnhost-2", "agnhost")]
-    {
-        agnhost.links.push((place.to_owned(), target.to_owned()));
-    }
-    let sources = go::fetch("k8s.io/kubernetes", &format!("v{version}"))?.folder;
-    for name in ["localhost.crt", "localhost.key"] {
-        let file = sources.join("test/images/agnhost/porter").join(name);
-        agnhost.files.push((format!("/{name}"), file));
-    }
-    agnhost.files.push(("/agnhost".to_owned(), programs.join("agnhost")));
-    agnhost.entrypoint = vec!["/agnhost".to_owned()];
-    agnhost.arguments = vec!["pause".to_owned()];
-    images.push(agnhost);
-    let commands = said(Command::new(BUSYBOX_PROGRAM).arg("--list"))?;
-    let commands: Vec<&str> = commands.lines().filter(|name| *name != "busybox").collect();
-    let mut busybox = with_busybox(Image::default(), &commands);
-    busybox.name = BUSYBOX.to_owned();
-    busybox.entrypoint = vec!["/bin/sh".to_owned()];
-    images.push(busybox);
+    images.extend(suites::all(&programs)?);
     Ok(images)
 }
 
-fn with_busybox(mut image: Image, commands: &[&str]) -> Image {
+pub(super) fn with_busybox(mut image: Image, commands: &[&str]) -> Image {
     image.files.push((BUSYBOX_PROGRAM.to_owned(), BUSYBOX_PROGRAM.into()));
     image.links.extend(commands.iter().map(|name| (format!("/bin/{name}"), BUSYBOX_PROGRAM.to_owned())));
     image
@@ -140,7 +105,7 @@ fn packet_filters() -> Result<Image> {
 }
 
 /// Adds programs and libraries at the places that they have here, with all that they are linked with.
-fn add_linked(image: &mut Image, files: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+pub(super) fn add_linked(image: &mut Image, files: impl IntoIterator<Item = PathBuf>) -> Result<()> {
     let mut files: Vec<PathBuf> = files.into_iter().collect();
     files.sort();
     // Extensions too: one of iptables' needs a library that no program of its does.
@@ -159,7 +124,7 @@ fn add_linked(image: &mut Image, files: impl IntoIterator<Item = PathBuf>) -> Re
     Ok(())
 }
 
-fn said(command: &mut Command) -> Result<String> {
+pub(super) fn said(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{name} cannot be started"))?;
     Ok(String::from_utf8(output.stdout)?)
