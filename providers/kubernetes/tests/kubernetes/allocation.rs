@@ -125,7 +125,8 @@ async fn what_nobody_holds_is_waited_for_until_the_api_server_has_it_back() -> R
         api.kubectl(&["delete", "ipaddress", "10.96.1.10"])
     };
     let (applied, repaired) = tokio::join!(lab.apply(&wanted), repair);
-    (applied?, repaired?);
+    applied?;
+    repaired?;
     ensure!(begun.elapsed() > Duration::from_secs(4), "it was free already");
     ensure!(api.get(&["service", "dns"])?["spec"]["clusterIP"] == "10.96.1.10");
     Ok(())
