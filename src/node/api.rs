@@ -14,7 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value as Json;
-use slipway_resource::SecretText;
+use slipway_resource::{SecretText, with_causes};
 
 use crate::error::CommandError;
 
@@ -193,10 +193,11 @@ impl Api {
             .map_err(|error| ApiError::Unusable(format!("{}{path}: {error}", self.server)))?;
         let unreachable = |text: String| ApiError::Unreachable { server: self.server.clone(), text };
         let exchange = async {
-            let answer = self.http.request(request).await.map_err(|error| unreachable(causes(&error)))?;
+            let answer =
+                self.http.request(request).await.map_err(|error| unreachable(with_causes(&error)))?;
             let (status, date) = (answer.status(), answer.headers().get(DATE).cloned());
             let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-            let body = body.map_err(|error| unreachable(causes(error.as_ref())))?;
+            let body = body.map_err(|error| unreachable(with_causes(error.as_ref())))?;
             Ok::<_, ApiError>((status, date, body.to_bytes()))
         };
         let (status, date, body) = tokio::time::timeout(REQUEST, exchange)
@@ -210,18 +211,4 @@ impl Api {
         let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date.to_str().ok()?).ok());
         Ok((body, date.map(|date| date.timestamp())))
     }
-}
-
-/// The messages of a failure and of what caused it.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last() != Some(&text) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    texts.join(": ")
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Value};
+use slipway_resource::{
+    Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Value, with_causes,
+};
 use slipway_secrets::store::SecretReference;
 use slipway_secrets::{Error, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName, Journal};
@@ -204,13 +206,7 @@ pub(crate) fn failed(error: Error) -> ProviderError {
         Error::Store(slipway_state_store::Error::Backend(_)) => ErrorClass::Transient,
         _ => ErrorClass::Permanent,
     };
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    let failed = ProviderError::new(class, text);
+    let failed = ProviderError::new(class, with_causes(&error));
     match error.hint() {
         Some(hint) => failed.with_hint(hint),
         None => failed,

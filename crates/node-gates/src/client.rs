@@ -17,6 +17,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value as Json;
+use slipway_resource::with_causes;
 
 use crate::Error;
 
@@ -167,10 +168,10 @@ impl Client {
                 Way::Carried(carrier) => return carrier.carry(request).await.map_err(unreachable),
             };
             let answer = http.request(request.map(Full::new)).await;
-            let answer = answer.map_err(|error| unreachable(causes(&error)))?;
+            let answer = answer.map_err(|error| unreachable(with_causes(&error)))?;
             let status = answer.status();
             let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-            let body = body.map_err(|error| unreachable(causes(error.as_ref())))?;
+            let body = body.map_err(|error| unreachable(with_causes(error.as_ref())))?;
             Ok::<_, Error>((status, body.to_bytes()))
         };
         let (status, body) = tokio::time::timeout(REQUEST, exchange)
@@ -233,22 +234,9 @@ fn tls(ca_file: Option<&Path>) -> Result<ClientConfig, Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// The messages of a failure and of what caused it.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last() != Some(&text) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    texts.join(": ")
-}
-
-/// A text as part of a query: what is not unreserved in RFC 3986 is percent-encoded.
-pub(crate) fn escaped(text: &str) -> String {
+/// A text as a part of a path or of a query: what is not unreserved in RFC 3986 is percent-encoded.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

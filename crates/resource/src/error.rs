@@ -1,5 +1,6 @@
 //! What can go wrong in a provider, by what the engine may do about it.
 
+use std::error::Error;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -129,5 +130,45 @@ impl ProviderError {
     pub fn with_address(mut self, address: &Address) -> Self {
         self.address = Some(address.clone());
         self
+    }
+}
+
+/// The messages of a failure and of what caused it, in one line. What a message repeats of its cause, as many libraries
+/// do, is said once.
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !texts.iter().any(|known| known.contains(&text)) {
+            texts.push(text);
+        }
+        cause = error.source();
+    }
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Failure {
+        text: &'static str,
+        #[source]
+        cause: Option<Box<Failure>>,
+    }
+
+    #[test]
+    fn each_cause_is_said_once() {
+        let failure = |text, cause: Option<Failure>| Failure { text, cause: cause.map(Box::new) };
+        let refused = failure("connection refused", None);
+        let connect = failure("connect", Some(failure("tcp: connection refused", Some(refused))));
+        assert_eq!(
+            with_causes(&failure("no answer", Some(connect))),
+            "no answer: connect: tcp: connection refused"
+        );
     }
 }

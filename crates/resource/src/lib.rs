@@ -19,7 +19,7 @@ pub mod value;
 
 pub use address::{Address, AddressError};
 pub use digest::Digest;
-pub use error::{ErrorClass, ProviderError};
+pub use error::{ErrorClass, ProviderError, with_causes};
 pub use ownership::{ClusterUid, Identity, Ownership, Token};
 pub use path::{Path, Segment};
 pub use provider::{Provider, Session};

@@ -3,7 +3,7 @@
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_ec2::config::http::HttpResponse;
 use aws_sdk_ec2::error::{ProvideErrorMetadata, SdkError};
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::{ErrorClass, ProviderError, with_causes};
 
 use crate::code::{Fault, fault_of};
 use crate::rate::Class;
@@ -136,14 +136,5 @@ fn is_about_credentials(failure: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The messages of what caused a failure, outermost first.
 fn sources(failure: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts = Vec::new();
-    let mut cause = failure.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last() != Some(&text) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    texts.join(": ")
+    failure.source().map(with_causes).unwrap_or_default()
 }

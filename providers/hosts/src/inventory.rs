@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use slipway_resource::{ClusterUid, Ownership, ProviderError, Token};
+use slipway_resource::{ClusterUid, Ownership, ProviderError, Token, with_causes};
 use slipway_state_store::backend::Error as BackendError;
 use slipway_state_store::{Backend, Key, Prefix};
 
@@ -136,14 +136,8 @@ fn key(inventory: &str, host: &str) -> Result<Key, ProviderError> {
         .map_err(|error| invalid(format!("{inventory}/{host} cannot be claimed: {error}")))
 }
 
-fn failed(error: impl std::error::Error) -> ProviderError {
-    let mut text = format!("the inventory cannot be used: {error}");
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    transient(text)
+fn failed(error: impl std::error::Error + 'static) -> ProviderError {
+    transient(format!("the inventory cannot be used: {}", with_causes(&error)))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use slipway_resource::with_causes;
 
 pub(crate) use trust::Trust;
 
@@ -68,10 +69,10 @@ impl Client {
             .body(Full::new(body))
             .map_err(|error| Failure(error.to_string()))?;
         let exchange = async {
-            let answer = self.http.request(request).await.map_err(|error| Failure(causes(&error)))?;
+            let answer = self.http.request(request).await.map_err(|error| Failure(with_causes(&error)))?;
             let status = answer.status().as_u16();
             let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-            let body = body.map_err(|error| Failure(causes(error.as_ref())))?.to_bytes();
+            let body = body.map_err(|error| Failure(with_causes(error.as_ref())))?.to_bytes();
             Ok(Answer { status, body })
         };
         match tokio::time::timeout(self.limit, exchange).await {
@@ -79,18 +80,4 @@ impl Client {
             Err(_) => Err(Failure(format!("no answer within {} s", self.limit.as_secs()))),
         }
     }
-}
-
-/// The messages of a failure and of what caused it.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last() != Some(&text) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    texts.join(": ")
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
+use slipway_node_gates::escaped;
 use slipway_resource::ProviderError;
 
 use super::{Connection, Request};
@@ -120,19 +121,6 @@ impl Resource {
 
 fn list<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Json> {
     json.get(name).and_then(Json::as_array).into_iter().flatten()
-}
-
-/// A text as a part of a path or of a query: what is not unreserved in RFC 3986 is percent-encoded.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

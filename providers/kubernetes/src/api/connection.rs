@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::{ErrorClass, ProviderError, with_causes};
 use tokio::sync::Mutex;
 
-use super::request::causes;
 use crate::access::{Access, SecretKubeconfig};
 
 /// A connection to a cluster's API.
@@ -78,7 +77,7 @@ impl Connector {
 
 async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderError> {
     let unusable = |error: &(dyn std::error::Error + 'static)| {
-        let text = format!("the kubeconfig cannot be used: {}", causes(error));
+        let text = format!("the kubeconfig cannot be used: {}", with_causes(error));
         ProviderError::new(ErrorClass::Invalid, text)
     };
     let document = Kubeconfig::from_yaml(kubeconfig.text.expose()).map_err(|error| unusable(&error))?;

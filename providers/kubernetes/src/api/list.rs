@@ -1,9 +1,9 @@
 //! Lists in pages, one page in memory at a time.
 
 use serde_json::Value as Json;
+use slipway_node_gates::escaped;
 use slipway_resource::{ErrorClass, ProviderError};
 
-use super::catalogue::escaped;
 use super::{Answer, Connection, Request};
 use crate::object::text;
 

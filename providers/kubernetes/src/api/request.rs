@@ -6,7 +6,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value as Json;
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::{ErrorClass, ProviderError, with_causes};
 
 use super::Refusal;
 use super::connection::Connection;
@@ -230,7 +230,7 @@ impl Connection {
 
     fn unanswered(&self, error: &(dyn std::error::Error + 'static), changes: bool) -> ProviderError {
         self.broke();
-        let text = format!("the cluster's API at {} does not answer: {}", self.endpoint, causes(error));
+        let text = format!("the cluster's API at {} does not answer: {}", self.endpoint, with_causes(error));
         // What never got a connection had no effect.
         let class = if is_connect(error) { ErrorClass::Transient } else { lost(changes) };
         ProviderError::new(class, text)
@@ -256,18 +256,4 @@ fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
         cause = error.source();
     }
     false
-}
-
-/// The messages of a failure and of what caused it, each once.
-pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if texts.last().is_none_or(|last| !last.contains(&text)) {
-            texts.push(text);
-        }
-        cause = error.source();
-    }
-    texts.join(": ")
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use slipway_node_gates::{Client, Error, Node, Rules};
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::{ErrorClass, ProviderError, with_causes};
 use tokio::time::Instant;
 
 use super::view::{Machine, SLOT, View};
@@ -279,12 +279,7 @@ fn named(member: &str, node: &Node) -> Machine {
 
 /// A failure of the cluster's API, by class.
 fn of_api(failure: &Error) -> ProviderError {
-    let mut text = failure.to_string();
-    let mut cause = std::error::Error::source(failure);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
+    let text = with_causes(failure);
     match failure {
         Error::Endpoint { .. } | Error::TokenInClear { .. } | Error::File { .. } => {
             invalid(text).with_hint("mend provider.config.clusterApi in the cluster's spec")
