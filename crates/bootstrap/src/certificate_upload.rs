@@ -9,7 +9,7 @@ use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     rand::{SecureRandom as _, SystemRandom},
 };
-use slipway_resource::SecretText;
+use slipway_resource::{SecretText, hexadecimal};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -83,12 +83,7 @@ impl CertificateKey {
     /// Its 64 hexadecimal digits.
     #[must_use]
     pub fn to_text(&self) -> SecretText {
-        use fmt::Write as _;
-        let mut text = String::with_capacity(2 * KEY_LENGTH);
-        for byte in self.bytes.iter() {
-            let _ = write!(text, "{byte:02x}");
-        }
-        SecretText::new(text)
+        SecretText::new(hexadecimal(self.bytes.as_ref()))
     }
 
     /// The bytes of an entry: a nonce, the encrypted file, and the tag of AES-256-GCM.

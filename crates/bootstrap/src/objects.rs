@@ -11,6 +11,7 @@ mod token;
 
 use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
+use slipway_resource::hexadecimal;
 
 pub use certificates::{OWNER_DESCRIPTION, certificates_owner, certificates_roles, shared_certificates};
 pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles};
@@ -32,9 +33,7 @@ pub fn hash<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     for value in values {
         context.update(value.as_bytes());
     }
-    let digest = context.finish();
-    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hexadecimal(context.finish().as_ref()))
 }
 
 /// An object's metadata.

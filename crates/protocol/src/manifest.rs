@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use serde::Deserialize;
-use slipway_resource::Digest;
+use slipway_resource::{Digest, hexadecimal};
 
 use crate::Error;
 use crate::convert::digest;
@@ -118,9 +118,8 @@ impl Installed {
                 length => context.update(piece.get(..length).unwrap_or_default()),
             }
         }
-        let hexadecimal: String =
-            context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        digest(&format!("sha256:{hexadecimal}")).map_err(|error| failed(std::io::Error::other(error)))
+        digest(&format!("sha256:{}", hexadecimal(context.finish().as_ref())))
+            .map_err(|error| failed(std::io::Error::other(error)))
     }
 
     /// The file with samples for the conformance suite.

@@ -280,5 +280,5 @@ fn nonce() -> std::io::Result<String> {
     let mut bytes = [0_u8; 16];
     // Of the kernel: the generator of the cryptography library takes 30 ms for its first number.
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(slipway_resource::hexadecimal(&bytes))
 }

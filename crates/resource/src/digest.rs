@@ -32,13 +32,7 @@ impl Digest {
     }
 
     fn finish(context: Context) -> Self {
-        let mut text = String::with_capacity(71);
-        text.push_str("sha256:");
-        for byte in context.finish().as_ref() {
-            text.push(char::from(HEXADECIMAL[usize::from(byte >> 4)]));
-            text.push(char::from(HEXADECIMAL[usize::from(byte & 15)]));
-        }
-        Self(text.into())
+        Self(format!("sha256:{}", hexadecimal(context.finish().as_ref())).into())
     }
 
     /// The text with its `sha256:` prefix.
@@ -54,7 +48,19 @@ impl Digest {
     }
 }
 
-const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
+/// Bytes in lower-case hexadecimal digits, as digests are written.
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    // In one piece from the start: of a secret there is no copy that nobody wipes.
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,5 +92,6 @@ mod tests {
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
         assert_eq!(Digest::of_bytes(b"1"), Digest::of(&1).unwrap());
+        assert_eq!(hexadecimal(&[0, 0x9a, 0xff]), "009aff");
     }
 }

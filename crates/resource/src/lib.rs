@@ -18,7 +18,7 @@ pub mod validate;
 pub mod value;
 
 pub use address::{Address, AddressError};
-pub use digest::Digest;
+pub use digest::{Digest, hexadecimal};
 pub use error::{ErrorClass, ProviderError, with_causes};
 pub use ownership::{ClusterUid, Identity, Ownership, Token};
 pub use path::{Path, Segment};

@@ -1,7 +1,7 @@
 //! The key under which plans compare secrets without holding them.
 
 use aws_lc_rs::hmac;
-use slipway_resource::{ClusterUid, SecretText};
+use slipway_resource::{ClusterUid, SecretText, hexadecimal};
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ impl FingerprintKey {
             return Err(Error::Malformed { what: "a key for fingerprints", reason });
         }
         let key = hmac::Key::new(hmac::HMAC_SHA256, bytes);
-        let id = hex(hmac::sign(&key, b"id").as_ref()).get(..8).unwrap_or_default().to_owned();
+        let id = hexadecimal(hmac::sign(&key, b"id").as_ref()).get(..8).unwrap_or_default().to_owned();
         Ok(Self { id, key })
     }
 
@@ -53,7 +53,7 @@ impl FingerprintKey {
     #[must_use]
     pub fn fingerprint(&self, text: &SecretText) -> String {
         let Self { id, key } = self;
-        format!("{FORM}:{id}:{}", hex(hmac::sign(key, text.expose().as_bytes()).as_ref()))
+        format!("{FORM}:{id}:{}", hexadecimal(hmac::sign(key, text.expose().as_bytes()).as_ref()))
     }
 
     /// Whether two fingerprints are of this key and of different texts.
@@ -75,11 +75,7 @@ pub fn is_older(fingerprint: &str) -> bool {
 #[must_use]
 pub fn older(uid: &ClusterUid, text: &SecretText) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_str().as_bytes());
-    hex(hmac::sign(&key, text.expose().as_bytes()).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(hmac::sign(&key, text.expose().as_bytes()).as_ref())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-use std::fmt::Write as _;
-
 use der::{Decode, Encode, asn1::Any};
 use jiff::Timestamp;
+use slipway_resource::hexadecimal;
 
 use super::{
     asn1::{Signed, TbsCertificate, Time},
@@ -155,11 +154,7 @@ impl Certificate {
     /// Its serial number in hexadecimal digits.
     #[must_use]
     pub fn serial(&self) -> String {
-        let mut text = String::new();
-        for byte in self.content.serial_number.as_bytes() {
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hexadecimal(self.content.serial_number.as_bytes())
     }
 
     /// The key that it vouches for.

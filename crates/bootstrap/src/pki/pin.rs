@@ -1,6 +1,7 @@
 use std::{fmt, str::FromStr};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use slipway_resource::hexadecimal;
 
 use super::{certificate::Certificate, key::PublicKey};
 
@@ -31,8 +32,7 @@ impl Pin {
 
 impl fmt::Display for Pin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        write!(formatter, "sha256:{}", hexadecimal(&self.0))
     }
 }
 

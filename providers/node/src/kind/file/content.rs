@@ -4,7 +4,7 @@ use aws_lc_rs::digest::SHA256;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use slipway_resource::{Path, ProviderError, Secret, Value};
+use slipway_resource::{Path, ProviderError, Secret, Value, hexadecimal};
 
 use super::super::Place;
 use super::form::recall;
@@ -61,8 +61,7 @@ fn decoded(text: &str) -> Result<Vec<u8>, ProviderError> {
 
 /// SHA-256 in hexadecimal digits.
 pub(in crate::kind) fn digest(bytes: &[u8]) -> String {
-    let digest = aws_lc_rs::digest::digest(&SHA256, bytes);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(aws_lc_rs::digest::digest(&SHA256, bytes).as_ref())
 }
 
 /// The digest of a planned content that is no secret and known.
