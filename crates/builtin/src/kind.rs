@@ -55,18 +55,11 @@ impl Kind {
     ) -> Self {
         let attributes = attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute));
         let resource = ResourceType {
-            version: 1,
-            description: description.to_owned(),
             attributes: attributes.collect(),
-            ownership: OwnershipKind::Tags,
-            rate_class: RATE_CLASS.to_owned(),
-            idempotent_create: true,
             stateful,
             create_before_delete: true,
-            exclusive: Vec::new(),
-            import_id: String::new(),
-            operations: BTreeMap::new(),
             durations: Durations { create_ms: 50, update_ms: 50, delete_ms: 50 },
+            ..ResourceType::new(description, OwnershipKind::Tags, RATE_CLASS)
         };
         Self { name, resource, make }
     }

@@ -178,6 +178,25 @@ impl Schema {
 }
 
 impl ResourceType {
+    /// A type of one version, whose creates may be repeated, and which nothing else is said of.
+    #[must_use]
+    pub fn new(description: &str, ownership: OwnershipKind, rate_class: &str) -> Self {
+        Self {
+            version: 1,
+            description: description.to_owned(),
+            attributes: BTreeMap::new(),
+            ownership,
+            rate_class: rate_class.to_owned(),
+            idempotent_create: true,
+            stateful: false,
+            create_before_delete: false,
+            exclusive: Vec::new(),
+            import_id: String::new(),
+            operations: BTreeMap::new(),
+            durations: Durations::default(),
+        }
+    }
+
     /// Of what an action has left, the attributes that the state remembers.
     #[must_use]
     pub fn remembered(&self, attributes: &Value) -> BTreeMap<String, Value> {
@@ -277,6 +296,12 @@ impl Attribute {
     }
 }
 
+/// Attributes under their names.
+#[must_use]
+pub fn attributes<const N: usize>(all: [(&str, Attribute); N]) -> BTreeMap<String, Attribute> {
+    all.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()
+}
+
 impl Type {
     /// A list of a type.
     #[must_use]
@@ -299,7 +324,7 @@ impl Type {
     /// An object with these fields.
     #[must_use]
     pub fn object<const N: usize>(fields: [(&str, Attribute); N]) -> Self {
-        Self::Object(fields.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect())
+        Self::Object(attributes(fields))
     }
 }
 
@@ -309,11 +334,8 @@ mod tests {
 
     #[test]
     fn attributes_of_another_version_are_not_taken_for_those_of_this_one() {
-        let kind = serde_json::json!({
-            "version": 2, "description": "", "attributes": {}, "ownership": "tags", "rate_class": "any",
-            "idempotent_create": true, "stateful": false, "create_before_delete": false,
-        });
-        let types = BTreeMap::from([("network".to_owned(), serde_json::from_value(kind).unwrap())]);
+        let kind = ResourceType { version: 2, ..ResourceType::new("", OwnershipKind::Tags, "any") };
+        let types = BTreeMap::from([("network".to_owned(), kind)]);
         let schema = Schema { types, ..Schema::default() };
         assert_eq!(schema.of_version("network", 2, true.into()), Ok(true.into()));
         let refused = |kind, version| schema.of_version(kind, version, Value::Null).unwrap_err().message;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, OwnershipKind};
+use slipway_resource::schema::{Durations, OwnershipKind, attributes};
 use slipway_resource::{Attribute, ResourceType, Schema, Type};
 
 /// A host that a cluster has taken from its inventory.
@@ -74,20 +74,11 @@ fn own<const N: usize>(
     description: &str,
     rate_class: &str,
     durations: Durations,
-    attributes: [(&str, Attribute); N],
+    all: [(&str, Attribute); N],
 ) -> ResourceType {
     ResourceType {
-        version: 1,
-        description: description.to_owned(),
-        attributes: attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect(),
-        ownership: OwnershipKind::Name,
-        rate_class: rate_class.to_owned(),
-        idempotent_create: true,
-        stateful: false,
-        create_before_delete: false,
-        exclusive: Vec::new(),
-        import_id: String::new(),
-        operations: BTreeMap::new(),
+        attributes: attributes(all),
         durations,
+        ..ResourceType::new(description, OwnershipKind::Name, rate_class)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use slipway_resource::provider::operation;
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Durations, Operation, OwnershipKind, attributes};
 use slipway_resource::{Attribute, ResourceType, Schema, Type};
 
 use crate::provider::RATE_CLASS;
@@ -49,14 +49,8 @@ pub(crate) fn config() -> BTreeMap<String, Attribute> {
     ])
 }
 
-fn attributes<const N: usize>(all: [(&str, Attribute); N]) -> BTreeMap<String, Attribute> {
-    all.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()
-}
-
 fn object() -> ResourceType {
     ResourceType {
-        version: 1,
-        description: "An API object, kept by server-side apply.".to_owned(),
         attributes: attributes([
             (
                 "manifest",
@@ -98,15 +92,12 @@ fn object() -> ResourceType {
                     .describe("Digest of the live fields that Slipway owns."),
             ),
         ]),
-        ownership: OwnershipKind::Tags,
-        rate_class: RATE_CLASS.to_owned(),
-        idempotent_create: true,
-        stateful: false,
-        create_before_delete: false,
-        exclusive: Vec::new(),
-        import_id: String::new(),
-        operations: BTreeMap::new(),
         durations: Durations { create_ms: 500, update_ms: 500, delete_ms: 2_000 },
+        ..ResourceType::new(
+            "An API object, kept by server-side apply.",
+            OwnershipKind::Tags,
+            RATE_CLASS,
+        )
     }
 }
 
@@ -123,10 +114,6 @@ fn node() -> ResourceType {
         read_only,
     };
     ResourceType {
-        version: 1,
-        description:
-            "A node that has registered itself: its labels and taints, and the way in which it leaves."
-                .to_owned(),
         attributes: attributes([
             (
                 "name",
@@ -153,13 +140,6 @@ fn node() -> ResourceType {
             ("provider_id", Attribute::computed(Type::String).describe("What its cloud calls it.")),
             ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
         ]),
-        ownership: OwnershipKind::Tags,
-        rate_class: RATE_CLASS.to_owned(),
-        idempotent_create: true,
-        stateful: false,
-        create_before_delete: false,
-        exclusive: Vec::new(),
-        import_id: String::new(),
         operations: BTreeMap::from([
             (operation::CORDON.to_owned(), gate("Lets nothing new onto the node.", 1_000, false)),
             (
@@ -174,5 +154,10 @@ fn node() -> ResourceType {
             (UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
         ]),
         durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
+        ..ResourceType::new(
+            "A node that has registered itself: its labels and taints, and the way in which it leaves.",
+            OwnershipKind::Tags,
+            RATE_CLASS,
+        )
     }
 }

@@ -1,10 +1,8 @@
 //! What the types have in common: the shape of a type, modes and owners of files.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 use slipway_resource::provider::Planned;
-use slipway_resource::schema::{Durations, OwnershipKind};
+use slipway_resource::schema::{Durations, OwnershipKind, attributes};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use crate::attributes::Attributes;
@@ -18,21 +16,12 @@ pub(crate) const RATE_CLASS: &str = "node";
 pub(crate) fn resource_type<const N: usize>(
     description: &str,
     typical_ms: u64,
-    attributes: [(&str, Attribute); N],
+    all: [(&str, Attribute); N],
 ) -> ResourceType {
     ResourceType {
-        version: 1,
-        description: description.to_owned(),
-        attributes: attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect(),
-        ownership: OwnershipKind::Name,
-        rate_class: RATE_CLASS.to_owned(),
-        idempotent_create: true,
-        stateful: false,
-        create_before_delete: false,
-        exclusive: Vec::new(),
-        import_id: String::new(),
-        operations: BTreeMap::new(),
+        attributes: attributes(all),
         durations: Durations { create_ms: typical_ms, update_ms: typical_ms, delete_ms: typical_ms },
+        ..ResourceType::new(description, OwnershipKind::Name, RATE_CLASS)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Puts a [`ResourceType`] together.
 
-use std::collections::BTreeMap;
-
 use slipway_resource::schema::{Durations, Operation, OwnershipKind};
 use slipway_resource::{Attribute, ResourceType, Type};
 
@@ -22,18 +20,9 @@ impl Builder {
         Self {
             name,
             resource: ResourceType {
-                version: 1,
-                description: description.to_owned(),
-                attributes: BTreeMap::new(),
-                ownership: OwnershipKind::Tags,
-                rate_class: rate_class.to_owned(),
                 idempotent_create: false,
-                stateful: false,
-                create_before_delete: false,
-                import_id: String::new(),
-                exclusive: Vec::new(),
-                operations: BTreeMap::new(),
                 durations: Durations { create_ms: 1_000, update_ms: 1_000, delete_ms: 1_000 },
+                ..ResourceType::new(description, OwnershipKind::Tags, rate_class)
             },
         }
         .id("The id that AWS has given it.")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::provider::{Info, RateClass};
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Operation, OwnershipKind, attributes};
 use slipway_resource::{Attribute, ResourceType, Schema, Type};
 
 use crate::defect::Defect;
@@ -66,19 +66,9 @@ pub fn schema(defect: &Defect) -> Schema {
     }
 }
 
-fn resource_type<const N: usize>(description: &str, attributes: [(&str, Attribute); N]) -> ResourceType {
+fn resource_type<const N: usize>(description: &str, all: [(&str, Attribute); N]) -> ResourceType {
     ResourceType {
-        version: 1,
-        description: description.to_owned(),
-        attributes: attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect(),
-        ownership: OwnershipKind::Tags,
-        rate_class: "calls".to_owned(),
-        idempotent_create: true,
-        stateful: false,
-        create_before_delete: false,
-        import_id: String::new(),
-        exclusive: Vec::new(),
-        operations: BTreeMap::new(),
-        durations: Durations::default(),
+        attributes: attributes(all),
+        ..ResourceType::new(description, OwnershipKind::Tags, "calls")
     }
 }
