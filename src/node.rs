@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod api;
+pub(crate) mod approval;
 pub(crate) mod begin;
 pub(crate) mod cluster_info;
 pub(crate) mod cri;
@@ -10,6 +11,7 @@ pub(crate) mod documents;
 pub(crate) mod facts;
 pub(crate) mod invite;
 pub(crate) mod join;
+pub(crate) mod leave;
 pub(crate) mod machine;
 pub(crate) mod phases;
 pub(crate) mod preflight;

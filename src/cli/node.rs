@@ -13,7 +13,7 @@ pub(crate) use begin::{
 pub(crate) use tools::{
     CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, GenerateRequestArguments,
     ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments, RenewArguments, ServeArguments,
-    TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments,
+    TokenApproveArguments, TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments,
 };
 
 use super::OutputFormat;

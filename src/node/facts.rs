@@ -33,6 +33,15 @@ pub(crate) struct Looking {
     pub clock_ahead_seconds: Option<i64>,
 }
 
+/// The addresses of the host, but for those that every host has.
+pub(crate) fn addresses() -> Vec<std::net::IpAddr> {
+    network::addresses()
+        .into_iter()
+        .map(|found| found.address)
+        .filter(|address| !address.is_loopback())
+        .collect()
+}
+
 /// Sees what the questions ask for.
 pub(crate) async fn read(questions: &Questions, looking: &Looking) -> Facts {
     let root = &looking.root;

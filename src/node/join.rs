@@ -6,13 +6,14 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use slipway_bootstrap::certificate_upload::{self, CertificateKey};
 use slipway_bootstrap::configuration::{Configuration, Discovery};
 use slipway_bootstrap::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased};
 use slipway_bootstrap::kubeadm;
 use slipway_bootstrap::kubeconfig::{Credentials as Proof, client_certificate};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
+use slipway_bootstrap::token::node_of_groups;
 use slipway_resource::{Secret, SecretText, Value};
 use tokio::time::Instant;
 
@@ -51,8 +52,21 @@ pub(crate) async fn find(
     spec: &mut NodeSpec,
     secrets: &mut NodeSecrets,
     machine: &Machine,
-    is_taken_up: bool,
+    before: Option<&NodeSpec>,
 ) -> Result<Cluster, CommandError> {
+    if let Some(before) = before.filter(|before| has_credentials(before, machine)) {
+        // The token may be used up by now, or its time over: what an earlier run has got is enough.
+        let mut known = spec.clone();
+        known.joined.clone_from(&before.joined);
+        known.shared_files.clone_from(&before.shared_files);
+        match again(&mut known, machine).await {
+            Ok(cluster) => {
+                *spec = known;
+                return Ok(cluster);
+            }
+            Err(error) => tracing::debug!(?error, "the cluster is found anew"),
+        }
+    }
     let Some(join) = spec.configuration.join.clone() else {
         return Err(CommandError::new("NODE0001", "nothing says which cluster to join"));
     };
@@ -66,7 +80,8 @@ pub(crate) async fn find(
         as_newcomer(&found, join.tls_bootstrap_token.as_ref().and_then(|token| secrets.text_of(token)))?;
     let until = Instant::now() + timeouts.kubernetes_api_call.get();
     settings(&mut spec.configuration, &api, until).await?;
-    if !is_taken_up {
+    refuse_other_name(&spec.configuration.node.name, &api, until).await?;
+    if before.is_none() {
         refuse_ready_node(&spec.configuration.node.name, &api, until).await?;
     }
     let mut shared = BTreeMap::new();
@@ -89,14 +104,29 @@ pub(crate) async fn find(
     Ok(Cluster { inputs, clock_ahead_seconds: found.clock_ahead_seconds })
 }
 
-/// The cluster of a machine that has joined, with its settings as they are now.
-pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Cluster, CommandError> {
-    let file = if spec.configuration.is_control_plane() {
+/// Whether an earlier run has come so far that the cluster knows this machine, and everything is here that was given only
+/// to a newcomer.
+fn has_credentials(before: &NodeSpec, machine: &Machine) -> bool {
+    let is_there = |path: &str| below(&machine.root, path).exists();
+    let folder = &before.configuration.cluster.certificates_dir;
+    before.joined.is_some()
+        && is_there("/etc/kubernetes/kubelet.conf")
+        && is_there(credentials_of(before))
+        && before.shared_files.iter().all(|name| is_there(&format!("{folder}/{name}")))
+}
+
+/// The kubeconfig by which a machine that has joined reaches the API.
+fn credentials_of(spec: &NodeSpec) -> &'static str {
+    if spec.configuration.is_control_plane() {
         "/etc/kubernetes/admin.conf"
     } else {
         "/etc/kubernetes/kubelet.conf"
-    };
-    let path = below(&machine.root, file);
+    }
+}
+
+/// The cluster of a machine that has joined, with its settings as they are now.
+pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Cluster, CommandError> {
+    let path = below(&machine.root, credentials_of(spec));
     if path.exists() {
         let api = Api::of_file(&machine.root, &path)?;
         settings(&mut spec.configuration, &api, Instant::now() + Duration::from_secs(5)).await?;
@@ -153,6 +183,29 @@ async fn settings(configuration: &mut Configuration, api: &Api, until: Instant) 
         Err(error) => return Err(error.into()),
     };
     Ok(())
+}
+
+/// A token may be bound to one node's name: another one would wait for its certificate in vain.
+async fn refuse_other_name(name: &str, api: &Api, until: Instant) -> Result<(), CommandError> {
+    let question = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let answer = match patiently(until, || api.post(path, &question)).await {
+        Ok(answer) => answer,
+        // Whoever may not ask is told by the answer to the request for a certificate.
+        Err(error) if matches!(error.status(), Some(401 | 403 | 404)) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let groups = answer.pointer("/status/userInfo/groups").and_then(Json::as_array).into_iter().flatten();
+    match node_of_groups(groups.filter_map(Json::as_str)) {
+        Some(bound) if bound != name => {
+            let text =
+                format!("the token is for the node {bound}, and this one would be {name}; nothing was done");
+            Err(CommandError::new("NODE0016", text).hint(format!(
+                "`slipway node token create --node {name}` makes a token for this one; --node-name gives it another name"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Two machines of one name would take each other's pods away.

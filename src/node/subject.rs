@@ -15,6 +15,7 @@ use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, Journal};
 use tokio::time::Instant;
 
+use super::leave::Leaving;
 use super::phases::Selection;
 use super::secrets::NodeSecrets;
 use super::spec::{CLUSTER, NodeSpec};
@@ -62,6 +63,8 @@ pub(crate) struct NodeSubject {
     pub api_exists: Arc<AtomicBool>,
     /// What is not, or no longer, this machine's to keep or to delete.
     pub released: Released,
+    /// What becomes of the Node of a worker.
+    pub leaving: Leaving,
 }
 
 impl NodeSubject {
@@ -179,6 +182,9 @@ impl Subject for NodeSubject {
         let kept = prior.map(|prior| {
             let mut kept = prior.clone();
             kept.resources.retain(|address, _| !self.is_released(address));
+            if request.mode == Mode::Delete {
+                self.leaving.remember(&mut kept, &self.providers);
+            }
             kept
         });
         let prior = kept.as_ref();
@@ -203,7 +209,7 @@ impl Subject for NodeSubject {
             mode: request.mode,
             spec: self.spec.to_json()?,
             desired,
-            notes: Vec::new(),
+            notes: self.leaving.notes(),
             prior,
             generation,
             observations,

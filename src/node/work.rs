@@ -13,6 +13,7 @@ use slipway_plan::{Options, Providers};
 
 use super::access::NodeAccess;
 use super::facts::below;
+use super::leave::Leaving;
 use super::machine::Machine;
 use super::phases::Selection;
 use super::preflight;
@@ -102,14 +103,15 @@ impl<'a> Work<'a> {
         phased: Vec<Phased>,
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
-        self.go(spec, phased, Mode::Apply, Released::Passing, manner).await
+        let released = (Released::Passing, Leaving::AsKnown);
+        self.go(spec, phased, Mode::Apply, released, manner).await
     }
 
     /// Plans to remove what was made on the machine, and shows it or carries it out.
     pub async fn remove(
         self,
         spec: NodeSpec,
-        released: Released,
+        released: (Released, Leaving),
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
         let (root, is_all) = (self.machine.root.clone(), self.selection.is_all());
@@ -125,7 +127,7 @@ impl<'a> Work<'a> {
         spec: NodeSpec,
         phased: Vec<Phased>,
         mode: Mode,
-        released: Released,
+        (released, leaving): (Released, Leaving),
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
         if !manner.dry_run {
@@ -143,6 +145,7 @@ impl<'a> Work<'a> {
             state: self.machine.state,
             api_exists: self.exists,
             released,
+            leaving,
         };
         if mode == Mode::Apply && subject.is_nothing() {
             return Ok(ExitCode::SUCCESS);

@@ -3,6 +3,7 @@
 //!
 //! They are what kubeadm posts, without what the server alone sets (`status`, `resourceVersion`).
 
+mod bound;
 mod certificates;
 mod cluster_info;
 pub(crate) mod rbac;
@@ -13,6 +14,7 @@ use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 use slipway_resource::hexadecimal;
 
+pub use bound::bound_bootstrappers;
 pub use certificates::{OWNER_DESCRIPTION, certificates_owner, certificates_roles, shared_certificates};
 pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles};
 pub use rbac::{BOOTSTRAPPERS, NODES, cluster_administrators, node_approval, node_readers, role_and_binding};

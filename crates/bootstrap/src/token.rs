@@ -18,7 +18,7 @@ use crate::configuration::BootstrapTokenSettings;
 mod bound;
 mod stored;
 
-pub use bound::{group_of_node, node_of_groups};
+pub use bound::{BOUND_GROUP, ONCE, USED_BY, group_of_node, groups_of_node, node_of_groups};
 pub use stored::{Stored, StoredError};
 
 /// The namespace of token Secrets.

@@ -33,6 +33,8 @@ pub(crate) enum TokenCommand {
     List(TokenListArguments),
     /// Remove tokens from the cluster.
     Delete(TokenDeleteArguments),
+    /// Decide about requests with tokens that are bound to a node's name: approve those of that node, deny all others.
+    Approve(TokenApproveArguments),
     /// Print a random token; nothing else knows it.
     Generate,
 }
@@ -48,6 +50,16 @@ pub(crate) struct TokenCreateArguments {
     /// What it may be used for.
     #[arg(long, value_name = "USAGES", value_delimiter = ',', default_value = "signing,authentication")]
     pub usages: Vec<String>,
+    /// The node that may join with it, and no other. Its request for a certificate waits until `--wait` or
+    /// `slipway node token approve` decides about it.
+    #[arg(long, value_name = "NAME", conflicts_with = "groups")]
+    pub node: Option<String>,
+    /// With --node: it is good for one machine, and removed when that has joined.
+    #[arg(long, requires = "node")]
+    pub once: bool,
+    /// With --node: wait until the machine has joined, and decide about its request.
+    #[arg(long, requires = "node")]
+    pub wait: bool,
     /// The groups of those who use it.
     #[arg(
         long,
@@ -83,6 +95,15 @@ pub(crate) struct TokenDeleteArguments {
     /// The tokens, or their ids.
     #[arg(required = true, value_name = "TOKEN")]
     pub tokens: Vec<String>,
+    #[command(flatten)]
+    pub api: ApiArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenApproveArguments {
+    /// Go on with those that come until this time is over, as 10m; 0 for ever.
+    #[arg(long, value_name = "DURATION")]
+    pub follow: Option<String>,
     #[command(flatten)]
     pub api: ApiArguments,
 }

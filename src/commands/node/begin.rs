@@ -81,7 +81,7 @@ pub(super) async fn join(
     let selection = selection(Command::Join, &arguments.carry_out, &configuration.node.skip_phases, only)?;
     let mut spec = NodeSpec::new(purpose, configuration);
     spec.skipped = selection.skipped().to_vec();
-    let cluster = join::find(&mut spec, &mut secrets, &machine, before.is_some()).await?;
+    let cluster = join::find(&mut spec, &mut secrets, &machine, before.as_ref()).await?;
     let files = if purpose.is_control_plane() { ADMINISTRATORS } else { KUBELET };
     let work = Work::open(context, machine, selection, secrets, (files, None)).await?;
     let questions = Questions::of(&spec.configuration, purpose);

@@ -9,6 +9,7 @@ use super::{ADMINISTRATORS, KUBELET};
 use crate::cli::RunArguments;
 use crate::cli::node::NodeResetArguments;
 use crate::error::CommandError;
+use crate::node::leave::Leaving;
 use crate::node::machine::Machine;
 use crate::node::secrets::NodeSecrets;
 use crate::node::subject::Released;
@@ -41,14 +42,31 @@ pub(super) async fn run(
     let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
     let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
     let mut kubeconfigs: Vec<&str> = Vec::new();
-    let given = arguments.settings.kubeconfig.as_ref().map(|path| path.display().to_string());
-    kubeconfigs.extend(given.as_deref());
+    let given = match &arguments.settings.kubeconfig {
+        Some(path) => Some(
+            std::path::absolute(path).map_err(|error| CommandError::file("the kubeconfig", path, &error))?,
+        ),
+        None => None,
+    };
+    let given_path = given.as_ref().map(|path| path.display().to_string());
+    kubeconfigs.extend(given_path.as_deref());
     kubeconfigs.extend(files);
     let server = server.filter(|_| given.is_none());
     let secrets = NodeSecrets::new(&machine.root);
     let work = Work::open(context, machine, selection, secrets, (&kubeconfigs, server)).await?;
     work.check(&Questions::of_reset(), &spec, &arguments.machine, None).await?;
     let released = if arguments.settings.offline { Released::ClusterAndNode } else { Released::Cluster };
+    let name = &spec.configuration.node.name;
+    let leaving = if is_control_plane || !work.selection.means("cleanup-node") {
+        Leaving::AsKnown
+    } else if arguments.settings.offline {
+        Leaving::Stays { name: name.clone(), why: "the API is not asked".to_owned() }
+    } else {
+        Leaving::of_worker(&work.machine.root, name, given.as_ref()).await?
+    };
+    if let Some(remark) = leaving.remark() {
+        context.output.message(&remark);
+    }
     let run = RunArguments { yes: arguments.settings.force, ..RunArguments::default() };
     let manner = Manner {
         dry_run: arguments.carry_out.dry_run,
@@ -57,5 +75,5 @@ pub(super) async fn run(
         run: &run,
         replace: &[],
     };
-    work.remove(spec, released, manner).await
+    work.remove(spec, (released, leaving), manner).await
 }

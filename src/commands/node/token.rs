@@ -1,5 +1,7 @@
 //! `slipway node token`
 
+mod bound;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -30,6 +32,7 @@ pub(super) async fn run(context: &Context, command: &TokenCommand) -> Result<Exi
         TokenCommand::Create(arguments) => create(context, arguments).await?,
         TokenCommand::List(arguments) => list(context, arguments).await?,
         TokenCommand::Delete(arguments) => delete(context, arguments).await?,
+        TokenCommand::Approve(arguments) => bound::approve(context, arguments).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -50,16 +53,27 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
             "a group begins with system:bootstrappers: and goes on in small letters, digits, `-` and `:`",
         ));
     }
+    let groups = match &arguments.node {
+        Some(node) => bound::groups(node)?,
+        None => arguments.groups.clone(),
+    };
     let settings = BootstrapTokenSettings {
         token: None,
         description: arguments.description.clone(),
         ttl: settings::duration("--ttl", &arguments.ttl)?,
         expires: None,
         usages: arguments.usages.clone(),
-        groups: arguments.groups.clone(),
+        groups,
     };
     let api = api(&arguments.api.kubeconfig)?;
-    let object = token.object(&settings, Timestamp::now());
+    let now = Timestamp::now();
+    let mut object = token.object(&settings, now);
+    if arguments.once {
+        bound::mark_once(&mut object);
+    }
+    if arguments.node.is_some() {
+        bound::let_in(&api).await?;
+    }
     api.post(SECRETS, &object).await?;
     if arguments.usages.iter().any(|usage| usage == "signing") {
         // The controller manager would sign it as well, when it comes to it; a joining machine need not wait.
@@ -73,7 +87,14 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
     } else {
         token.to_text().expose().to_owned()
     };
-    context.output.result(&text)
+    context.output.result(&text)?;
+    if let (Some(node), true) = (&arguments.node, arguments.wait) {
+        let ttl = settings.ttl.get();
+        let end = if ttl.is_zero() { None } else { now.checked_add(ttl).ok() };
+        let bound = bound::Bound { id: token.id(), node, once: arguments.once, end };
+        bound::wait(context, &api, &bound).await?;
+    }
+    Ok(())
 }
 
 async fn found(api: &Api) -> Result<Vec<Stored>, CommandError> {

@@ -2,6 +2,22 @@ use super::GROUP_PREFIX;
 
 const NODE: &str = "slipway:node:";
 
+/// The group of all tokens that are bound to a node's name. It is not that of Kubernetes' usual tokens, whose requests
+/// anybody's controller approves.
+pub const BOUND_GROUP: &str = "system:bootstrappers:slipway:bound";
+/// The annotation of a token's Secret that says whether it is good for one use.
+pub const ONCE: &str = "slipway.dev/once";
+/// The annotation of a token's Secret that names the request for which it was used.
+pub const USED_BY: &str = "slipway.dev/used-by";
+
+/// The groups of a token that is bound to a node's name; `None` when no node can have this name.
+#[must_use]
+pub fn groups_of_node(node: &str) -> Option<[String; 2]> {
+    let own = group_of_node(node);
+    let is_name = super::is_group(&own) && !node.contains(':') && node_of_groups([own.as_str()])? == node;
+    is_name.then(|| [BOUND_GROUP.to_owned(), own])
+}
+
 /// The group of a token that is bound to one node's name: whoever shows it may become that node and no other. A dot of
 /// the name is a colon in the group, which may hold no dots.
 #[must_use]

@@ -2,7 +2,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-use super::{DEFAULT_GROUP, Stored, StoredError, Token, group_of_node, is_group, node_of_groups};
+use super::{
+    DEFAULT_GROUP, Stored, StoredError, Token, group_of_node, groups_of_node, is_group, node_of_groups,
+};
 use crate::configuration::BootstrapTokenSettings;
 
 type Fields = BTreeMap<String, Vec<u8>>;
@@ -106,4 +108,9 @@ fn a_bound_token_names_its_node() {
     let group = group_of_node("worker-1.example.test");
     assert_eq!(node_of_groups(["system:bootstrappers", &group]).unwrap(), "worker-1.example.test");
     assert_eq!(node_of_groups(["system:bootstrappers", DEFAULT_GROUP]), None);
+    let groups = groups_of_node("worker-1.example.test").unwrap();
+    assert!(groups.iter().all(|group| is_group(group)) && !groups.contains(&DEFAULT_GROUP.to_owned()));
+    for name in ["", "Worker", "a:b", "a_b", "worker-"] {
+        assert_eq!(groups_of_node(name), None, "{name:?}");
+    }
 }

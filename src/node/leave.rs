@@ -1,0 +1,164 @@
+//! The Node of a worker that leaves its cluster: whether it is this machine's, and whether somebody here may remove it.
+//!
+//! A control plane has an administrator's credentials, and its Node is in its own state. A worker has those of its kubelet,
+//! which Kubernetes lets change its Node and not delete it: else whoever has taken a machine could come back as a node
+//! without the taints that it was given.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use slipway_plan::{Providers, Record, Snapshot};
+use slipway_provider_kubernetes::NODE;
+use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Address, Identity, Value};
+use tokio::time::Instant;
+
+use super::api::{Api, ApiError};
+use super::discovery::patiently;
+use super::facts::{self, below};
+use crate::error::CommandError;
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+/// How long the API is asked when nobody has to be able to remove the Node.
+const SHORT: Duration = Duration::from_secs(10);
+
+/// What becomes of the Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It is the state's, or there is none.
+    AsKnown,
+    /// It is drained and removed.
+    Removed(String),
+    /// It stays in the cluster, for this reason.
+    Stays {
+        /// The Node.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Leaving {
+    /// Looks at the Node of a worker, with a kubeconfig that was given for it, or with the kubelet's.
+    ///
+    /// # Errors
+    /// When the kubeconfig that was given cannot be used, or may not remove the Node.
+    pub async fn of_worker(root: &Path, name: &str, given: Option<&PathBuf>) -> Result<Self, CommandError> {
+        if let Some(path) = given {
+            let api = Api::of_file(root, path)?;
+            return match look(&api, name, Duration::from_secs(60)).await? {
+                Self::Stays { why, .. } => Err(CommandError::new(
+                    "NODE0015",
+                    format!("the Node {name} cannot be removed; nothing was done"),
+                )
+                .cause(why)
+                .hint("name a kubeconfig that may with --kubeconfig, or leave the Node with --offline")),
+                leaving => Ok(leaving),
+            };
+        }
+        let path = below(root, "/etc/kubernetes/kubelet.conf");
+        if !path.exists() {
+            // It has never come as far as being a Node, or somebody has taken it out.
+            return Ok(Self::AsKnown);
+        }
+        let looked = match Api::of_file(root, &path) {
+            Ok(api) => look(&api, name, SHORT).await,
+            Err(error) => Err(error),
+        };
+        Ok(looked.unwrap_or_else(|error| Self::Stays { name: name.to_owned(), why: error.to_string() }))
+    }
+
+    /// What a user is told of a Node that stays.
+    pub fn remark(&self) -> Option<String> {
+        let Self::Stays { name, why } = self else { return None };
+        Some(format!(
+            "The Node {name} stays in the cluster and is not drained: {why}.\nhint: `--kubeconfig FILE` names credentials that may remove it; from elsewhere, `kubectl drain {name}` and `kubectl delete node {name}` do",
+        ))
+    }
+
+    /// The same as part of a plan.
+    pub fn notes(&self) -> Vec<ExpandNote> {
+        let Self::Stays { name, why } = self else { return Vec::new() };
+        let message = format!("the Node stays in the cluster: {why}");
+        vec![ExpandNote { field: Address::new(NODE, name.as_str()).to_string(), message }]
+    }
+
+    /// Adds a Node that is removed to what is remembered of the machine: it stands on all of it, and goes first.
+    pub fn remember(&self, snapshot: &mut Snapshot, providers: &Providers) {
+        let Self::Removed(name) = self else { return };
+        let Some((provider, kind)) = providers.iter().find_map(|(provider, handle)| {
+            Some((provider.to_owned(), handle.schema.types.get(NODE)?.clone()))
+        }) else {
+            return;
+        };
+        let record = Record {
+            provider,
+            schema_version: kind.version,
+            identity: Identity::new(format!("Node//{name}")),
+            applied: Some(Value::map([("name", Value::from(name.as_str()))])),
+            depends_on: snapshot.resources.keys().cloned().collect(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: std::collections::BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        snapshot.resources.entry(Address::new(NODE, name.as_str())).or_insert(record);
+    }
+}
+
+async fn look(api: &Api, name: &str, patience: Duration) -> Result<Leaving, ApiError> {
+    let until = Instant::now() + patience;
+    let path = format!("/api/v1/nodes/{name}");
+    let Some(node) = patiently(until, || api.find(&path)).await? else { return Ok(Leaving::AsKnown) };
+    let stays = |why: String| Leaving::Stays { name: name.to_owned(), why };
+    let own: Vec<IpAddr> = facts::addresses();
+    if !is_of_machine(&node, &own) {
+        let theirs: Vec<String> = addresses(&node).map(|address| address.to_string()).collect();
+        return Ok(stays(format!("it is another machine's, at {}", theirs.join(", "))));
+    }
+    let question = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes", "name": name}}});
+    let answer = patiently(until, || api.post(REVIEWS, &question)).await?;
+    if answer.pointer("/status/allowed").and_then(Json::as_bool) == Some(true) {
+        return Ok(Leaving::Removed(name.to_owned()));
+    }
+    Ok(stays("whoever asks may not remove it, as no kubelet may".to_owned()))
+}
+
+fn addresses(node: &Json) -> impl Iterator<Item = IpAddr> {
+    let all = node.pointer("/status/addresses").and_then(Json::as_array).into_iter().flatten();
+    all.filter_map(|entry| entry.get("address")?.as_str()?.parse().ok())
+}
+
+/// Whether a Node is of the machine with these addresses. One that has told none is not known to be another's.
+fn is_of_machine(node: &Json, own: &[IpAddr]) -> bool {
+    addresses(node).next().is_none() || addresses(node).any(|address| own.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_at_another_address_is_another_machines() {
+        let node = |address: &str| json!({"status": {"addresses": [{"type": "Hostname", "address": "w-0"}, {"type": "InternalIP", "address": address}]}});
+        let own = ["127.0.0.1", "10.0.0.5"].map(|address| address.parse().unwrap());
+        assert!(is_of_machine(&node("10.0.0.5"), &own));
+        assert!(!is_of_machine(&node("10.0.0.6"), &own));
+        assert!(is_of_machine(&json!({}), &own));
+    }
+
+    #[test]
+    fn a_node_that_stays_is_told_with_the_ways_out() {
+        let stays = Leaving::Stays { name: "w-0".to_owned(), why: "nobody may".to_owned() };
+        let remark = stays.remark().unwrap();
+        assert!(
+            remark.contains("w-0 stays") && remark.contains("nobody may") && remark.contains("--kubeconfig")
+        );
+        assert_eq!(stays.notes()[0].field, "kubernetes_node.w-0");
+        assert!(Leaving::Removed("w-0".to_owned()).remark().is_none() && Leaving::AsKnown.notes().is_empty());
+    }
+}
