@@ -157,6 +157,11 @@ impl Etcd {
                     }
                     let message = body.get("message").or_else(|| body.get("error")).and_then(Json::as_str);
                     let message = message.unwrap_or("it does not say why").to_owned();
+                    // A learner answers, and does nothing.
+                    if message.contains("not supported for learner") {
+                        lost = Some(Failure(format!("{endpoint}: {message}")));
+                        continue;
+                    }
                     match refusal(answer.status, message) {
                         // Another one may be in touch with the leader.
                         Refusal::Later(text) if verb == "list" => lost = Some(Failure(text)),

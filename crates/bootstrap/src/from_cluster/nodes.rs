@@ -58,6 +58,7 @@ pub(super) fn nodes(
         made.leaves_first(machine);
     }
     made.members_leave_in_turn(&founding);
+    made.members_know_each_other(&members);
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -193,6 +194,25 @@ impl Making<'_> {
                 (inside("etcd_member", before, "etcd"), inside("etcd_member", machine, "etcd"));
             for desired in self.resources.iter_mut().filter(|desired| desired.address == member) {
                 desired.depends_on.push(before.clone());
+            }
+        }
+    }
+
+    /// A member asks all others too: it has to find out what became of itself when its own etcd answers no more.
+    fn members_know_each_other(&mut self, members: &[&Machine]) {
+        for machine in members {
+            let others = members.iter().filter(|other| other.name != machine.name);
+            let of = |machine: &Machine| etcd_url(&machine.address.to_string(), ETCD_CLIENT_PORT);
+            // Of a founder its own comes first, and one that joins has none before it is a member.
+            let own = machine.founding.then(|| of(machine));
+            let known: Vec<String> = own.into_iter().chain(others.map(|other| of(other))).collect();
+            for kind in ["etcd_member", "etcd_voter"] {
+                let address = inside(kind, machine, "etcd");
+                for desired in self.resources.iter_mut().filter(|desired| desired.address == address) {
+                    desired
+                        .attributes
+                        .set(&Path::key("endpoints"), Value::list(known.iter().map(String::as_str)));
+                }
             }
         }
     }

@@ -189,7 +189,17 @@ pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Resu
         // The data goes with its folder; a cluster of none cannot be.
         return Ok(());
     }
+    // A member that leaves stops before it has answered, and never answers again: those are asked who stay.
+    let mut endpoints = of_those_who_stay(&members, member);
+    endpoints.extend(super::endpoints(wanted));
+    let etcd = Etcd::connect(&work.host().disk, wanted, endpoints)?;
     expel(work, &etcd, member).await
+}
+
+/// The client URLs of the members that have a vote, but of the one that goes.
+fn of_those_who_stay(members: &[Member], leaving: &Member) -> Vec<String> {
+    let stays = |other: &&Member| other.id() != leaving.id() && other.has_started() && !other.is_learner;
+    members.iter().filter(stays).flat_map(|other| other.client_urls.clone()).collect()
 }
 
 pub(super) async fn expel(work: &Work, etcd: &Etcd, member: &Member) -> Result<(), ProviderError> {
@@ -208,5 +218,27 @@ pub(super) async fn expel(work: &Work, etcd: &Etcd, member: &Member) -> Result<(
             }
             Err(refusal) => return Err(refusal.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_are_asked_who_stay() {
+        let member = |id: &str, name: &str, is_learner| -> Member {
+            let urls = [format!("https://{name}:2379")];
+            let member =
+                serde_json::json!({"ID": id, "name": name, "clientURLs": urls, "isLearner": is_learner});
+            serde_json::from_value(member).unwrap()
+        };
+        let members = [
+            member("1", "a", false),
+            member("2", "b", false),
+            member("3", "c", true),
+            member("4", "", false),
+        ];
+        assert_eq!(of_those_who_stay(&members, &members[0]), ["https://b:2379"]);
     }
 }
