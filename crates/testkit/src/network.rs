@@ -62,6 +62,7 @@ impl Network {
         kubernetes::install()?;
         let images = image::install()?;
         let _one_at_a_time = cache::lock("machines")?;
+        allow_watches()?;
         let all = cache::folder()?.join("machines");
         fs::create_dir_all(&all)?;
         sweep(&all)?;
@@ -186,6 +187,20 @@ impl Drop for Inner {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }
+}
+
+/// How many sets of watched files root may have: every kubelet and every container runtime has some, and the kernel counts
+/// those of all machines as one user's. A runtime that gets none serves no kubelet.
+const WATCHES: (&str, u32) = ("/proc/sys/fs/inotify/max_user_instances", 2048);
+
+/// Raises what the kernel allows, when it is less than several machines need.
+fn allow_watches() -> Result<()> {
+    let (path, wanted) = WATCHES;
+    let allowed: u32 = fs::read_to_string(path).context(path)?.trim().parse().context(path)?;
+    if allowed < wanted {
+        fs::write(path, wanted.to_string()).context(path)?;
+    }
+    Ok(())
 }
 
 /// Clears up after networks whose guards were killed too.

@@ -57,6 +57,9 @@ fn id(network: &Network) -> String {
 fn a_machine_has_a_runtime_images_and_ssh_and_is_gone_afterwards() {
     let before = sysctls();
     let network = Network::new().unwrap();
+    // Every kubelet and container runtime takes some of these, and all machines are one user's.
+    let watches = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap();
+    assert!(watches.trim().parse::<u32>().unwrap() >= 2048, "{watches}");
     let id = id(&network);
     let keys = Scratch::new("keys").unwrap();
     let key = keys.path().join("key");
