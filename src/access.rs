@@ -13,7 +13,7 @@ use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
 use slipway_builtin::{KEYPAIR, Vault};
 use slipway_provider_kubernetes::{Access, SecretKubeconfig};
-use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, Value};
+use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
 
 /// How long credentials are good for.
 const VALIDITY: Duration = Duration::from_secs(3_600);
@@ -36,6 +36,8 @@ struct Known {
     endpoints: Vec<LocalEndpoint>,
     /// Whether there is, or was, one.
     exists: bool,
+    /// Credentials that somebody has lent, until there is an authority to make some with.
+    lent: Option<SecretText>,
 }
 
 /// As whom somebody enters.
@@ -72,6 +74,11 @@ impl ClusterAccess {
             }
         }
         known.endpoints = endpoints;
+    }
+
+    /// Takes a kubeconfig of somebody else's, to look at a cluster that is not Slipway's yet.
+    pub fn borrow(&self, kubeconfig: SecretText) {
+        self.lock().lent = Some(kubeconfig);
     }
 
     /// From now on the API exists for those that come after its beginning.
@@ -135,8 +142,14 @@ async fn reachable(endpoints: &[LocalEndpoint]) -> Option<LocalEndpoint> {
 #[async_trait]
 impl Access for ClusterAccess {
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
-        if !self.lock().exists {
-            return Ok(None);
+        {
+            let known = self.lock();
+            if let Some(lent) = &known.lent {
+                return Ok(Some(SecretKubeconfig { text: lent.clone(), context: None }));
+            }
+            if !known.exists {
+                return Ok(None);
+            }
         }
         // The group is bound to nothing: it may do everything before there is anything that it could be bound to.
         let entry = Entry {

@@ -1,21 +1,26 @@
 //! Which providers work on one cluster: its own, and those that are linked in; and what the core makes of the machines
 //! that a provider has.
 
+mod addons;
+mod fetch;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slipway_bootstrap::configuration::LocalEndpoint;
-use slipway_bootstrap::from_cluster::{self, Placement, UserObjects};
+use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_builtin::{Builtin, Vault};
 use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_resource::provider::{Catalog, ExpandNote, SessionRequest};
 use slipway_resource::{Desired, Schema, Value};
-use slipway_spec::model::{Cluster, Host, Manifest, Role};
+use slipway_spec::model::{Cluster, Host, Role};
 
 use crate::access::ClusterAccess;
 use crate::error::CommandError;
 use crate::providers;
+
+pub(crate) use addons::{ManifestSecrets, SOURCE as MANIFEST_SOURCE};
 
 /// The attribute of what is on one host.
 const HOST: &str = "host";
@@ -76,13 +81,14 @@ pub(crate) fn told(
 }
 
 /// The resources of a cluster on the machines of a catalog; none for a provider that makes its machines itself.
-pub(crate) fn expand(
+pub(crate) async fn expand(
     cluster: &Cluster,
     catalog: &Catalog,
     own: &[Desired],
+    (secrets, offline): (&ManifestSecrets, bool),
 ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
     let Some(placement) = placement(catalog)? else { return Ok((Vec::new(), Vec::new())) };
-    let user = user_objects(cluster)?;
+    let user = addons::objects(cluster, secrets, offline).await?;
     let expanded = from_cluster::expand(cluster, &placement, &user).map_err(|error| {
         let mut failure = CommandError::new(error.code(), error.to_string());
         let mut cause = std::error::Error::source(&error);
@@ -135,36 +141,4 @@ pub(crate) fn has_api(prior: &Snapshot) -> bool {
 pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, CommandError> {
     Placement::of(&catalog.data)
         .map_err(|error| CommandError::internal("the machines of the provider cannot be read", &error))
-}
-
-/// The objects of the add-ons that users bring in files.
-fn user_objects(cluster: &Cluster) -> Result<Vec<UserObjects>, CommandError> {
-    let mut all = Vec::new();
-    for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
-        let path = match &addon.manifest {
-            Some(Manifest::File(path)) => std::path::Path::new(path),
-            Some(Manifest::Url { url, .. }) => {
-                let text =
-                    format!("the add-on {} is at {url}, and nothing is fetched from there", addon.name);
-                return Err(CommandError::new("CLI0040", text)
-                    .hint("fetch it, and name it as `manifest: { file: … }`"));
-            }
-            None => continue,
-        };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| CommandError::file("the add-on's manifest", path, &error))?;
-        let mut objects = Vec::new();
-        for document in serde_yaml::Deserializer::from_str(&text) {
-            let object =
-                <serde_json::Value as serde::Deserialize>::deserialize(document).map_err(|error| {
-                    CommandError::new("CLI0040", format!("{} is no YAML of objects", path.display()))
-                        .cause(error.to_string())
-                })?;
-            if !object.is_null() {
-                objects.push(object);
-            }
-        }
-        all.push(UserObjects { addon: addon.name.clone(), objects });
-    }
-    Ok(all)
 }

@@ -122,6 +122,7 @@ impl Prepared {
             folder: wanted.folder(),
             sealed: BTreeMap::new(),
             encryption: context.configuration.encryption.clone(),
+            manifests: Arc::default(),
             vault: vault.clone(),
         };
         Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state, vault, access })
@@ -237,8 +238,10 @@ impl Prepared {
             let catalog = request.catalog.clone();
             let expansion = handle.session.expand(request).await?;
             if composition::works_on_hosts(&handle.schema) {
+                let manifests = (&*self.texts.manifests, self.backend.is_none());
                 let (inside, remarks) =
-                    composition::expand(&self.wanted.cluster, &catalog, &expansion.resources)?;
+                    composition::expand(&self.wanted.cluster, &catalog, &expansion.resources, manifests)
+                        .await?;
                 desired.extend(inside);
                 notes.extend(remarks);
             }

@@ -18,6 +18,7 @@ use slipway_secrets::sops::{self, Syntax};
 use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName};
 
+use crate::composition::{MANIFEST_SOURCE, ManifestSecrets};
 use crate::error::CommandError;
 use keys::Encryption;
 
@@ -30,6 +31,8 @@ pub(crate) struct UserSecrets {
     pub sealed: BTreeMap<String, SecretText>,
     /// Where the identities are that open what SOPS has encrypted.
     pub encryption: Encryption,
+    /// What stands in the manifests of add-ons.
+    pub manifests: Arc<ManifestSecrets>,
     /// What the cluster keeps itself.
     pub vault: Arc<Vault>,
 }
@@ -60,6 +63,10 @@ impl SecretSource for UserSecrets {
                 .map(|text| SecretText::new(text.trim_end_matches('\n')))
                 .map_err(|error| fail(error.to_string())),
             Some(("sops", place)) => self.sops(place).map_err(fail),
+            Some((MANIFEST_SOURCE, place)) => self
+                .manifests
+                .text(place)
+                .ok_or_else(|| fail("the manifest does not have it any more".to_owned())),
             _ => Err(fail("a secret comes from `env:NAME`, `file:path` or `sops:path#key`".to_owned())),
         }
     }

@@ -1,11 +1,16 @@
 //! `slipway adopt`
 
+mod nodes;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use slipway_engine::{Adopted, Adoption, State};
-use slipway_resource::ClusterUid;
+use slipway_builtin::NAME as SECRETS;
+use slipway_engine::{Adopted, Adoption, State, establish};
+use slipway_provider_hosts::{AGENT, CLAIM};
+use slipway_resource::provider::Applied;
+use slipway_resource::{Address, ClusterUid, Desired, Token};
 use slipway_state_store::{Acquire, Backend, ClusterName, Holder, SystemClock, read_head};
 
 use crate::actor::Actor;
@@ -25,7 +30,7 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     refuse_known(&*backend, &name).await?;
     let prepared = Prepared::without_state(context, wanted).await?;
     let uid = slipway_state_store::ClusterUid::random()?;
-    let adopted = find(&prepared, ClusterUid::new(uid.as_str())).await?;
+    let (adopted, _) = find(&prepared, &ClusterUid::new(uid.as_str()), None).await?;
     context.output.result(&report(&adopted))?;
     refuse_ambiguous(&adopted)?;
     if arguments.dry_run {
@@ -77,18 +82,42 @@ async fn again(prepared: &Prepared, holder: &Holder) -> Result<Adopted, CommandE
     if !state.snapshot.resources.is_empty() || state.is_interrupted() {
         return Err(known(&ClusterName::new(cluster.as_str())?));
     }
-    let adopted = find(prepared, state.snapshot.uid).await?;
+    let uid = state.snapshot.uid;
+    let (mut adopted, desired) = find(prepared, &uid, Some(holder)).await?;
     refuse_ambiguous(&adopted)?;
+    // Secrets that were found get their places in the store.
+    for desired in &desired {
+        let Some(record) = adopted.snapshot.resources.get_mut(&desired.address) else { continue };
+        if record.provider == SECRETS {
+            let token = Token::new("adopt");
+            let kept = prepared.vault.keep(&uid, &desired.address, &desired.attributes, token).await;
+            record.identity = kept?;
+        }
+    }
     Ok(adopted)
 }
 
-async fn find(prepared: &Prepared, uid: ClusterUid) -> Result<Adopted, CommandError> {
-    let mut catalogs = BTreeMap::new();
+/// Looks for what the spec wants. Under a hold, also what is nobody's but Slipway's is made: hosts are claimed, and get
+/// the agents that look after them.
+async fn find(
+    prepared: &Prepared,
+    uid: &ClusterUid,
+    holder: Option<&Holder>,
+) -> Result<(Adopted, Vec<Desired>), CommandError> {
+    let mut catalogs = nodes::catalogs(prepared)?;
     let (desired, _) = prepared.expand(&mut catalogs).await?;
+    nodes::look(prepared, &catalogs).await?;
     let cluster = &prepared.wanted.cluster;
+    let mut established: BTreeMap<Address, Applied> = BTreeMap::new();
+    if let Some(holder) = holder {
+        prepared.vault.hold(holder.journal().clone());
+        established = establish(&cluster.name, uid, &desired, &[CLAIM, AGENT], &prepared.providers).await?;
+    }
     let spec = planning::to_json(cluster)?;
-    let adoption = Adoption { cluster: &cluster.name, uid, spec, catalogs, desired: &desired };
-    Ok(adoption.run(&prepared.providers).await?)
+    let adoption =
+        Adoption { cluster: &cluster.name, uid: uid.clone(), spec, catalogs, desired: &desired, established };
+    let adopted = adoption.run(&prepared.providers).await?;
+    Ok((adopted, desired))
 }
 
 /// Refuses to guess.
@@ -116,6 +145,11 @@ fn report(adopted: &Adopted) -> String {
         put("!", format!("{address}: {} objects fit", identities.len()));
     }
     for address in &adopted.missing {
+        // These are made with the adoption itself.
+        if [CLAIM, AGENT].contains(&address.kind()) {
+            put("+", format!("{address}"));
+            continue;
+        }
         put("?", format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"));
     }
     let owned = adopted.snapshot.resources.values().filter(|record| !record.existing).count();

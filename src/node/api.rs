@@ -6,7 +6,7 @@ mod trust;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, LOCATION, USER_AGENT};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -66,6 +66,9 @@ pub(crate) enum ApiError {
     /// It refuses.
     #[error("{method} {path}: {status} {message}")]
     Refused { method: Method, path: String, status: StatusCode, message: String },
+    /// What is asked for is elsewhere.
+    #[error("it is at {to} now")]
+    Moved { to: String },
     /// The answer cannot be read.
     #[error("the answer to {path} cannot be read: {text}")]
     Unreadable { path: String, text: String },
@@ -85,7 +88,7 @@ impl ApiError {
         match self {
             Self::Unreachable { .. } => true,
             Self::Refused { status, .. } => status.as_u16() == 429 || status.is_server_error(),
-            Self::Unusable(_) | Self::Unreadable { .. } => false,
+            Self::Unusable(_) | Self::Moved { .. } | Self::Unreadable { .. } => false,
         }
     }
 }
@@ -101,7 +104,7 @@ impl From<ApiError> for CommandError {
                 "the token or the certificate is not known there, or its time is over"
             }
             ApiError::Refused { .. } => "whoever asks may not do this, or the cluster is not as it should be",
-            ApiError::Unreadable { .. } => "this may be no Kubernetes API",
+            ApiError::Moved { .. } | ApiError::Unreadable { .. } => "this may be no Kubernetes API",
         };
         Self::new("NODE0014", "the cluster's API does not answer as it should")
             .cause(error.to_string())
@@ -120,6 +123,11 @@ impl Api {
         };
         let http = Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { http, server: server.trim_end_matches('/').to_owned(), token })
+    }
+
+    /// The server's URL.
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     /// Asks for an object.
@@ -179,7 +187,7 @@ impl Api {
         let mut request = Request::builder()
             .method(method.clone())
             .uri(format!("{}{path}", self.server))
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, "application/json, */*;q=0.5")
             .header(USER_AGENT, concat!("slipway/", env!("CARGO_PKG_VERSION")));
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
@@ -196,6 +204,11 @@ impl Api {
             let answer =
                 self.http.request(request).await.map_err(|error| unreachable(with_causes(&error)))?;
             let (status, date) = (answer.status(), answer.headers().get(DATE).cloned());
+            if status.is_redirection()
+                && let Some(to) = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok())
+            {
+                return Err(ApiError::Moved { to: to.to_owned() });
+            }
             let body = Limited::new(answer.into_body(), LARGEST).collect().await;
             let body = body.map_err(|error| unreachable(with_causes(error.as_ref())))?;
             Ok::<_, ApiError>((status, date, body.to_bytes()))

@@ -85,12 +85,11 @@ impl NodeSubject {
                 // What the API is reached by goes after what is behind it.
                 desired.depends_on.extend(keys.iter().cloned());
             }
-            // Signing is this machine's own work, once the object is there.
-            if let Value::Map(attributes) = &mut desired.attributes {
-                if early && desired.address.kind() == "static_pod" {
-                    attributes.remove("ready_url");
-                }
-                attributes.remove("sign_with");
+            if early
+                && desired.address.kind() == "static_pod"
+                && let Value::Map(attributes) = &mut desired.attributes
+            {
+                attributes.remove("ready_url");
             }
         }
         (desired, meant)

@@ -18,10 +18,10 @@ use slipway_spec::model::Cluster;
 
 use crate::expand::ExpandError;
 
-pub use authorities::{CA, JOIN_TOKEN};
+pub use authorities::{CA, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS};
 pub use endpoint::endpoint;
-pub use machine::{Founder, Machine, Placement};
-pub use objects::UserObjects;
+pub use machine::{FoundNode, Founder, Machine, Placement};
+pub use objects::{UserObjects, settings_of_proxies};
 
 /// Why a cluster cannot be expanded on its machines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +88,7 @@ pub fn expand(
     user: &[UserObjects],
 ) -> Result<Expanded, FromClusterError> {
     let endpoint = endpoint(cluster, placement)?;
-    let mut resources = authorities::resources(cluster);
+    let mut resources = authorities::resources(cluster, placement);
     let mut nodes = nodes::nodes(cluster, placement, &endpoint)?;
     resources.append(&mut nodes.resources);
     resources.extend(objects::of_users(user, &nodes.after));

@@ -12,6 +12,7 @@ use slipway_resource::{Address, Attribute, Mode, ResourceType, Type, Value};
 use zeroize::Zeroizing;
 
 use crate::content::Fields;
+use crate::found::Found;
 use crate::provider::RATE_CLASS;
 
 /// A private key, with the certificate of an authority on request.
@@ -71,6 +72,14 @@ impl Kind {
     /// Makes one: what may be shown of it, and what may not.
     pub fn make(&self, desired: &Value) -> Result<(Value, Fields), String> {
         (self.make)(&self.normalise(desired, None))
+    }
+
+    /// One that another tool has made: what may be shown of it, and what may not.
+    pub fn found(&self, desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
+        if self.name != KEYPAIR {
+            return Err("cannot be taken over".to_owned());
+        }
+        keypair::found(&self.normalise(desired, None), found)
     }
 
     /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.

@@ -6,11 +6,13 @@
 //! [`Builtin`] is the provider over it.
 
 mod content;
+mod found;
 mod kind;
 mod provider;
 mod session;
 mod vault;
 
+pub use found::Found;
 pub use kind::{ENCRYPTION_KEY, KEYPAIR, TOKEN};
 pub use provider::{Builtin, NAME};
 pub use vault::Vault;

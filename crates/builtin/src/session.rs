@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest,
-    Scope,
+    Expansion, LocateItem, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem,
+    ReadRequest, Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::validate::misfits;
 use slipway_resource::{
@@ -100,6 +100,21 @@ impl Session for Secrets {
             });
         }
         Ok(answers)
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        let one = |item: LocateItem| {
+            let LocateItem { address, desired, .. } = item;
+            Ok(match self.vault.offered(&address, &desired)? {
+                // Its name in the store is given when it is stored.
+                Some((attributes, _)) => {
+                    let identity = Identity::new(format!("{address}/found"));
+                    Located::one(address, identity, attributes)
+                }
+                None => Located::nothing(address),
+            })
+        };
+        request.items.into_iter().map(one).collect()
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

@@ -11,6 +11,7 @@ use slipway_secrets::{Error, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName, Journal};
 
 use crate::content::Content;
+use crate::found::Found;
 use crate::kind;
 
 /// The secrets of one cluster in its state store.
@@ -21,6 +22,8 @@ pub struct Vault {
     hold: Mutex<Option<Journal>>,
     /// What is known of the cluster's secrets: what its state names, and what was made since.
     known: Mutex<BTreeMap<Address, Identity>>,
+    /// What another tool has made, as it was found.
+    pub(crate) offered: Mutex<BTreeMap<Address, Found>>,
     /// What was opened before: a key service is asked once for each.
     opened: Mutex<BTreeMap<(ClusterUid, Identity), Arc<Content>>>,
 }
@@ -53,6 +56,7 @@ impl Vault {
             cluster: cluster.into(),
             hold: Mutex::default(),
             known: Mutex::default(),
+            offered: Mutex::default(),
             opened: Mutex::default(),
         }
     }

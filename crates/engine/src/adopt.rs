@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Providers, Record, Snapshot, resolve_known};
-use slipway_resource::provider::{Catalog, LocateItem, LocateRequest, Located};
-use slipway_resource::{Address, ClusterUid, Desired, Digest, Identity, Path, ResourceType, Value};
+use slipway_resource::provider::{
+    Action, Applied, ApplyRequest, Catalog, EventSink, LocateItem, LocateRequest, Located,
+};
+use slipway_resource::{
+    Address, ClusterUid, Desired, Digest, Identity, Ownership, Path, ResourceType, Token, Value,
+};
 
 use crate::error::Error;
 
@@ -21,6 +25,8 @@ pub struct Adoption<'a> {
     pub catalogs: BTreeMap<String, Catalog>,
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
+    /// What of it is Slipway's own and was made already, by [`establish`].
+    pub established: BTreeMap<Address, Applied>,
 }
 
 /// A cluster that was taken over.
@@ -41,7 +47,13 @@ impl Adoption<'_> {
     /// When a provider cannot look, or finds nothing at all.
     pub async fn run(self, providers: &Providers) -> Result<Adopted, Error> {
         let mut snapshot = Snapshot::empty(self.cluster, self.uid.clone());
-        let located = self.locate(providers).await?;
+        let mut located = self.locate(providers).await?;
+        for (address, applied) in &self.established {
+            if let Some(identity) = &applied.identity {
+                let found = Located::one(address.clone(), identity.clone(), applied.attributes.clone());
+                located.insert(address.clone(), found);
+            }
+        }
         let mut adopted = Adopted { snapshot: snapshot.clone(), missing: Vec::new(), ambiguous: Vec::new() };
         for desired in self.desired {
             let Some((provider, _, kind)) = providers.of_type(desired.address.kind()) else { continue };
@@ -80,7 +92,10 @@ impl Adoption<'_> {
             };
             snapshot.resources.insert(desired.address.clone(), record);
         }
-        if snapshot.resources.values().all(|record| record.existing) {
+        let is_found = |(address, record): (&Address, &Record)| {
+            !record.existing && !self.established.contains_key(address)
+        };
+        if !snapshot.resources.iter().any(is_found) {
             return Err(Error::NothingFound { cluster: self.cluster.to_owned() });
         }
         snapshot.spec = self.spec;
@@ -119,6 +134,46 @@ impl Adoption<'_> {
         }
         Ok(located)
     }
+}
+
+/// How long making one thing of Slipway's own may take, in milliseconds.
+const ESTABLISHING_MS: u64 = 600_000;
+
+/// Makes what has to be there before anything can be looked after and is nobody's but Slipway's, as a claim or an agent:
+/// the wanted resources of these types, one type after the other. What is there already is made again as it is.
+///
+/// # Errors
+/// When a provider cannot make it.
+pub async fn establish(
+    cluster: &str,
+    uid: &ClusterUid,
+    desired: &[Desired],
+    types: &[&str],
+    providers: &Providers,
+) -> Result<BTreeMap<Address, Applied>, Error> {
+    let mut established = BTreeMap::new();
+    for kind in types {
+        for desired in desired.iter().filter(|desired| desired.address.kind() == *kind) {
+            let Some((provider, handle, _)) = providers.of_type(kind) else { continue };
+            let address = desired.address.clone();
+            let request = ApplyRequest {
+                // Whoever adopts the same cluster again makes the same.
+                token: Token::new(format!("adopt-{uid}-{address}")),
+                ownership: Ownership {
+                    uid: uid.clone(),
+                    cluster: cluster.to_owned(),
+                    address: address.clone(),
+                },
+                action: Action::Create { desired: desired.attributes.clone() },
+                timeout_ms: ESTABLISHING_MS,
+            };
+            let applied = handle.session.apply(request, EventSink::discard()).await;
+            let applied =
+                applied.map_err(|error| Error::provider(provider, "make what is Slipway's own", error))?;
+            established.insert(address, applied);
+        }
+    }
+    Ok(established)
 }
 
 /// What was found, as far as the spec asks for it: the rest is not managed. What a provider never returns is taken

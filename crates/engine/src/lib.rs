@@ -24,7 +24,7 @@ pub mod state;
 mod step;
 mod stop;
 
-pub use adopt::{Adopted, Adoption};
+pub use adopt::{Adopted, Adoption, establish};
 pub use commit::about;
 pub use error::Error;
 pub use event::{Event, EventHandler};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use slipway_bootstrap::from_cluster::{Founder, Machine, Placement};
+use slipway_bootstrap::from_cluster::{self, FoundNode, Founder, Machine, Placement, settings_of_proxies};
 use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_spec::model::{Cluster, Endpoint, Host, Role};
@@ -18,6 +18,7 @@ impl HostsSession {
     pub(crate) async fn place(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
         let cluster: Cluster = serde_json::from_value(request.cluster)
             .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
+        let adopting = request.pinned.as_ref().is_some_and(|pinned| pinned.data[Placement::ADOPTING] == true);
         let pinned = match &request.pinned {
             Some(catalog) => Placement::of(&catalog.data)
                 .map_err(|error| invalid(format!("the machines in the state cannot be read: {error}")))?,
@@ -31,22 +32,33 @@ impl HostsSession {
         let taken = claims.into_iter().map(|(place, claim)| (place, claim.cluster)).collect();
         let known = Known { cluster: &cluster, hosts: &hosts, pinned: pinned.as_ref(), taken: &taken };
         let assigned = assign(&known)?;
-        let machines = join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref()))).await;
+        let machines =
+            join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await;
         let machines: Vec<Machine> = machines.into_iter().collect::<Result<_, _>>()?;
         let elected = elected(&cluster, &assigned, pinned.as_ref());
         let founders = match &pinned {
             Some(pinned) => pinned.founders.clone(),
+            None if adopting => machines.iter().find_map(began_with).unwrap_or_default(),
             None => founders(&cluster, &machines),
         };
+        let proxies_found = pinned.as_ref().and_then(|pinned| pinned.proxies_found.clone());
+        let mut placement = Placement { machines, elected, founders, proxies_found };
+        if adopting {
+            // A cluster that cannot be expanded says so when it is.
+            let expanded = from_cluster::expand(&cluster, &placement, &[]).unwrap_or_default();
+            let digest = settings_of_proxies(&expanded.resources);
+            placement.proxies_found = digest.map(|digest| digest.as_str().to_owned());
+        }
         // A host that leaves the specs is entered once more to be given back.
         let described: Vec<&Host> = assigned.iter().map(|one| one.host).collect();
-        catalog(&Placement { machines, elected, founders }, &described)
+        catalog(&placement, &described)
     }
 
     async fn machine(
         &self,
         Assigned { host, pool }: Assigned<'_>,
         pinned: Option<&Placement>,
+        adopting: bool,
     ) -> Result<Machine, ProviderError> {
         let rule = pool.hosts.as_ref().map(|selection| selection.address.clone()).unwrap_or_default();
         let address = rule.choose(host).ok_or_else(|| {
@@ -54,20 +66,33 @@ impl HostsSession {
         })?;
         let before = pinned.and_then(|pinned| pinned.machine(&host.name));
         let seen = match before {
-            Some(before) => Seen { facts: before.facts.clone(), cri_sockets: before.cri_sockets.clone() },
+            Some(before) => {
+                Seen { facts: before.facts.clone(), cri_sockets: before.cri_sockets.clone(), node: None }
+            }
             None if self.offline => facts::of_unseen(host, &self.config),
             None => self.agents.look(&host.name).await?,
         };
+        let node = seen.node.filter(|_| adopting);
+        let began = node.as_ref().map_or(pinned.is_none(), |node| !node.joined);
         Ok(Machine {
             name: host.name.clone(),
             pool: pool.name.clone(),
             address,
             zone: host.zone.clone(),
-            founding: before.map_or(pinned.is_none(), |before| before.founding),
+            founding: before.map_or(began, |before| before.founding),
             facts: seen.facts,
             cri_sockets: seen.cri_sockets,
+            found: before
+                .map(|before| before.found.clone())
+                .unwrap_or(node.map(|node| FoundNode { etcd_members: node.etcd_members })),
         })
     }
+}
+
+/// The control planes that a cluster began with, by what is found on one of them.
+fn began_with(machine: &Machine) -> Option<Vec<Founder>> {
+    let found = machine.found.as_ref().filter(|found| machine.founding && !found.etcd_members.is_empty())?;
+    Some(found.etcd_members.clone())
 }
 
 /// The control planes of a new cluster.

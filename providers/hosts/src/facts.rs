@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_bootstrap::expand::{Facts, InitSystem};
+use slipway_bootstrap::from_cluster::Founder;
 use slipway_spec::model::Host;
 
 use crate::config::Config;
@@ -12,6 +13,17 @@ use crate::config::Config;
 pub(crate) struct Seen {
     pub facts: Facts,
     pub cri_sockets: Vec<String>,
+    /// The node that it is already, if it is one.
+    pub node: Option<SeenNode>,
+}
+
+/// A node that was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SeenNode {
+    /// The members that its etcd was started with.
+    pub etcd_members: Vec<Founder>,
+    /// Whether that etcd joined members that were there before.
+    pub joined: bool,
 }
 
 /// Where container runtimes listen, in kubeadm's order.
@@ -38,6 +50,10 @@ for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/sys
   if [ -e "$folder/kubelet.service" ]; then echo unit=kubelet; fi
   if [ -e "$folder/kubelet.service.d/10-kubeadm.conf" ]; then echo drop-in=kubelet; fi
 done
+if [ -e /etc/kubernetes/kubelet.conf ]; then
+  echo node=yes
+  sed -n 's/^ *- --initial-cluster=/etcd=/p; s/^ *- --initial-cluster-state=/etcd-state=/p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null
+fi
 echo "path=$PATH"
 "#,
         folders = Facts::CA_FOLDERS.join(" "),
@@ -67,6 +83,9 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
                 }
             }
             "kubelet" => seen.facts.kubelet = Some(value.to_owned()),
+            "node" => drop(seen.node.get_or_insert_default()),
+            "etcd" => seen.node.get_or_insert_default().etcd_members = members(value),
+            "etcd-state" => seen.node.get_or_insert_default().joined = value == "existing",
             "path" if seen.facts.init_system == InitSystem::None => {
                 seen.facts.kubelet_environment.entry("PATH".to_owned()).or_insert_with(|| value.to_owned());
             }
@@ -87,7 +106,18 @@ pub(crate) fn of_unseen(host: &Host, config: &Config) -> Seen {
     if let (InitSystem::None, Some(path)) = (facts.init_system, &config.path) {
         facts.kubelet_environment.insert("PATH".to_owned(), path.clone());
     }
-    Seen { facts, cri_sockets: Vec::new() }
+    Seen { facts, ..Seen::default() }
+}
+
+/// Members of etcd as its flag has them: `name=url,…`.
+fn members(text: &str) -> Vec<Founder> {
+    let member = |text: &str| {
+        let (name, url) = text.split_once('=')?;
+        let (host, _) = url.strip_prefix("https://")?.rsplit_once(':')?;
+        let address = host.trim_matches(['[', ']']).parse().ok()?;
+        Some(Founder { name: name.to_owned(), address })
+    };
+    text.split(',').filter_map(member).collect()
 }
 
 fn init_system(text: &str) -> InitSystem {
@@ -95,5 +125,26 @@ fn init_system(text: &str) -> InitSystem {
         "openrc" => InitSystem::Openrc,
         "none" => InitSystem::None,
         _ => InitSystem::Systemd,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_tells_with_whom_its_etcd_began() {
+        let printed = "hostname=CP-1\ninit=systemd\nnode=yes\n\
+                       etcd=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::2]:2380\netcd-state=existing\n";
+        let host = serde_json::json!({ "name": "cp-1", "labels": {}, "inventory": "rack", "addresses": [] });
+        let host: Host = serde_json::from_value(host).unwrap();
+        let seen = read(printed, &host, &Config::default());
+        assert_eq!(seen.facts.hostname, "cp-1");
+        let node = seen.node.unwrap();
+        assert!(node.joined);
+        let members: Vec<String> =
+            node.etcd_members.iter().map(|member| format!("{}={}", member.name, member.address)).collect();
+        assert_eq!(members, ["cp-0=10.0.0.1", "cp-1=fd00::2"]);
+        assert!(read("hostname=fresh\n", &host, &Config::default()).node.is_none());
     }
 }

@@ -19,3 +19,4 @@ mod session;
 
 pub use provider::Hosts;
 pub use remote::Remote;
+pub use schema::{AGENT, CLAIM};

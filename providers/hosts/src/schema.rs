@@ -6,10 +6,10 @@ use slipway_resource::schema::{Durations, OwnershipKind, attributes};
 use slipway_resource::{Attribute, ResourceType, Schema, Type};
 
 /// A host that a cluster has taken from its inventory.
-pub(crate) const CLAIM: &str = "host_claim";
+pub const CLAIM: &str = "host_claim";
 
 /// The agent of a host.
-pub(crate) const AGENT: &str = "host_agent";
+pub const AGENT: &str = "host_agent";
 
 /// The attribute that names the host.
 pub(crate) const HOST: &str = "host";

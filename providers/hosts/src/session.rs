@@ -2,6 +2,7 @@
 
 mod act;
 mod actual;
+mod locate;
 mod plan;
 
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest,
-    Scope,
+    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
+    Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::{Identity, Observed, Path, ProviderError, Schema, Session, Token, Value};
 
@@ -120,6 +121,10 @@ impl Session for HostsSession {
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         self.read_all(requests).await
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        self.look_for(request).await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

@@ -1,6 +1,9 @@
 //! Keys and certificates.
 
+use std::time::Duration;
+
 use slipway_resource::{Address, Value};
+use slipway_spec::model::Profile;
 
 use super::Facts;
 use super::inputs::Inputs;
@@ -99,6 +102,7 @@ fn leaf(
     inputs: &Inputs,
 ) {
     let mut attributes = attributes(entry, configuration);
+    attributes.extend(renewal(configuration, entry.validity(configuration)));
     attributes.push(("is_ca", false.into()));
     attributes.push(("ca_path", authority.certificate_path(configuration).into()));
     attributes.push(("ca_key_path", authority.key_path(configuration).into()));
@@ -114,6 +118,14 @@ pub(super) fn of_authority(resources: &Resources, authority: &Entry) -> Vec<Addr
     let (certificate, key) =
         (format!("pki/{}.crt", authority.base_name), format!("pki/{}.key", authority.base_name));
     resources.those(&[("certificate", authority.name), ("file", &certificate), ("file", &key)])
+}
+
+/// When a certificate that is valid for so long gets a successor: a month before its end, or a sixth of its time. kubeadm
+/// renews when it upgrades, and only then.
+pub(super) fn renewal(configuration: &Configuration, validity: Duration) -> Option<(&'static str, Value)> {
+    const MONTH: u64 = 30 * 24 * 3_600;
+    let before = i64::try_from(MONTH.min(validity.as_secs() / 6)).unwrap_or_default();
+    (configuration.profile == Profile::Slipway).then(|| ("renew_before_seconds", before.into()))
 }
 
 fn attributes(entry: &Entry, configuration: &Configuration) -> Vec<(&'static str, Value)> {

@@ -46,8 +46,6 @@ pub struct Inputs {
 pub struct Tokens {
     /// Each token: the part before the dot, and the part behind it as a secret.
     pub tokens: Vec<(String, Value)>,
-    /// Each token whole, as a secret, for signing.
-    pub whole: Vec<Value>,
     /// What stands before them.
     pub after: Vec<Address>,
 }

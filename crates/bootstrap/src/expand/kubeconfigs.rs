@@ -44,6 +44,10 @@ pub(super) fn add(
             ("key_algorithm", configuration.cluster.key_algorithm().as_str().into()),
             ("validity_seconds", seconds(configuration).into()),
         ];
+        attributes.extend(super::certificates::renewal(
+            configuration,
+            configuration.cluster.certificate_validity_period.get(),
+        ));
         if kubeconfig.name == "kubelet" {
             attributes.push(("rotated_certificate_path", ROTATED.into()));
         }

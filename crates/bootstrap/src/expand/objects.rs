@@ -34,7 +34,8 @@ pub(super) fn settings(
     }
 }
 
-/// Tokens, who may do what with them, and `cluster-info`.
+/// Tokens, who may do what with them, and `cluster-info`. Its signatures are no part of it: they follow the tokens, and are
+/// made by who makes a token, or by the controller manager.
 pub(super) fn tokens(
     resources: &mut Resources,
     configuration: &Configuration,
@@ -47,10 +48,10 @@ pub(super) fn tokens(
     for object in objects::cluster_info_roles() {
         resources.object(TOKENS, &object, after);
     }
-    let made = match &inputs.tokens {
+    match &inputs.tokens {
         Some(tokens) => given_tokens(resources, tokens, configuration, inputs, after),
         None => own_tokens(resources, configuration, inputs, after)?,
-    };
+    }
     if let Some(authority) = authority(resources, inputs) {
         let server = configuration.server_endpoint().url();
         let text = objects::cluster_info_kubeconfig(&server, AUTHORITY);
@@ -60,8 +61,7 @@ pub(super) fn tokens(
         let mut all: Vec<&Address> = after.to_vec();
         let before = inputs.tokens.as_ref().map(|tokens| tokens.after.clone()).unwrap_or_default();
         all.extend(&before);
-        let signed = if made.is_empty() { Vec::new() } else { vec![("sign_with", Value::List(made))] };
-        resources.manifest(TOKENS, manifest, signed, &all);
+        resources.manifest(TOKENS, manifest, Vec::new(), &all);
     }
     Ok(())
 }
@@ -85,14 +85,13 @@ fn with_authority(text: &str, authority: Value) -> Value {
     }
 }
 
-/// Tokens of the configuration; returns them whole, for signing.
+/// Tokens of the configuration.
 fn own_tokens(
     resources: &mut Resources,
     configuration: &Configuration,
     inputs: &Inputs,
     after: &[&Address],
-) -> Result<Vec<Value>, ExpandError> {
-    let mut whole = Vec::new();
+) -> Result<(), ExpandError> {
     for settings in &configuration.node.bootstrap_tokens {
         let secret = settings.token.as_ref().ok_or(ExpandError::Token)?;
         let text = secret.text.as_ref().ok_or(ExpandError::Token)?;
@@ -101,11 +100,8 @@ fn own_tokens(
             Value::Secret(Secret { text: Some(SecretText::new(part)), ..Secret::new(format!("token:{id}")) });
         let object = token(id, part, settings, inputs.now);
         resources.manifest(TOKENS, object, Vec::new(), after);
-        if settings.usages.iter().any(|usage| usage == "signing") {
-            whole.push(Value::Secret(secret.clone()));
-        }
     }
-    Ok(whole)
+    Ok(())
 }
 
 /// Tokens that others keep, with the settings of the configuration's first.
@@ -115,7 +111,7 @@ fn given_tokens(
     configuration: &Configuration,
     inputs: &Inputs,
     after: &[&Address],
-) -> Vec<Value> {
+) {
     let settings = configuration.node.bootstrap_tokens.first().cloned().unwrap_or_default();
     for (id, part) in &tokens.tokens {
         let object = token(id, part.clone(), &settings, inputs.now);
@@ -123,7 +119,6 @@ fn given_tokens(
         all.extend(refer(&tokens.after));
         resources.manifest(TOKENS, object, Vec::new(), &all);
     }
-    tokens.whole.clone()
 }
 
 fn token(id: &str, secret: Value, settings: &BootstrapTokenSettings, now: Option<Timestamp>) -> Value {

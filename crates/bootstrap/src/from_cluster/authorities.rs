@@ -3,14 +3,18 @@ use std::collections::BTreeMap;
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 use slipway_spec::model::Cluster;
 
+use super::Placement;
 use super::configuration::algorithm;
 use crate::expand::Tokens;
 
 /// The name of the authority of the API, among the pairs of keys in the state.
 pub const CA: &str = "kubernetes-ca";
-const FRONT_PROXY_CA: &str = "front-proxy-ca";
-const ETCD_CA: &str = "etcd-ca";
-const SERVICE_ACCOUNTS: &str = "service-accounts";
+/// The name of the authority of the API's front proxies.
+pub const FRONT_PROXY_CA: &str = "front-proxy-ca";
+/// The name of etcd's authority.
+pub const ETCD_CA: &str = "etcd-ca";
+/// The name of the key of service accounts.
+pub const SERVICE_ACCOUNTS: &str = "service-accounts";
 
 /// The name of the token with which machines join, among the tokens in the state.
 pub const JOIN_TOKEN: &str = "join";
@@ -21,7 +25,7 @@ fn key_pair(name: &str) -> Address {
 }
 
 /// What the cluster's state keeps: authorities, the key of service accounts, a token, the key for what is at rest.
-pub(super) fn resources(cluster: &Cluster) -> Vec<Desired> {
+pub(super) fn resources(cluster: &Cluster, placement: &Placement) -> Vec<Desired> {
     let algorithm = algorithm(cluster).as_str();
     let authority = |name: &str, common_name: &str| {
         let authority = Value::map([("common_name", common_name)]);
@@ -34,11 +38,11 @@ pub(super) fn resources(cluster: &Cluster) -> Vec<Desired> {
         authority(FRONT_PROXY_CA, "front-proxy-ca"),
         authority(ETCD_CA, "etcd-ca"),
         Desired::new(key_pair(SERVICE_ACCOUNTS), Value::map([("algorithm", algorithm)])),
-        Desired::new(
-            Address::new("token", JOIN_TOKEN),
-            Value::map([("form", "bootstrap".to_owned()), ("token_id", token_id(cluster))]),
-        ),
     ];
+    if placement.has_joining() {
+        let attributes = Value::map([("form", "bootstrap".to_owned()), ("token_id", token_id(cluster))]);
+        resources.push(Desired::new(Address::new("token", JOIN_TOKEN), attributes));
+    }
     if let Some(at_rest) = &cluster.encryption.at_rest {
         let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.source())));
         let settings = serde_json::json!({
@@ -92,15 +96,14 @@ pub(super) fn join_token() -> Secret {
     Secret::kept(&Address::new("token", JOIN_TOKEN), "token")
 }
 
-/// The token as an object of the cluster.
-pub(super) fn tokens(cluster: &Cluster) -> Tokens {
+/// The token as an object of the cluster; none when nobody joins with it.
+pub(super) fn tokens(cluster: &Cluster, placement: &Placement) -> Tokens {
+    if !placement.has_joining() {
+        return Tokens { tokens: Vec::new(), after: Vec::new() };
+    }
     let address = Address::new("token", JOIN_TOKEN);
     let part = Value::Secret(Secret::kept(&address, "token_secret"));
-    Tokens {
-        tokens: vec![(token_id(cluster), part)],
-        whole: vec![Value::Secret(join_token())],
-        after: vec![address],
-    }
+    Tokens { tokens: vec![(token_id(cluster), part)], after: vec![address] }
 }
 
 /// The text of the `EncryptionConfiguration`, where what is at rest is encrypted.

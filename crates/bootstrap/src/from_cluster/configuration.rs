@@ -136,7 +136,9 @@ fn node(
 ) -> NodeSettings {
     let base = if joins { NodeSettings::worker(detected) } else { NodeSettings::control_plane(detected) };
     let mut kubelet_extra_args = component(&cluster.component(ComponentName::Kubelet)).extra_args;
-    if kubelet_extra_args.iter().all(|argument| argument.name != "node-ip") {
+    // kubeadm leaves the choice to the kubelet.
+    let is_left = cluster.profile == Profile::Kubeadm;
+    if !is_left && kubelet_extra_args.iter().all(|argument| argument.name != "node-ip") {
         kubelet_extra_args.push(Argument::new("node-ip", machine.address.to_string()));
     }
     // The token is the cluster's own and is there as long as the cluster: those who come later join with it.

@@ -17,6 +17,9 @@ pub struct Placement {
     /// with does not change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub founders: Vec<Founder>,
+    /// The settings of kube-proxy, as a digest, with which a cluster was taken over: its pods were started with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxies_found: Option<String>,
 }
 
 /// A control plane that a cluster began with.
@@ -51,6 +54,18 @@ pub struct Machine {
     /// The CRI sockets that are there, as `unix://` URLs.
     #[serde(default)]
     pub cri_sockets: Vec<String>,
+    /// What was found of a node that another tool has made; none for a machine that becomes a node here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundNode>,
+}
+
+/// A node that another tool has made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FoundNode {
+    /// The members that its etcd was started with, itself among them; nothing where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub etcd_members: Vec<Founder>,
 }
 
 impl Placement {
@@ -63,6 +78,15 @@ impl Placement {
     /// When it does not have the form.
     pub fn of(catalog: &serde_json::Value) -> Result<Option<Self>, serde_json::Error> {
         catalog.get(Self::KEY).map(|placement| serde_json::from_value(placement.clone())).transpose()
+    }
+
+    /// The key in a pinned catalog's data that asks for a placement on nodes that another tool has made.
+    pub const ADOPTING: &'static str = "adopting";
+
+    /// Whether there is a machine that has to join, now or again: another tool has made all others.
+    #[must_use]
+    pub fn has_joining(&self) -> bool {
+        self.machines.iter().any(|machine| machine.found.is_none())
     }
 
     /// The machine of a name.

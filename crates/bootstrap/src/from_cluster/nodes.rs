@@ -4,11 +4,13 @@ use slipway_resource::{Address, Desired, Path, Secret, Value};
 use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
-use super::{FromClusterError, Machine, Placement, authorities, objects};
+use super::{Founder, FromClusterError, Machine, Placement, authorities, objects};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, Inputs, Phased};
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
-use crate::static_pod::{ETCD_CLIENT_PORT, etcd_url};
+use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
+
+const KUBELET_CREDENTIALS: &str = "kubelet_credentials";
 
 /// Stands where the authority's certificate goes that only a run knows.
 const AUTHORITY: &str = "--placeholder-of-the-authority's-certificate--";
@@ -53,7 +55,7 @@ pub(super) fn nodes(
     for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
         made.worker(machine, leader)?;
     }
-    objects::proxies_follow(&mut made.resources);
+    objects::proxies_follow(&mut made.resources, placement.proxies_found.as_deref());
     for machine in founding.iter().chain(&joining) {
         made.leaves_first(machine);
     }
@@ -229,12 +231,13 @@ impl Making<'_> {
         Inputs {
             shared_files: if control_plane { authorities::files() } else { Default::default() },
             authority_base64: Some(authorities::ca_certificate_base64()),
-            tokens: Some(authorities::tokens(cluster)),
+            tokens: Some(authorities::tokens(cluster, self.placement)),
             encryption: authorities::encryption(cluster).filter(|_| control_plane),
             audit: objects::audit(cluster),
             flannel: objects::flannel(cluster),
             kube_vip: kube_vip(cluster, machine),
             discovered: Some(Discovered { server: self.endpoint.url(), authority: AUTHORITY.to_owned() }),
+            etcd_members: members_found(machine),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
             node_labels: pool.map(|pool| pool.node_labels.clone()).unwrap_or_default(),
             ..Inputs::default()
@@ -248,9 +251,11 @@ impl Making<'_> {
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
             }
-            // Machines find the cluster by what their plan says; for others a controller signs `cluster-info`.
-            if let Value::Map(attributes) = &mut desired.attributes {
-                attributes.remove("sign_with");
+            if machine.found.is_some() {
+                if is_left_out(&desired, is_control_plane(self.cluster, machine)) {
+                    continue;
+                }
+                as_found(&mut desired, machine, is_control_plane(self.cluster, machine));
             }
             if desired.address.kind() == "kubernetes_node" {
                 desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());
@@ -293,6 +298,34 @@ impl Making<'_> {
     fn becomes_ready(&self) -> bool {
         objects::flannel(self.cluster).is_some()
     }
+}
+
+/// The members that the etcd of a node was started with that another tool has made.
+fn members_found(machine: &Machine) -> Option<Vec<Member>> {
+    let members = &machine.found.as_ref()?.etcd_members;
+    let member = |member: &Founder| Member {
+        name: member.name.clone(),
+        peer_url: etcd_url(&member.address.to_string(), ETCD_PEER_PORT),
+    };
+    (!members.is_empty()).then(|| members.iter().map(member).collect())
+}
+
+/// Whether a node that another tool has made does without a resource: what is there for joining only, and a worker's folder
+/// of manifests, which kubeadm does not make.
+fn is_left_out(desired: &Desired, control_plane: bool) -> bool {
+    let address = &desired.address;
+    (address.kind() == "kubeconfig" && address.name().ends_with("/bootstrap-kubelet"))
+        || (!control_plane && address.kind() == "directory" && address.name().ends_with("/manifests"))
+}
+
+/// A resource of a node that another tool has made, without what it does without.
+fn as_found(desired: &mut Desired, machine: &Machine, control_plane: bool) {
+    if let (KUBELET_CREDENTIALS, Value::Map(attributes)) = (desired.address.kind(), &mut desired.attributes) {
+        attributes.remove("bootstrap_kubeconfig_path");
+    }
+    let bootstrap = inside("kubeconfig", machine, "bootstrap-kubelet");
+    let manifests = inside("directory", machine, "manifests");
+    desired.depends_on.retain(|address| *address != bootstrap && (control_plane || *address != manifests));
 }
 
 fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError {

@@ -11,8 +11,8 @@ use crate::audit::Audit;
 pub struct UserObjects {
     /// The add-on's name.
     pub addon: String,
-    /// Its objects.
-    pub objects: Vec<Json>,
+    /// Its objects, behind each other where they stand on each other.
+    pub objects: Vec<Desired>,
 }
 
 /// Add-ons that are made here.
@@ -40,13 +40,12 @@ pub(super) fn audit(cluster: &Cluster) -> Option<Audit> {
     })
 }
 
-/// kube-proxy reads its kubeconfig once: its pods are replaced when that changes, as when the endpoint moves.
-pub(super) fn proxies_follow(resources: &mut [Desired]) {
-    let is = |desired: &Desired, name: &str| {
-        desired.address.kind() == "kubernetes_object" && desired.address.name() == name
+/// kube-proxy reads its kubeconfig once: its pods are replaced when that changes, as when the endpoint moves. Pods that
+/// another tool has started with these settings stay.
+pub(super) fn proxies_follow(resources: &mut [Desired], found: Option<&str>) {
+    let Some(digest) = settings_of_proxies(resources).filter(|digest| found != Some(digest.as_str())) else {
+        return;
     };
-    let settings = resources.iter().find(|desired| is(desired, "ConfigMap/kube-system/kube-proxy"));
-    let Some(digest) = settings.and_then(|settings| Digest::of(&settings.attributes).ok()) else { return };
     for desired in resources.iter_mut().filter(|desired| is(desired, "DaemonSet/kube-system/kube-proxy")) {
         let Some(manifest) = desired.attributes.get("manifest") else { continue };
         let mut manifest = manifest.to_json();
@@ -56,17 +55,24 @@ pub(super) fn proxies_follow(resources: &mut [Desired]) {
     }
 }
 
+/// The digest of the settings that pods of kube-proxy are started with.
+#[must_use]
+pub fn settings_of_proxies(resources: &[Desired]) -> Option<Digest> {
+    let settings = resources.iter().find(|desired| is(desired, "ConfigMap/kube-system/kube-proxy"))?;
+    Digest::of(&settings.attributes).ok()
+}
+
+fn is(desired: &Desired, name: &str) -> bool {
+    desired.address.kind() == "kubernetes_object" && desired.address.name() == name
+}
+
 /// The objects that users bring.
 pub(super) fn of_users(user: &[UserObjects], after: &[Address]) -> Vec<Desired> {
     let mut resources = Vec::new();
     for UserObjects { addon, objects } in user {
         for object in objects {
-            let text = |pointer: &str| object.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
-            let (kind, name) = (text("/kind"), text("/metadata/name"));
-            let name = format!("{kind}/{}/{name}", text("/metadata/namespace"));
-            let attributes = Value::map([("manifest", Value::from_json(object))]);
-            let mut desired = Desired::new(Address::new("kubernetes_object", name), attributes);
-            desired.depends_on = after.to_vec();
+            let mut desired = object.clone();
+            desired.depends_on.extend(after.iter().cloned());
             desired.origins.insert(Path::root(), format!("addons[{addon}]"));
             resources.push(desired);
         }

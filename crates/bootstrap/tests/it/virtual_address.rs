@@ -22,6 +22,7 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         founding: true,
         facts: Default::default(),
         cri_sockets: Vec::new(),
+        found: None,
     };
     let placement = Placement { machines: vec![machine], ..Placement::default() };
     let expanded = expand(cluster, &placement, &[]).unwrap();

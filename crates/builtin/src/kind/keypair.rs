@@ -7,12 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
-use slipway_bootstrap::pki::{Pin, PrivateKey, Template};
-use slipway_resource::{Attribute, Type, Value};
+use slipway_bootstrap::pki::{Certificate, Pin, PrivateKey, Template};
+use slipway_resource::{Attribute, Path, Type, Value};
 use zeroize::Zeroizing;
 
 use super::{KEYPAIR, Kind, with_outputs};
 use crate::content::Fields;
+use crate::found::Found;
 
 /// How long an authority is valid unless said otherwise: ten years.
 const VALIDITY_SECONDS: i64 = 10 * 365 * 24 * 3_600;
@@ -32,6 +33,7 @@ pub(super) fn kind() -> Kind {
             "algorithm",
             Attribute::optional(Type::String)
                 .immutable()
+                .kept_on_adoption()
                 .default_to("RSA-2048")
                 .describe("RSA-2048, RSA-3072, RSA-4096, ECDSA-P256 or ECDSA-P384."),
         ),
@@ -39,6 +41,7 @@ pub(super) fn kind() -> Kind {
             "certificate_authority",
             Attribute::optional(authority)
                 .immutable()
+                .kept_on_adoption()
                 .describe("Makes it an authority: a certificate that it has signed for itself."),
         ),
         ("public_key_pem", Attribute::computed(Type::String).describe("The public key.")),
@@ -79,15 +82,43 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
         let template =
             Template::authority(name, Timestamp::now(), validity).map_err(|error| failed(&error))?;
         let certificate = template.self_signed(&key).map_err(|error| failed(&error))?;
-        attributes = with_outputs(
-            &attributes,
-            [
-                ("certificate_pem", certificate.to_pem().into()),
-                ("certificate_base64", STANDARD.encode(certificate.to_pem()).into()),
-                ("pin", Pin::of(certificate.public_key()).to_string().into()),
-                ("not_after", certificate.not_after().to_string().into()),
-            ],
-        );
+        attributes = with_certificate(&attributes, &certificate);
     }
     Ok((attributes, vec![("private_key_pem", Zeroizing::new(text.expose().to_owned()))]))
+}
+
+fn with_certificate(attributes: &Value, certificate: &Certificate) -> Value {
+    with_outputs(
+        attributes,
+        [
+            ("certificate_pem", certificate.to_pem().into()),
+            ("certificate_base64", STANDARD.encode(certificate.to_pem()).into()),
+            ("pin", Pin::of(certificate.public_key()).to_string().into()),
+            ("not_after", certificate.not_after().to_string().into()),
+        ],
+    )
+}
+
+/// A key, and an authority's certificate, that another tool has made.
+pub(super) fn found(desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
+    let failed =
+        |what: &str, error: &dyn std::error::Error| format!("has {what} that cannot be read: {error}");
+    let key =
+        PrivateKey::from_pem(found.private_key_pem.expose()).map_err(|error| failed("a key", &error))?;
+    let public = key.public_key().to_pem();
+    let mut attributes = with_outputs(desired, [("public_key_pem", Value::from(public.clone()))]);
+    attributes.set(&Path::key("algorithm"), key.public_key().algorithm().into());
+    if let Some(text) = &found.certificate_pem {
+        let certificate = Certificate::from_pem(text).map_err(|error| failed("a certificate", &error))?;
+        if certificate.public_key().to_pem() != public {
+            return Err("has a certificate of another key".to_owned());
+        }
+        attributes = with_certificate(&attributes, &certificate);
+        let name = Path::key("certificate_authority").child("common_name");
+        attributes.set(&name, certificate.subject().common_name.clone().into());
+        // As it is written on the nodes, byte for byte.
+        attributes.set(&Path::key("certificate_pem"), text.clone().into());
+        attributes.set(&Path::key("certificate_base64"), STANDARD.encode(text).into());
+    }
+    Ok((attributes, vec![("private_key_pem", Zeroizing::new(found.private_key_pem.expose().to_owned()))]))
 }

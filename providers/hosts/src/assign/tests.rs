@@ -32,8 +32,13 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         founding: true,
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),
+        found: None,
     });
-    Placement { machines: machines.collect(), elected: elected.map(ToOwned::to_owned), founders: Vec::new() }
+    Placement {
+        machines: machines.collect(),
+        elected: elected.map(ToOwned::to_owned),
+        ..Placement::default()
+    }
 }
 
 #[test]

@@ -146,10 +146,15 @@ impl KubernetesSession {
         let key = match (&item.existing, item.address.kind()) {
             (Some(identity), _) => Some(ObjectIdentity::parse(identity)?.key),
             (None, NODE) => node::key_of(&item.desired),
-            (None, OBJECT) => match item.desired.get("manifest").filter(|manifest| manifest.is_known()) {
-                Some(wanted) => Some(self.key(connection, &manifest::wanted(wanted)?).await?),
-                None => None,
-            },
+            (None, OBJECT) => {
+                let manifest = item.desired.get("manifest");
+                // What refers to others has a name all the same; one that is not known yet names nothing.
+                match manifest.map(|manifest| (manifest.is_known(), manifest::wanted(manifest))) {
+                    Some((_, Ok(wanted))) => Some(self.key(connection, &wanted).await?),
+                    Some((true, Err(error))) => return Err(error),
+                    _ => None,
+                }
+            }
             _ => return Err(unknown_type(&item.address)),
         };
         let Some(key) = key else { return Ok(Located::nothing(item.address)) };

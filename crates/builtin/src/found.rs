@@ -1,0 +1,56 @@
+//! Secrets that another tool has made.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Token, Value};
+
+use crate::content::Content;
+use crate::kind;
+use crate::vault::Vault;
+
+/// A key that another tool has made, as it was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The private key.
+    pub private_key_pem: SecretText,
+    /// The certificate of an authority.
+    pub certificate_pem: Option<String>,
+}
+
+impl Vault {
+    /// Says what others have made: whoever looks for these secrets finds it. Nothing is stored.
+    pub fn offer(&self, found: BTreeMap<Address, Found>) {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+    }
+
+    /// What may be shown of an offered secret, as it is wanted; none when nothing was offered.
+    pub(crate) fn offered(
+        &self,
+        address: &Address,
+        desired: &Value,
+    ) -> Result<Option<(Value, crate::content::Fields)>, ProviderError> {
+        let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Some(found), Some(kind)) = (offered.get(address), kind::of(address)) else { return Ok(None) };
+        kind.found(desired, found).map(Some).map_err(|text| {
+            ProviderError::new(ErrorClass::Invalid, format!("{address} {text}")).with_address(address)
+        })
+    }
+
+    /// Stores an offered secret under the hold.
+    ///
+    /// # Errors
+    /// `not-found` when nothing was offered; when it cannot be read or stored.
+    pub async fn keep(
+        &self,
+        uid: &ClusterUid,
+        address: &Address,
+        desired: &Value,
+        token: Token,
+    ) -> Result<Identity, ProviderError> {
+        let missing = || ProviderError::new(ErrorClass::NotFound, format!("{address} was found nowhere"));
+        let (attributes, fields) = self.offered(address, desired)?.ok_or_else(missing)?;
+        let content = Content::new(address.clone(), token, attributes, fields);
+        Ok(self.put(uid, content).await?.0)
+    }
+}

@@ -1,0 +1,122 @@
+//! Nodes that another tool has made: where they stand, and what the cluster's state has to know of their secrets.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use slipway_bootstrap::from_cluster::{CA, ETCD_CA, FRONT_PROXY_CA, Machine, Placement, SERVICE_ACCOUNTS};
+use slipway_builtin::{Found, KEYPAIR};
+use slipway_provider_hosts::Remote;
+use slipway_resource::provider::Catalog;
+use slipway_resource::{Address, Digest, SecretText};
+use slipway_spec::model::{Cluster, Role};
+use zeroize::Zeroizing;
+
+use crate::composition;
+use crate::error::CommandError;
+use crate::planning::Prepared;
+
+/// Where kubeadm keeps a cluster's files.
+const FOLDER: &str = "/etc/kubernetes";
+
+/// The administrator's kubeconfig.
+const ADMIN: &str = "admin.conf";
+
+/// The pairs of keys that a state has of a cluster: each with its files, the key and what goes with it.
+const PAIRS: [(&str, &str, Option<&str>); 4] = [
+    (CA, "pki/ca.key", Some("pki/ca.crt")),
+    (FRONT_PROXY_CA, "pki/front-proxy-ca.key", Some("pki/front-proxy-ca.crt")),
+    (ETCD_CA, "pki/etcd/ca.key", Some("pki/etcd/ca.crt")),
+    (SERVICE_ACCOUNTS, "pki/sa.key", None),
+];
+
+/// What catalogs start from when nodes are taken over: a provider that works inside machines looks whose nodes they are
+/// already.
+pub(super) fn catalogs(prepared: &Prepared) -> Result<BTreeMap<String, Catalog>, CommandError> {
+    let mut catalogs = BTreeMap::new();
+    for (name, handle) in prepared.providers.iter() {
+        if composition::works_on_hosts(&handle.schema) {
+            let data = serde_json::json!({ (Placement::ADOPTING): true });
+            let digest = Digest::of(&data)
+                .map_err(|error| CommandError::internal("a catalog has no digest", &error))?;
+            catalogs.insert(name.to_owned(), Catalog { digest, data });
+        }
+    }
+    Ok(catalogs)
+}
+
+/// Reads on a control plane what is needed to look into the cluster, and what its state will keep.
+pub(super) async fn look(
+    prepared: &Prepared,
+    catalogs: &BTreeMap<String, Catalog>,
+) -> Result<(), CommandError> {
+    let cluster = &prepared.wanted.cluster;
+    for catalog in catalogs.values() {
+        let Some(placement) = composition::placement(catalog)? else { continue };
+        let files = read(cluster, control_plane(cluster, &placement)?).await?;
+        let text = |name: &str| files.get(name).cloned();
+        if let Some(kubeconfig) = text(ADMIN) {
+            prepared.access.borrow(kubeconfig);
+        }
+        let mut found = BTreeMap::new();
+        for (name, key, certificate) in PAIRS {
+            let Some(private_key_pem) = text(key) else { return Err(missing(key)) };
+            let certificate_pem = match certificate {
+                Some(file) => Some(text(file).ok_or_else(|| missing(file))?.expose().to_owned()),
+                None => None,
+            };
+            found.insert(Address::new(KEYPAIR, name), Found { private_key_pem, certificate_pem });
+        }
+        prepared.vault.offer(found);
+    }
+    Ok(())
+}
+
+fn missing(file: &str) -> CommandError {
+    CommandError::new("CLI0052", format!("the control plane does not have {FOLDER}/{file}; nothing was done"))
+        .hint("Slipway keeps a cluster's authorities in its state; bring the file there for the time of the adoption")
+}
+
+/// A control plane that is one already, one that others joined first.
+fn control_plane<'a>(cluster: &Cluster, placement: &'a Placement) -> Result<&'a Machine, CommandError> {
+    let is_one = |machine: &&Machine| {
+        machine.found.is_some()
+            && cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
+    };
+    let found = placement.machines.iter().filter(is_one).min_by_key(|machine| !machine.founding);
+    found.ok_or_else(|| {
+        let text = format!("no host of {} has a control plane; there is nothing to take over", cluster.name);
+        CommandError::new("CLI0052", text).hint("`slipway apply` makes a cluster of hosts that have none")
+    })
+}
+
+/// The files of a control plane by their names below its folder; what is not there is left out.
+async fn read(cluster: &Cluster, machine: &Machine) -> Result<BTreeMap<String, SecretText>, CommandError> {
+    let name = &machine.name;
+    let hosts = cluster.all_hosts();
+    let host = hosts.iter().find(|host| host.name == *name);
+    let remote = match host {
+        Some(host) => Remote::to(host)?,
+        None => None,
+    };
+    let remote = remote.ok_or_else(|| {
+        let text = format!("{name} is entered by its agent only, which gives no keys away");
+        CommandError::new("CLI0052", text).hint("describe in its Host document how it is entered by `ssh`")
+    })?;
+    let files = PAIRS.iter().flat_map(|(_, key, certificate)| [Some(*key), *certificate]).flatten();
+    let files: Vec<&str> = std::iter::once(ADMIN).chain(files).collect();
+    let script = format!(
+        r#"cd {FOLDER} || exit 0
+for file in {}; do if [ -f "$file" ]; then printf '%s ' "$file"; base64 < "$file" | tr -d '\n'; echo; fi; done"#,
+        files.join(" ")
+    );
+    let printed = Zeroizing::new(remote.run(&script).await?);
+    let mut read = BTreeMap::new();
+    for (file, encoded) in printed.lines().filter_map(|line| line.split_once(' ')) {
+        let bytes = STANDARD.decode(encoded).unwrap_or_default();
+        if let Ok(text) = String::from_utf8(bytes) {
+            read.insert(file.to_owned(), SecretText::new(text));
+        }
+    }
+    Ok(read)
+}
