@@ -3,13 +3,22 @@
 pub(crate) mod adoption;
 pub(crate) mod clusters;
 pub(crate) mod node;
+mod provider;
 mod run;
+mod spec;
 pub(crate) mod state;
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use provider::{
+    ProviderCommand, ProviderInfoArguments, ProviderListArguments, ProviderLockArguments,
+};
 pub(crate) use run::{RunArguments, SaveArguments};
+pub(crate) use spec::{
+    ExplainArguments, InitArguments, InitShape, SpecCheckArguments, SpecCommand, SpecConvertArguments,
+    SpecShowArguments,
+};
 
 /// Declarative Kubernetes clusters: specs in, a reviewed plan out, carried out resumably.
 #[derive(Debug, Parser)]
@@ -343,74 +352,6 @@ pub(crate) struct DeleteArguments {
     pub run: RunArguments,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct InitArguments {
-    /// The cluster's name.
-    #[arg(default_value = "example", value_name = "NAME")]
-    pub name: String,
-    /// The file to write; `-` for standard output. An existing file is not touched.
-    #[arg(short, long, default_value = "cluster.yaml", value_name = "FILE")]
-    pub output: PathBuf,
-    /// How large the cluster begins.
-    #[arg(long, value_enum, default_value_t, value_name = "SHAPE")]
-    pub shape: InitShape,
-}
-
-/// How large a new cluster begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InitShape {
-    /// One control plane, one pool of workers.
-    #[default]
-    Minimal,
-    /// Three control planes in three zones, private nodes.
-    Ha,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExplainArguments {
-    /// The field, as `cluster.spec.network`.
-    #[arg(value_name = "PATH")]
-    pub path: String,
-}
-
-/// Look at specs.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SpecCommand {
-    /// Show a spec with everything that is left to defaults.
-    Show(SpecShowArguments),
-    /// Check specs and report every problem.
-    Check(SpecCheckArguments),
-    /// Write specs of kOps as documents of Slipway's own.
-    ///
-    /// The documents say no more than they must; a value that kOps has as its default and Slipway has not is marked.
-    /// Both forms plan the same resources. What changed on the way goes to standard error.
-    Convert(SpecConvertArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SpecShowArguments {
-    #[command(flatten)]
-    pub specs: SpecArguments,
-    /// With all defaults, marked as such.
-    #[arg(long)]
-    pub full: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SpecConvertArguments {
-    #[command(flatten)]
-    pub specs: SpecArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SpecCheckArguments {
-    #[command(flatten)]
-    pub specs: SpecArguments,
-    /// The form of the report.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output: ReportFormat,
-}
-
 /// The form of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
@@ -419,41 +360,6 @@ pub(crate) enum ReportFormat {
     Text,
     /// For programs.
     Json,
-}
-
-/// Look at providers and pin them.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProviderCommand {
-    /// List the providers that are built in, found on the search path, and pinned.
-    List(ProviderListArguments),
-    /// Show a provider's resource types.
-    Info(ProviderInfoArguments),
-    /// Pin providers by the digest of their executables in slipway.lock.
-    Lock(ProviderLockArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ProviderListArguments {
-    /// The form of the list.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output: ReportFormat,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ProviderInfoArguments {
-    /// The provider's name.
-    #[arg(value_name = "NAME")]
-    pub name: String,
-    /// The form of the answer.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output: ReportFormat,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ProviderLockArguments {
-    /// The providers' names.
-    #[arg(required = true, value_name = "NAME")]
-    pub names: Vec<String>,
 }
 
 #[derive(Debug, Args)]
