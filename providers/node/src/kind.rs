@@ -56,6 +56,15 @@ impl Place {
     pub(crate) fn wanted(&self) -> Attributes<'_> {
         Attributes(self.entry.as_ref().map_or(&Value::Null, |entry| &entry.wanted))
     }
+
+    /// Does what blocks elsewhere.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Self, &Host) -> Result<T, ProviderError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let place = self.clone();
+        self.host.blocking(move |host| look(&place, host)).await
+    }
 }
 
 /// One action on an object.

@@ -213,9 +213,7 @@ impl Kind for Certificate {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let Some(status) = host.disk.status(path)?.filter(crate::disk::Status::is_file) else {
                 return Ok(None);

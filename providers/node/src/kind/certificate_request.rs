@@ -109,9 +109,7 @@ impl Kind for CertificateRequest {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let Some(text) = host.disk.read_text(path)? else { return Ok(None) };
             let key_path = match place.wanted().optional_text("key_path")? {

@@ -105,9 +105,7 @@ impl Kind for Directory {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let status = host.disk.status(path)?.filter(|status| status.is_directory());
             Ok(status.map(|status| {

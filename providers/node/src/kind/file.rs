@@ -169,9 +169,7 @@ impl Kind for File {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let Some(status) = host.disk.status(path)?.filter(super::super::disk::Status::is_file) else {
                 return Ok(None);
@@ -179,7 +177,7 @@ impl Kind for File {
             let Some(bytes) = host.disk.read(path)? else { return Ok(None) };
             let mut value = Value::map([("path", path)]);
             form::read_access(&host.disk, &status, place.wanted(), &mut value);
-            content::show(&bytes, &status, &place, &mut value);
+            content::show(&bytes, &status, place, &mut value);
             Ok(Some(value))
         })
         .await

@@ -129,9 +129,7 @@ impl Kind for KeyPair {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let private_path = match place.wanted().optional_text("private_path")? {
                 Some(path) => path.to_owned(),

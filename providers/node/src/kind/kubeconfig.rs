@@ -198,12 +198,10 @@ impl Kind for Kubeconfig {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let Some(status) = host.disk.status(path)? else {
-                return Ok(if is_superseded(&host.disk, place.wanted())? { as_wanted(&place) } else { None });
+                return Ok(if is_superseded(&host.disk, place.wanted())? { as_wanted(place) } else { None });
             };
             let mut value = Value::map([("path", path)]);
             value.set(&Path::key("mode"), form::mode_text(status.mode()).into());
@@ -217,7 +215,7 @@ impl Kind for Kubeconfig {
                     return Ok(Some(value));
                 }
             };
-            there.show(&host.disk, &place, &mut value);
+            there.show(&host.disk, place, &mut value);
             Ok(Some(value))
         })
         .await

@@ -146,9 +146,7 @@ impl Kind for KubeletCredentials {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let place = place.clone();
-        let host = std::sync::Arc::clone(&place.host);
-        host.blocking(move |host| {
+        Place::blocking(place, |place, host| {
             let wanted = place.wanted();
             let kubeconfig =
                 wanted.optional_text("kubeconfig_path")?.unwrap_or("/etc/kubernetes/kubelet.conf");
