@@ -96,6 +96,15 @@ impl Work {
         self.events.send(ApplyEvent::Progress(text.into()));
     }
 
+    /// Whether the object was there before and stays when it is not wanted any more; people are told so.
+    pub(crate) fn stays(&self) -> bool {
+        let stays = self.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept);
+        if stays {
+            self.tell(format!("{} was there before and stays", self.identity()));
+        }
+        stays
+    }
+
     /// Waits a little, or not, when the action was cancelled or its time is over.
     pub(crate) async fn pause(&self, time: std::time::Duration) -> Result<(), ProviderError> {
         let until = Instant::now() + time;

@@ -198,8 +198,7 @@ impl Kind for Certificate {
         work.blocking(|work| {
             let disk = &work.host().disk;
             let Some(entry) = &work.place.entry else { return Ok(()) };
-            if entry.found == Found::Kept {
-                work.tell(format!("{} was there before and stays", work.identity()));
+            if work.stays() {
                 return Ok(());
             }
             disk.remove(work.identity())?;

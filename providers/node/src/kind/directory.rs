@@ -82,8 +82,7 @@ impl Kind for Directory {
             let disk = &work.host().disk;
             let Some(entry) = &work.place.entry else { return Ok(()) };
             let Some(status) = disk.status(path)? else { return Ok(()) };
-            if entry.found == Found::Kept {
-                work.tell(format!("{path} was there before and stays"));
+            if work.stays() {
                 return Ok(());
             }
             let memory = recall::<Memory>(&entry.memory);

@@ -117,9 +117,7 @@ impl Kind for KeyPair {
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
         work.blocking(|work| {
             let disk = &work.host().disk;
-            let Some(entry) = &work.place.entry else { return Ok(()) };
-            if entry.found == Found::Kept {
-                work.tell(format!("{} was there before and stays", work.identity()));
+            if work.place.entry.is_none() || work.stays() {
                 return Ok(());
             }
             disk.remove(work.place.wanted().text("private_path")?)?;

@@ -184,15 +184,12 @@ impl Kind for Kubeconfig {
     }
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
-        work.blocking(|work| match work.place.entry.as_ref().map(|entry| entry.found) {
-            Some(Found::Kept) => {
-                work.tell(format!("{} was there before and stays", work.identity()));
-                Ok(())
-            }
-            _ => {
-                remove_begun(&work.host().disk, work.place.wanted())?;
-                work.host().disk.remove(work.identity()).map(drop)
-            }
+        if work.stays() {
+            return Ok(());
+        }
+        work.blocking(|work| {
+            remove_begun(&work.host().disk, work.place.wanted())?;
+            work.host().disk.remove(work.identity()).map(drop)
         })
         .await
     }

@@ -138,9 +138,7 @@ impl Kind for StaticPod {
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
         let text = work.host().disk.read_text(work.identity())?;
-        let was_kept = work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept);
-        if was_kept {
-            work.tell(format!("{} was there before and stays", work.identity()));
+        if work.stays() {
             return Ok(());
         }
         work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
