@@ -3,6 +3,7 @@
 mod aws;
 mod grpc;
 mod measure;
+mod nodes;
 mod objects;
 mod place;
 mod state;
@@ -44,6 +45,9 @@ pub(crate) struct Bench {
     /// Only what clusters of AWS cost, over moto, beside what they cost kOps.
     #[arg(long)]
     only_aws: bool,
+    /// Only how long machines take to become a cluster, beside kubeadm. Needs root.
+    #[arg(long)]
+    only_nodes: bool,
     /// Measure this program, and build none.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -61,6 +65,10 @@ impl Bench {
         if self.only_aws {
             let program = self.program.clone().map_or_else(|| build(&aws::PACKAGES), Ok)?;
             return aws::measure(&program, self.runs);
+        }
+        if self.only_nodes {
+            let program = self.program.clone().map_or_else(|| build(&[]), Ok)?;
+            return nodes::measure(&program, self.runs);
         }
         let terraform = terraform::find();
         if terraform.is_none() && !self.without_peer {

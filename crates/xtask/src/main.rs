@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 mod bench;
 mod codegen;
+mod conformance;
 mod crash;
 mod deny;
 mod error_pages;
@@ -33,6 +34,7 @@ enum Task {
     Test(test::Test),
     Bench(bench::Bench),
     Crash(crash::Crash),
+    Conformance(conformance::Conformance),
     Measure(bench::Measure),
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Task::Test(test) => test.run(),
         Task::Bench(bench) => bench.run(),
         Task::Crash(crash) => crash.run(),
+        Task::Conformance(conformance) => conformance.run(),
         Task::Measure(measure) => measure.run(),
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),

@@ -19,6 +19,16 @@ pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     command
 }
 
+/// Builds the program as tests have it, and gives it.
+///
+/// # Errors
+/// When it does not build.
+pub fn program() -> anyhow::Result<PathBuf> {
+    run(&mut cargo(["build", "--package", "slipway"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("debug/slipway"))
+}
+
 /// Runs a command with its output passed through.
 ///
 /// # Errors
