@@ -1,17 +1,13 @@
 //! A provider at the other end of a stream, and of a process's standard input and output.
 
-#![allow(missing_docs, reason = "a test")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
-
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Things;
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
 use slipway_provider_sdk::{ServeOptions, serve_stream};
 use slipway_resource::Provider as _;
+
+use crate::common::Things;
 
 #[tokio::test]
 async fn a_stream_is_a_connection_and_its_end_the_end() {

@@ -1,16 +1,13 @@
 //! A provider and its client, with the wire between them.
 
-#![allow(missing_docs, reason = "a test")]
-
-mod common;
-
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Served, Things, create};
 use futures_util::future::join_all;
 use slipway_resource::provider::*;
 use slipway_resource::*;
+
+use crate::common::{Served, Things, create};
 
 fn sized(size: i64) -> Value {
     Value::map([("size", size)])

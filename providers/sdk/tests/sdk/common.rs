@@ -1,7 +1,5 @@
 //! A provider in memory, small enough to see through.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
