@@ -1,6 +1,8 @@
 //! A machine joins nobody whom it cannot trust, and takes nobody's name.
 
 use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
 
 use crate::place::{Begun, become_ready, expect, kubectl, machine};
@@ -32,65 +34,36 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() -> Result<()> {
     refused(&join(&forged, &begun.pin), &[], "does not know the token's secret")?;
     refused(&join(&begun.token, &begun.pin), &["--node-name", "n1"], "NODE0007")?;
 
-    // Somebody puts another server into what the cluster tells everybody; the controller's own signature comes back, so
-    // the signature of the old text is put there again and again until the machine has refused.
-    let kubeconfig = kubectl(
-        &first,
-        &["-n", "kube-public", "get", "configmap", "cluster-info", "-o", "jsonpath={.data.kubeconfig}"],
-    )?;
+    // Somebody puts another server into what the cluster tells everybody, and leaves the signature of the old text.
+    let kubeconfig = told(&first, "kubeconfig")?;
     let altered = kubeconfig.replace(&first.address(), "10.150.0.250");
-    let signature = kubectl(
-        &first,
-        &[
-            "-n",
-            "kube-public",
-            "get",
-            "configmap",
-            "cluster-info",
-            "-o",
-            &format!("jsonpath={{.data.jws-kubeconfig-{id}}}"),
-        ],
-    )?;
+    let signature = told(&first, &format!("jws-kubeconfig-{id}"))?;
     // Without the controller manager nobody signs anew.
     first.check(["mv", "/etc/kubernetes/manifests/kube-controller-manager.yaml", "/root/"])?;
     first.check(["sh", "-c", "while pgrep kube-controller >/dev/null; do sleep 0.2; done"])?;
-    let patch =
-        serde_json::json!({"data": {"kubeconfig": altered, format!("jws-kubeconfig-{id}"): signature}});
-    kubectl(
-        &first,
-        &[
-            "-n",
-            "kube-public",
-            "patch",
-            "configmap",
-            "cluster-info",
-            "--type",
-            "merge",
-            "-p",
-            &patch.to_string(),
-        ],
-    )?;
+    change(&first, &json!({"kubeconfig": altered, format!("jws-kubeconfig-{id}"): signature}))?;
     refused(&join(&begun.token, &begun.pin), &[], "changed what was signed")?;
 
     // Our own signer needs no controller.
-    let patch = serde_json::json!({"data": {"kubeconfig": kubeconfig}});
-    kubectl(
-        &first,
-        &[
-            "-n",
-            "kube-public",
-            "patch",
-            "configmap",
-            "cluster-info",
-            "--type",
-            "merge",
-            "-p",
-            &patch.to_string(),
-        ],
-    )?;
+    change(&first, &json!({"kubeconfig": kubeconfig}))?;
     let token = first.check(["slipway", "node", "token", "create"])?;
     first.check(["mv", "/root/kube-controller-manager.yaml", "/etc/kubernetes/manifests/"])?;
     let words = join(token.trim(), &begun.pin);
     expect(&second, 0, &words.iter().map(String::as_str).collect::<Vec<_>>())?;
     Ok(())
+}
+
+/// What the cluster tells everybody under a name.
+fn told(control_plane: &Machine, name: &str) -> Result<String> {
+    let path = format!("jsonpath={{.data.{name}}}");
+    kubectl(control_plane, &["-n", "kube-public", "get", "configmap", "cluster-info", "-o", &path])
+}
+
+/// Changes what the cluster tells everybody.
+fn change(control_plane: &Machine, data: &Value) -> Result<String> {
+    let patch = json!({"data": data}).to_string();
+    kubectl(
+        control_plane,
+        &["-n", "kube-public", "patch", "configmap", "cluster-info", "--type", "merge", "-p", &patch],
+    )
 }
