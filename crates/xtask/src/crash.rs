@@ -1,5 +1,5 @@
-//! `cargo xtask crash`: the program killed at every write to its state, every request to a bucket failing, and clusters of
-//! AWS that are disturbed in every way.
+//! `cargo xtask crash`: the program killed at every write to its state, also while a machine begins, joins or leaves a
+//! cluster, every request to a bucket failing, and clusters of AWS that are disturbed in every way.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -27,14 +27,17 @@ enum Cloud {
     Sim,
     /// moto.
     Aws,
+    /// None: machines of namespaces, which need root.
+    Nodes,
 }
 
-/// Which tests there are: their cloud, package and target, and the beginning of their names.
+/// Which tests there are: their cloud, package and target, and what the target is told: the beginning of their names.
 const TESTS: &[(Cloud, &str, &str, &[&str])] = &[
     (Cloud::Sim, "slipway-integration", "it", &["crash::", "requests::"]),
     // Its harness takes one name.
     (Cloud::Aws, "slipway-provider-aws", "life", &["kills::"]),
     (Cloud::Aws, "slipway-provider-aws", "life", &["faults::"]),
+    (Cloud::Nodes, "slipway-integration", "machine_nodes", &["crash::", "--ignored", "--test-threads=1"]),
 ];
 
 impl Crash {

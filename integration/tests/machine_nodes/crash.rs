@@ -1,15 +1,17 @@
-//! The program is killed at writes of its own state while it begins a cluster; the next run ends as if nothing had
-//! happened.
+//! The program is killed at writes of its own state while a machine begins a cluster, joins one, or leaves it; the next
+//! run ends as if nothing had happened.
+
+mod join;
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
 
-use crate::place::{Said, expect, kubectl, machine};
+use crate::place::{Said, expect, kubectl, machine, unchanged};
 
-/// How many kills run without `SLIPWAY_CRASH=all`.
-const SAMPLE: usize = 6;
+/// Where an undisturbed run writes down how often it wrote.
+const COUNT: &str = "/root/count";
 
 const INIT: [&str; 5] = ["slipway", "node", "init", "--config", "/root/kubeadm.yaml"];
 
@@ -19,63 +21,121 @@ fn killed_at_any_write_of_init_the_next_run_converges() -> Result<()> {
     let network = Network::new()?;
     let undisturbed = machine(&network, "n0")?;
     undisturbed.write("/root/kubeadm.yaml", "600", Kubeadm::configuration(&undisturbed))?;
-    undisturbed.check(["env", "SLIPWAY_TEST_COUNT=/root/count"].iter().chain(&INIT))?;
-    let writes: usize = String::from_utf8(undisturbed.read("/root/count")?)?.parse()?;
+    let writes = counted(&undisturbed, &INIT)?;
     let wanted = shape(&undisturbed)?;
     drop(undisturbed);
-    let all = std::env::var("SLIPWAY_CRASH").is_ok_and(|value| value == "all");
-    let stride = if all { 1 } else { (writes * 2).div_ceil(SAMPLE).max(1) };
-    println!("{writes} writes; one kill in {stride}");
-    for kill in (0..writes * 2).step_by(stride) {
-        let moment = if kill % 2 == 0 { "before" } else { "after" };
-        let name = format!("n{}", kill + 1);
-        let machine = machine(&network, &name)?;
-        one_kill(&machine, &format!("{}:{moment}", kill / 2), &wanted)
-            .with_context(|| format!("killed {moment} write {} of {writes}", kill / 2))?;
+    let (from, stride) = stride()?.map_or((writes / 2, writes), |stride| (0, stride));
+    for kill in kills("init", writes, from, stride) {
+        let machine = machine(&network, &format!("n{}", kill.number + 1))?;
+        machine.write("/root/kubeadm.yaml", "600", Kubeadm::configuration(&machine))?;
+        kill.strike(&machine, &INIT)?;
+        converged(&machine, &wanted).with_context(|| kill.to_string())?;
     }
     Ok(())
 }
 
-fn one_kill(machine: &Machine, kill: &str, wanted: &[String]) -> Result<()> {
-    machine.write("/root/kubeadm.yaml", "600", Kubeadm::configuration(machine))?;
-    let killed = format!("SLIPWAY_TEST_KILL={kill}");
-    let first: Said = machine.run(["env", &killed].into_iter().chain(INIT))?.into();
-    // How records are grouped into writes depends on timing: a run may need fewer than the undisturbed one did.
-    ensure!(
-        matches!(first.code, None | Some(0 | 137)),
-        "the killed run ended with {:?}: {}",
-        first.code,
-        first.err
-    );
+fn converged(machine: &Machine, wanted: &[String]) -> Result<()> {
     expect(machine, 0, &INIT[2..])?;
-    expect(machine, 0, &["plan"])?;
-    let found = shape(machine)?;
+    unchanged(machine)?;
+    same(wanted, &shape(machine)?)
+}
+
+/// A kill at a write.
+#[derive(Clone, Copy, Debug)]
+struct Kill {
+    /// Two for each write: before it and after it.
+    number: usize,
+    writes: usize,
+}
+
+impl std::fmt::Display for Kill {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "killed {} write {} of {}", self.moment(), self.number / 2, self.writes)
+    }
+}
+
+impl Kill {
+    fn moment(&self) -> &'static str {
+        if self.number % 2 == 0 { "before" } else { "after" }
+    }
+
+    /// Runs the program, which kills itself at this write.
+    fn strike(&self, machine: &Machine, command: &[&str]) -> Result<()> {
+        let killed = format!("SLIPWAY_TEST_KILL={}:{}", self.number / 2, self.moment());
+        let said: Said = machine.run(["env", &killed].iter().chain(command))?.into();
+        // How records are grouped into writes depends on timing: a run may need fewer than the undisturbed one did.
+        ensure!(
+            matches!(said.code, None | Some(0 | 137)),
+            "{self}: it ended with {:?}: {}\n{}",
+            said.code,
+            said.out,
+            said.err
+        );
+        Ok(())
+    }
+}
+
+/// Every how many kills one is tried: `SLIPWAY_CRASH` is `all`, or a number; without, a test takes a few of its own choice.
+fn stride() -> Result<Option<usize>> {
+    match std::env::var("SLIPWAY_CRASH").as_deref() {
+        Err(_) => Ok(None),
+        Ok("all") => Ok(Some(1)),
+        Ok(number) => Ok(Some(number.parse::<usize>().context("SLIPWAY_CRASH")?.max(1))),
+    }
+}
+
+/// Kills of a run with so many writes, told one by one.
+fn kills(what: &str, writes: usize, from: usize, stride: usize) -> impl Iterator<Item = Kill> {
+    println!("{what}: {writes} writes, two kills at each; one in {stride}");
+    let what = what.to_owned();
+    (from..writes * 2).step_by(stride).map(move |number| {
+        let kill = Kill { number, writes };
+        println!("{what}: {kill}");
+        kill
+    })
+}
+
+/// Runs the program undisturbed and gives how often it wrote.
+fn counted(machine: &Machine, command: &[&str]) -> Result<usize> {
+    let count = format!("SLIPWAY_TEST_COUNT={COUNT}");
+    machine.check(["env", &count].iter().chain(command))?;
+    Ok(String::from_utf8(machine.read(COUNT)?)?.parse()?)
+}
+
+fn same(wanted: &[String], found: &[String]) -> Result<()> {
     let extra: Vec<&String> = found.iter().filter(|line| !wanted.contains(line)).collect();
     let missing: Vec<&String> = wanted.iter().filter(|line| !found.contains(line)).collect();
     ensure!(extra.is_empty() && missing.is_empty(), "missing {missing:?}, extra {extra:?}");
     Ok(())
 }
 
-/// What a machine and its cluster hold, without names that are chosen at random.
-fn shape(machine: &Machine) -> Result<Vec<String>> {
+/// The files of a machine that are the program's or the cluster's, without names that are chosen at random.
+fn files(machine: &Machine) -> Result<Vec<String>> {
     let name = machine.name();
     let files = machine.check(["find", "/etc/kubernetes", "/var/lib/slipway/owned", "-type", "f"])?;
+    let mut lines: Vec<String> = files
+        .lines()
+        // Entries of the ledger are named by a digest of what they are about, the node's name among it.
+        .filter(|line| !line.contains("/owned/"))
+        .map(|line| line.replace(name, "<node>"))
+        .collect();
+    lines.push(format!("{} entries", files.lines().filter(|line| line.contains("/owned/")).count()));
+    lines.sort();
+    Ok(lines)
+}
+
+/// What a machine and the cluster that it began hold.
+fn shape(machine: &Machine) -> Result<Vec<String>> {
     let objects = kubectl(
         machine,
         &["get", "configmaps,roles,rolebindings,services,daemonsets,deployments", "-A", "-o", "name"],
     )?;
     let tokens = kubectl(machine, &["-n", "kube-system", "get", "secrets", "-o", "name"])?;
-    let mut lines: Vec<String> = files
-        .lines()
-        .map(str::to_owned)
-        // Entries of the ledger are named by a digest of what they are about, the node's name among it.
-        .filter(|line| !line.contains("/owned/"))
-        // The parent of an apply set is named by the state's own id.
-        .chain(objects.lines().filter(|line| !line.contains("/slipway-")).map(str::to_owned))
-        .map(|line| line.replace(name, "<node>"))
-        .collect();
+    let mut lines = files(machine)?;
+    // The parent of an apply set is named by the state's own id.
+    let objects = objects.lines().filter(|line| !line.contains("/slipway-"));
+    lines.extend(objects.map(|line| line.replace(machine.name(), "<node>")));
     lines.push(format!("{} secrets", tokens.lines().count()));
-    lines.push(format!("{} entries", files.lines().filter(|line| line.contains("/owned/")).count()));
     lines.sort();
     lines.dedup();
     Ok(lines)

@@ -11,4 +11,5 @@ mod life;
 mod phases;
 mod place;
 mod preflight;
+mod tokens;
 mod trust;

@@ -104,3 +104,15 @@ pub(crate) fn become_ready(control_plane: &Machine, machine: &Machine) -> Result
     kubectl(control_plane, &["wait", "--for=condition=Ready", &node, "--timeout=120s"])?;
     Ok(())
 }
+
+/// Holds that nothing differs on a machine. A kubelet may be about to start again while the machine is busy: what passes
+/// by itself is no difference.
+pub(crate) fn unchanged(machine: &Machine) -> Result<()> {
+    let mut last = String::new();
+    let same = until("nothing differs", || {
+        let said = node(machine, &["plan"])?;
+        last = format!("{}: ended with {:?}\n{}\n{}", machine.name(), said.code, said.out, said.err);
+        Ok((said.code == Some(0)).then_some(()))
+    });
+    same.with_context(|| last)
+}

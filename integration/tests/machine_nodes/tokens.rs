@@ -1,0 +1,88 @@
+//! Tokens that let one machine in. They share the machines of [a life](crate::life): clusters are dear.
+
+use anyhow::{Result, ensure};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::pki::{AlternativeNames, PrivateKey, Request, Subject};
+use slipway_testkit::machine::Machine;
+use slipway_testkit::wait::until;
+
+use crate::place::{Begun, CRI, expect, kubectl};
+
+/// A token for a node that does not exist.
+const ELSEWHERE: &str = "boundx.0123456789abcdef";
+/// A token for the machine that joins.
+const OWN: &str = "boundy.0123456789abcdef";
+
+/// A token that is bound to a node's name lets in that node, once; the machine has joined with one in the end.
+pub(crate) fn a_bound_token_lets_one_machine_in(
+    first: &Machine,
+    second: &Machine,
+    begun: &Begun,
+) -> Result<()> {
+    let create = ["token", "create", "--once", "--node"];
+    expect(first, 0, &[&create[..], &["n9", ELSEWHERE]].concat())?;
+
+    // A machine of another name is told before anything is done.
+    let said = expect(second, 1, &join(begun, ELSEWHERE))?;
+    ensure!(said.err.contains("NODE0016") && said.err.contains("for the node n9"), "{}", said.err);
+    ensure!(!second.run(["ls", "/etc/kubernetes/pki"])?.status.success(), "something was made");
+
+    // Whoever goes around the program and asks the API is denied; and of two that ask for the right name, one gets it.
+    for (request, node) in [("a-forged", "n2"), ("b-first", "n9"), ("c-second", "n9")] {
+        ask(first, begun, request, node)?;
+    }
+    let said = expect(first, 0, &["token", "approve"])?;
+    for wanted in [
+        "a-forged with token boundx is denied: the token is for the node \"n9\", not for \"n2\"",
+        "b-first with token boundx is approved: the node n9",
+        "c-second with token boundx is denied: the token is good for one use, which the request b-first had",
+    ] {
+        ensure!(said.out.contains(wanted), "{wanted} is not in {}", said.out);
+    }
+    let conditions = "jsonpath={.status.conditions[*].type} {.status.conditions[*].message}";
+    let denied = kubectl(first, &["get", "csr", "a-forged", "-o", conditions])?;
+    ensure!(denied.contains("Denied") && denied.contains("not for \"n2\""), "{denied}");
+    let again = expect(first, 0, &["token", "approve"])?;
+    ensure!(again.out.trim().is_empty(), "{}", again.out);
+
+    // The right machine: somebody waits for it, and the token is gone when it is there.
+    let wait = [&["slipway", "node"], &create[..], &[second.name(), OWN, "--wait"]].concat();
+    let mut waiting = first.spawn(wait)?;
+    until("the token is there", || {
+        ensure!(waiting.ended()?.is_none(), "it does not wait: {}", waiting.log());
+        Ok(expect(first, 0, &["token", "list"])?.out.contains(OWN).then_some(()))
+    })?;
+    expect(second, 0, &join(begun, OWN))?;
+    ensure!(waiting.wait()?.success(), "{}", waiting.log());
+    ensure!(waiting.log().contains("n2 has joined"), "{}", waiting.log());
+    let left = expect(first, 0, &["token", "list"])?.out;
+    ensure!(!left.contains(OWN), "{left}");
+    // What has joined needs it no more.
+    expect(second, 0, &join(begun, OWN))?;
+    Ok(())
+}
+
+fn join<'a>(begun: &'a Begun, token: &'a str) -> Vec<&'a str> {
+    let pin = ["--discovery-token-ca-cert-hash", &begun.pin, "--cri-socket", CRI];
+    ["join", &begun.endpoint, "--token", token].into_iter().chain(pin).collect()
+}
+
+/// Asks for a node's certificate as whoever has the token may.
+fn ask(first: &Machine, begun: &Begun, name: &str, node: &str) -> Result<()> {
+    let subject = Subject::new(format!("system:node:{node}")).with_organizations(["system:nodes"]);
+    let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256)?;
+    let request = Request::new(&subject, &AlternativeNames::default(), &key)?.to_pem();
+    let object = json!({"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "spec": {"request": BASE64_STANDARD.encode(request), "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "usages": ["digital signature", "client auth"]}});
+    let path = format!("/root/{name}.json");
+    first.write(&path, "600", object.to_string())?;
+    let server = format!("https://{}", begun.endpoint);
+    let trust = ["--certificate-authority", "/etc/kubernetes/pki/ca.crt", "--token", ELSEWHERE];
+    let kubectl = ["kubectl", "--kubeconfig", "/dev/null", "--server", &server];
+    first.check(kubectl.into_iter().chain(trust).chain(["create", "-f", &path]))?;
+    Ok(())
+}
