@@ -87,7 +87,7 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
 fn a_worker_leaves(first: &Machine, worker: &Machine) -> Result<()> {
     let node = format!("kubernetes_node.{}", worker.name());
     let shown = expect(worker, 2, &["reset", "--dry-run"])?;
-    ensure!(!shown.out.contains(&node), "{}", shown.out);
+    ensure!(!shown.out.contains(&format!("- {node}")), "{}", shown.out);
     ensure!(
         shown.err.contains("n2 stays in the cluster") && shown.err.contains("--kubeconfig"),
         "{}",
@@ -98,7 +98,7 @@ fn a_worker_leaves(first: &Machine, worker: &Machine) -> Result<()> {
 
     worker.write("/root/admin.conf", "600", first.read("/etc/kubernetes/admin.conf")?)?;
     let shown = expect(worker, 2, &["reset", "--dry-run", "--kubeconfig", "/root/admin.conf"])?;
-    ensure!(shown.out.contains(&node), "{}", shown.out);
+    ensure!(shown.out.contains(&format!("- {node}")), "{}", shown.out);
     expect(worker, 0, &["reset", "--force", "--kubeconfig", "/root/admin.conf"])?;
     ensure!(!kubectl(first, &["get", "nodes", "-o", "name"])?.contains("node/n2"));
     let left = worker.run(["find", "/etc/kubernetes", "/var/lib/kubelet", "-type", "f"])?.stdout;
