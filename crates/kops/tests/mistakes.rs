@@ -66,6 +66,13 @@ fn error(from: &str, to: &str) -> String {
 #[test]
 fn good_documents_are_good() {
     assert_eq!(errors(GOOD), Vec::<String>::new());
+    // The newest release that kOps takes, and the one after it.
+    assert_eq!(errors(&GOOD.replace("1.35.2", "1.37.0-alpha.1")), Vec::<String>::new());
+    assert_eq!(errors(&GOOD.replace("1.35.2", "1.37.0")), Vec::<String>::new());
+    assert_eq!(
+        error("1.35.2", "1.38.0"),
+        "7:22 Kubernetes 1.38.0 is not supported | supported are 1.31 to 1.37; the nearest is 1.37"
+    );
 }
 
 #[test]

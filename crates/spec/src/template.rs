@@ -58,7 +58,7 @@ pub fn template(template: &Template) -> String {
     let region = template.region.as_ref().map(|region| format!("  region: {region}\n")).unwrap_or_default();
     text.replace("{{name}}", &template.name)
         .replace("{{provider}}", &template.provider)
-        .replace("{{version}}", &format!("1.{}.0", crate::validate::NEWEST_MINOR - 1))
+        .replace("{{version}}", &format!("1.{}.0", crate::validate::PROVEN_MINOR))
         .replace("  {{region}}\n", &region)
         .replace("{{zones}}", &zones.join(", "))
         .replace("{{machineType}}", &template.machine_type)

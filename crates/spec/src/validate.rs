@@ -24,7 +24,7 @@ use context::Context;
 use crate::{diagnostic::Diagnostic, model::Cluster, source::FieldSources};
 
 pub use components::reserved_arguments;
-pub use versions::{NEWEST_MINOR, OLDEST_MINOR};
+pub use versions::{NEWEST_MINOR, OLDEST_MINOR, PROVEN_MINOR};
 
 /// Checks a cluster: everything that is wrong, and what is probably not meant. `refused` are the paths in the model
 /// whose values stand in for ones that were refused before.

@@ -63,12 +63,13 @@ fn empty(cloud: &Cloud) -> Data {
 }
 
 async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, ProviderError> {
-    let (zones, images, machines, hosted, vpc) = tokio::try_join!(
+    let (zones, images, machines, hosted, vpc, addresses) = tokio::try_join!(
         network::zones(cloud, needs.zones),
         image::images(cloud, &needs.images),
         machine::types(cloud, &needs.instance_types),
         zone::hosted(cloud, needs.hosted_zone.as_ref()),
         network::existing(cloud, needs.vpc.as_deref()),
+        network::addresses(cloud, &needs.addresses),
     )?;
     if needs.zones {
         data.zones = zones;
@@ -80,6 +81,7 @@ async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, P
     data.hosted_zones.sort_by(|left, right| left.id.cmp(&right.id));
     data.hosted_zones.dedup();
     data.vpcs.extend(vpc);
+    data.addresses.extend(addresses);
     Ok(data)
 }
 

@@ -4,7 +4,9 @@ use crate::diagnostic::code::{UNSUPPORTED_VERSION, VERSION_SKEW};
 /// The oldest minor of Kubernetes 1 that is supported.
 pub const OLDEST_MINOR: u64 = 31;
 /// The newest minor of Kubernetes 1 that is supported.
-pub const NEWEST_MINOR: u64 = 36;
+pub const NEWEST_MINOR: u64 = 37;
+/// The minor that new specs name: one that has had its patches.
+pub const PROVEN_MINOR: u64 = 35;
 /// How many minors a kubelet may be older than the API server (kubernetes.io/releases/version-skew-policy).
 const KUBELET_SKEW: u64 = 3;
 

@@ -32,6 +32,9 @@ pub struct Catalog {
     pub hosted_zones: Vec<HostedZone>,
     /// Existing networks by id.
     pub vpcs: BTreeMap<String, Vpc>,
+    /// Allocations of the account's elastic addresses, by address.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, String>,
 }
 
 /// An image.

@@ -134,6 +134,7 @@ fn beside_on_aws(kind: Kind, path: &str) -> Value {
         (Cluster, "spec.podIdentityWebhook", on("podIdentityWebhook")),
         (Cluster, "spec.snapshotController", on("snapshotController")),
         (Cluster, "spec.subnets[].additionalRoutes", private.clone()),
+        (Cluster, "spec.subnets[].publicIP", private.clone()),
         (
             Cluster,
             "spec.subnets[].name",
@@ -183,6 +184,7 @@ fn samples_on_aws(kind: Kind, leaf: &Leaf) -> Vec<Value> {
         "spec.publicKey" => Some(json!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAB one")),
         "spec.externalDns.provider" => Some(json!("dns-controller")),
         "spec.subnets[].additionalRoutes[].target" => Some(json!("tgw-7")),
+        "spec.subnets[].publicIP" => Some(json!("203.0.113.7")),
         "spec.subnets" => Some(json!(["b"])),
         "spec.volumeMounts[].device" => Some(json!("/dev/xvde")),
         "spec.zones" => Some(json!(["eu-west-1a"])),

@@ -1,6 +1,6 @@
 //! Zones, and networks that exist already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::types::{
     AvailabilityZone, EgressOnlyInternetGateway, InternetGatewayAttachment, Vpc as Sdk,
@@ -25,6 +25,21 @@ pub(super) async fn zones(cloud: &Cloud, is_due: bool) -> Result<Vec<String>, Pr
     let mut zones: Vec<String> = zones.map(str::to_owned).collect();
     zones.sort();
     Ok(zones)
+}
+
+/// The allocations of elastic addresses; one that is not the account's is left out.
+pub(super) async fn addresses(
+    cloud: &Cloud,
+    wanted: &BTreeSet<String>,
+) -> Result<BTreeMap<String, String>, ProviderError> {
+    if wanted.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let request =
+        cloud.ec2().describe_addresses().filters(filter("public-ip", wanted.iter().map(String::as_str)));
+    let answer = cloud.read(Class::Ec2Read, "DescribeAddresses", || request.clone().send()).await?;
+    let known = answer.addresses().iter();
+    Ok(known.filter_map(|one| Some((one.public_ip()?.to_owned(), one.allocation_id()?.to_owned()))).collect())
 }
 
 /// An existing network with its gateways and subnets.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use slipway_spec::model::{Architecture, Cluster, DnsKind, NodePool};
 
 use super::Catalog;
+use crate::settings::{self, ClusterSettings};
 
 /// What a catalog lacks for a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +20,8 @@ pub struct Needs {
     pub hosted_zone: Option<ZoneNeed>,
     /// An existing network, by id.
     pub vpc: Option<String>,
+    /// Elastic addresses.
+    pub addresses: BTreeSet<String>,
 }
 
 /// A hosted zone that a spec names.
@@ -70,6 +73,7 @@ impl Catalog {
             instance_types: machines.filter(|name| !self.instance_types.contains_key(name)).collect(),
             hosted_zone: self.lacking_zone(cluster),
             vpc,
+            addresses: addresses(cluster).filter(|address| !self.addresses.contains_key(address)).collect(),
         }
     }
 
@@ -84,6 +88,13 @@ impl Catalog {
         let is_known = around || self.hosted_zone(&named, private).is_some();
         (!is_known).then_some(ZoneNeed { named, private })
     }
+}
+
+/// The elastic addresses that a spec names; none where its settings cannot be read, which is said when they are used.
+fn addresses(cluster: &Cluster) -> impl Iterator<Item = String> {
+    let settings: ClusterSettings =
+        settings::read("provider.config", &cluster.provider.config).unwrap_or_default();
+    settings.subnets.into_iter().filter_map(|subnet| subnet.public_ip)
 }
 
 /// Every type of machines that a pool may have.

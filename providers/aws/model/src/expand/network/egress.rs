@@ -187,18 +187,16 @@ fn nat_gateway(
         let message = "a NAT gateway stands in a utility or public subnet, and there is none";
         return Err(refuse(&field, message));
     };
-    if builder.settings.subnet(&subnet.name).is_some_and(|own| own.public_ip.is_some()) {
-        let message = "an address of a NAT gateway is named by its allocation: write egress: eipalloc-… in place of publicIP";
-        return Err(refuse(&field, message));
-    }
     let name = builder.named(&place.zone);
     let gateway = address("aws_nat_gateway", &name);
     if builder.has(&gateway) {
         return Ok(gateway);
     }
-    let allocation = match elastic_ip {
-        Some(id) => id.into(),
-        None => {
+    let public_ip = builder.settings.subnet(&subnet.name).and_then(|own| own.public_ip.as_deref());
+    let allocation = match (elastic_ip, public_ip) {
+        (Some(id), _) => id.into(),
+        (None, Some(public_ip)) => allocation(builder, subnet, public_ip)?,
+        (None, None) => {
             let draft =
                 builder.draft("aws_eip", &name, &field).fix("domain", "vpc").tags(builder.tags(&name));
             id_of(&builder.add(draft))
@@ -213,6 +211,22 @@ fn nat_gateway(
         draft = draft.after([internet_gateway(builder)]);
     }
     Ok(builder.add(draft))
+}
+
+/// The allocation of an elastic address of the account, which is used and never released.
+fn allocation(builder: &Builder<'_>, subnet: &Subnet, public_ip: &str) -> Result<Value, ProviderError> {
+    let field = subnet_field(subnet, "publicIP");
+    if public_ip.parse::<std::net::Ipv4Addr>().is_err() {
+        return Err(refuse(&field, &format!("{public_ip:?} is no IPv4 address")));
+    }
+    match builder.catalog.addresses.get(public_ip) {
+        Some(id) => Ok(id.as_str().into()),
+        None if builder.catalog.is_offline() => Ok(Value::Unknown),
+        None => {
+            let message = format!("the account has no elastic address {public_ip} in this region");
+            Err(refuse(&field, &message))
+        }
+    }
 }
 
 /// The subnet in which the gateway of a subnet's zone stands: a utility one of the zone, else a public one of it, else
