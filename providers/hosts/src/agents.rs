@@ -63,6 +63,10 @@ impl Agents {
     /// When the host cannot be entered, or its agent does not answer.
     pub async fn of(&self, name: &str) -> Result<Option<Arc<Agent>>, ProviderError> {
         let (host, slot) = self.host(name)?;
+        if host.lost {
+            // Nobody enters it again: what was on it is not there any more.
+            return Ok(None);
+        }
         // Whoever needs the same agent meanwhile waits for this connection instead of making another one.
         let mut slot = slot.lock().await;
         if let Some(agent) = slot.as_ref().filter(|agent| agent.is_alive()) {
@@ -183,6 +187,9 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
     /// Removes the agent from a host, with what it kept for itself.
     pub async fn remove(&self, name: &str) -> Result<(), ProviderError> {
         let (host, slot) = self.host(name)?;
+        if host.lost {
+            return Ok(());
+        }
         let mut slot = slot.lock().await;
         *slot = None;
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(()) };

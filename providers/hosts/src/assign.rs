@@ -97,9 +97,10 @@ fn candidates<'a>(
 }
 
 fn fits(pool: &NodePool, host: &Host) -> bool {
-    pool.hosts.as_ref().is_some_and(|selection| {
-        selection.fits(host) || selection.addresses.iter().any(|listed| listed.name == host.name)
-    })
+    !host.lost
+        && pool.hosts.as_ref().is_some_and(|selection| {
+            selection.fits(host) || selection.addresses.iter().any(|listed| listed.name == host.name)
+        })
 }
 
 fn too_few(known: &Known<'_>, pool: &NodePool, assigned: &[Assigned<'_>]) -> ProviderError {
@@ -116,7 +117,11 @@ fn too_few(known: &Known<'_>, pool: &NodePool, assigned: &[Assigned<'_>]) -> Pro
         }
     }
     if let Some(pinned) = known.pinned {
-        let gone = pinned.machines.iter().filter(|machine| machine.pool == pool.name);
+        let had = || pinned.machines.iter().filter(|machine| machine.pool == pool.name);
+        let is_lost = |name: &str| known.hosts.iter().any(|host| host.name == name && host.lost);
+        let lost = had().filter(|machine| is_lost(&machine.name));
+        reasons.extend(lost.map(|machine| format!("{} is lost", machine.name)));
+        let gone = had();
         let gone = gone.filter(|machine| known.hosts.iter().all(|host| host.name != machine.name));
         reasons.extend(gone.map(|machine| format!("{} is in the inventory no more", machine.name)));
     }

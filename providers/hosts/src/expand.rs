@@ -43,6 +43,13 @@ fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
     if !cluster.cloud_labels.is_empty() {
         note("cloudLabels".to_owned(), "hosts that exist already carry no tags; it has no effect");
     }
+    for host in cluster.hosts.iter().filter(|host| host.lost) {
+        note(
+            format!("hosts[{}].lost", host.name),
+            "it is not entered any more: its node and its member of etcd leave without it, and what is on its disks stays \
+             there, keys of the cluster among it; wipe the machine before it is used again",
+        );
+    }
     for pool in &cluster.pools {
         if pool.hosts.is_none() && pool.role.is_node() {
             note(format!("pools[{}]", pool.name), "the pool selects no hosts, so that it has no nodes");

@@ -3,6 +3,7 @@
 mod act;
 mod actual;
 mod locate;
+mod lost;
 mod plan;
 
 use std::sync::Arc;

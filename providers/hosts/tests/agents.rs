@@ -63,10 +63,15 @@ impl Lab {
     }
 
     async fn session(&self) -> Arc<dyn Session> {
+        self.session_without("").await
+    }
+
+    /// A session in whose hosts one is lost.
+    async fn session_without(&self, lost: &str) -> Arc<dyn Session> {
         let host = |name: &str, address: &str| {
             serde_json::json!({
                 "name": name, "labels": {}, "inventory": "rack", "addresses": [{"address": address}],
-                "agent": {"socket": self.socket(name)},
+                "agent": {"socket": self.socket(name)}, "lost": name == lost,
             })
         };
         let config = serde_json::json!({
@@ -200,4 +205,50 @@ async fn a_host_has_one_cluster() {
     }
     set_up(&session, "u2", "a").await;
     make(&session, "u2", "file.a/greeting", file("a", "hello")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_host_that_is_lost_is_given_up() {
+    let mut lab = Lab::new();
+    let session = lab.session().await;
+    for host in ["a", "b"] {
+        set_up(&session, "u1", host).await;
+        make(&session, "u1", &format!("file.{host}/greeting"), file(host, host)).await.unwrap();
+    }
+    lab.stop(1).await;
+    let session = lab.session_without("b").await;
+    // What was on it is gone, and nothing of the others is unknown because of it.
+    let discover = DiscoverRequest { uid: Some(ClusterUid::new("u1")), cluster: "cluster-u1".to_owned() };
+    let found = session.discover(discover).await.unwrap();
+    assert!(found.unlisted.is_empty());
+    let read = |address: &str, identity: &str| ReadRequest {
+        address: address.parse().unwrap(),
+        identity: slipway_resource::Identity::new(identity),
+    };
+    let requests = vec![
+        read("file.b/greeting", "b:/etc/greeting"),
+        read("host_agent.b", "b"),
+        read("etcd_member.b/etcd", "b:b"),
+        read("host_claim.b", "rack/b"),
+    ];
+    let seen: Vec<bool> = session
+        .read(requests)
+        .await
+        .unwrap()
+        .iter()
+        .map(|one| matches!(one.observation, Observation::Present(_)))
+        .collect();
+    assert_eq!(seen, [false, false, true, true], "its member of etcd and its claim have to go");
+    // Nobody enters it for that.
+    for (address, identity) in
+        [("etcd_member.b/etcd", "b:b"), ("host_agent.b", "b"), ("host_claim.b", "rack/b")]
+    {
+        let identity = slipway_resource::Identity::new(identity);
+        let delete = request("u1", address, &format!("d-{address}"), Action::Delete { identity });
+        session.apply(delete, EventSink::discard()).await.unwrap();
+    }
+    let claim = session.read(vec![read("host_claim.b", "rack/b")]).await.unwrap();
+    assert_eq!(claim[0].observation, Observation::Absent);
+    let refused = make(&session, "u1", "file.b/greeting", file("b", "x")).await.unwrap_err();
+    assert!(refused.message.contains("b is lost"), "{refused}");
 }

@@ -24,6 +24,9 @@ pub struct Host {
     /// How the agent that runs on the host is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<HostAgent>,
+    /// Whether the machine is gone for ever: nobody enters it again, and what was on it is given up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 /// One address of a host.

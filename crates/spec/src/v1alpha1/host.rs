@@ -51,18 +51,28 @@ pub struct HostSpec {
     /// How the agent that runs on the host is reached; absent enters by SSH.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<HostAgent>,
+    /// Whether the machine is gone for ever: nobody enters it again, and its node and its member of etcd leave without it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 impl Default for HostSpec {
     fn default() -> Self {
-        Self { inventory: "default".to_owned(), zone: None, addresses: Vec::new(), ssh: None, agent: None }
+        Self {
+            inventory: "default".to_owned(),
+            zone: None,
+            addresses: Vec::new(),
+            ssh: None,
+            agent: None,
+            lost: false,
+        }
     }
 }
 
 impl From<HostDocument> for Host {
     fn from(document: HostDocument) -> Self {
         let HostDocument { metadata, spec, .. } = document;
-        let HostSpec { inventory, zone, addresses, ssh, agent } = spec;
+        let HostSpec { inventory, zone, addresses, ssh, agent, lost } = spec;
         Self {
             name: metadata.name,
             labels: metadata.labels,
@@ -71,6 +81,7 @@ impl From<HostDocument> for Host {
             addresses,
             ssh: ssh.or_else(|| agent.is_none().then(HostSsh::default)),
             agent,
+            lost,
         }
     }
 }

@@ -186,6 +186,7 @@ impl Ssh {
                 .with_hint("name the key by `identityFile`, or put it into an SSH agent");
         }
         transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
+            .with_hint("if the machine is gone for ever, its Host document can say so: `lost: true`")
     }
 }
 

@@ -141,7 +141,11 @@ impl HostsSession {
     /// An action inside a host, done by its agent.
     async fn inside(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
         let (host, request) = routed(request)?;
+        if self.is_lost(&host) {
+            return self.give_up(&host, &request, &events).await;
+        }
         let agent = self.agents.needed(&host).await?;
+        self.without_the_lost(&agent, &request).await?;
         let applied = agent.session.apply(request, on_events(&host, events)).await;
         applied.map(|applied| outside(&host, applied)).map_err(|error| failed(&host, error))
     }
@@ -153,6 +157,10 @@ impl HostsSession {
     ) -> Result<Resolution, ProviderError> {
         let ResumeRequest { request, identity, handle } = resume;
         let (host, request) = routed(request)?;
+        if self.is_lost(&host) {
+            // Throwing out a member that is not there any more changes nothing.
+            return Ok(Resolution::NotDone);
+        }
         let Some(agent) = self.agents.of(&host).await? else { return Ok(Resolution::NotDone) };
         let identity = match &identity {
             Some(identity) => Some(split(identity)?.1),

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 use slipway_resource::{Address, ClusterUid, Identity, Observation, Observed, ProviderError, Value};
 
+use super::lost::ETCD_MEMBER;
 use super::plan::on_host;
 use super::{HostsSession, identity_on, split};
 use crate::agents::Agent;
@@ -111,9 +112,19 @@ impl HostsSession {
                 Ok(found) => found.into_iter().map(|found| outside(host, found)).collect(),
                 Err(error) => all(&requests, Observation::Unreadable(named(host, error))),
             },
-            Ok(None) => all(&requests, Observation::Absent),
+            Ok(None) => requests.iter().map(|request| self.given_up(host, request)).collect(),
             Err(error) => all(&requests, Observation::Unreadable(error)),
         }
+    }
+
+    /// What is on a host that has no agent: nothing. Of one that is lost the others still know a member of etcd.
+    fn given_up(&self, host: &str, request: &ReadRequest) -> Observed {
+        let observation = if self.is_lost(host) && request.address.kind() == ETCD_MEMBER {
+            Observation::Present(Value::map([("name", request.identity.as_str())]))
+        } else {
+            Observation::Absent
+        };
+        outside(host, answer(request, observation))
     }
 
     async fn read_own(&self, request: &ReadRequest) -> Result<Observed, ProviderError> {

@@ -65,7 +65,9 @@ impl KubernetesSession {
     ) -> Result<(), ProviderError> {
         let mut told = String::new();
         let mut blocked;
+        let mut now = Some(node.clone());
         loop {
+            let Some(node) = &now else { return Ok(()) };
             let progress = match gates.evict(node, Rules { budgets: true }).await {
                 Ok(round) if round.is_empty() => return Ok(()),
                 // Its kubelet does not answer: nobody is there to end the pods that were told to go.
@@ -96,6 +98,12 @@ impl KubernetesSession {
                 };
                 return Err(ProviderError::new(class, text)
                     .with_hint("it is cordoned; change what holds its pods, or give the drain more time"));
+            }
+            // Its kubelet may have died since.
+            match find(gates, &node.name).await {
+                Ok(found) => now = found,
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
             }
         }
     }

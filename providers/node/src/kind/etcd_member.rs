@@ -12,7 +12,7 @@ use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
-use crate::error::{conflict, invalid};
+use crate::error::{conflict, invalid, not_found};
 use crate::etcd::{self, Etcd, Member};
 use crate::ledger::Found;
 
@@ -112,7 +112,7 @@ impl Kind for EtcdMember {
         );
         let access = access_attributes();
         kind.attributes.extend(access.map(|(name, attribute)| (name.to_owned(), attribute)));
-        let description = "Removes another member, whose machine is gone: arguments name, and peer_url if it never \
+        let description = "Removes another member, whose machine is gone: arguments name, and peer_urls if it never \
                            started.";
         let expel = Operation { description: description.to_owned(), duration_ms: 2_000, read_only: false };
         kind.operations.insert(EXPEL.to_owned(), expel);
@@ -214,11 +214,15 @@ impl Kind for EtcdMember {
         if other == work.identity() {
             return Err(invalid("a member leaves by being deleted"));
         }
-        let url: Vec<String> = arguments.optional_text("peer_url")?.map(str::to_owned).into_iter().collect();
-        let etcd = connect(work, work.place.wanted())?;
+        let urls = arguments.texts("peer_urls");
+        let Some(asked) = etcd::asked(&work.host().disk, work.place.wanted())? else {
+            return Err(not_found("this node has no member of etcd"));
+        };
+        let etcd = connect(work, Attributes(&asked))?;
         let members = etcd.members().await?;
         let found = members.iter().find(|member| member.name == other);
-        let found = found.or_else(|| members.iter().find(|member| !url.is_empty() && member.is_at(&url)));
+        let found =
+            found.or_else(|| members.iter().find(|member| !member.has_started() && member.is_at(&urls)));
         if let Some(member) = found {
             join::expel(work, &etcd, member).await?;
         }

@@ -24,7 +24,8 @@ impl HostSelection {
     /// Whether a host is one that the pool may take.
     #[must_use]
     pub fn fits(&self, host: &Host) -> bool {
-        self.inventory.as_ref() == Some(&host.inventory)
+        !host.lost
+            && self.inventory.as_ref() == Some(&host.inventory)
             && self.match_labels.iter().all(|(name, value)| host.labels.get(name) == Some(value))
     }
 }
@@ -65,6 +66,7 @@ impl HostAddress {
                 ..HostSsh::default()
             }),
             agent: None,
+            lost: false,
         }
     }
 }
