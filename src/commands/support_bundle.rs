@@ -99,6 +99,9 @@ impl Bundle {
     }
 }
 
+/// What fields are called whose texts are left out. The last is a whole object as kubectl got it, as one text.
+const HIDDEN: [&str; 5] = ["token", "password", "secretkey", "privatekey", "last-applied-configuration"];
+
 /// Takes out what objects and specs may hold although they should not: values of environment variables, and what is called a
 /// secret.
 fn redact(value: &mut Json) {
@@ -107,8 +110,7 @@ fn redact(value: &mut Json) {
             let is_variable = fields.contains_key("name") && fields.contains_key("value");
             for (name, value) in fields.iter_mut() {
                 let lower = name.to_lowercase();
-                let secret =
-                    ["token", "password", "secretkey", "privatekey"].iter().any(|word| lower.contains(word));
+                let secret = HIDDEN.iter().any(|word| lower.contains(word));
                 if value.is_string() && (secret || (is_variable && name == "value")) {
                     *value = "(left out)".into();
                 } else {
@@ -153,6 +155,9 @@ mod tests {
         assert_eq!(cleaned("-----BEGIN EC PRIVATE KEY-----"), "(a private key was left out)");
         assert_eq!(cleaned("Authorization: Bearer eyJhbGciOi.x.y"), "Authorization: Bearer (left out)");
         assert_eq!(cleaned("server.go:123] started"), "server.go:123] started");
+        let mut pod = serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"env\": 1}"});
+        redact(&mut pod);
+        assert_eq!(pod, serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "(left out)"}));
         let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
         redact(&mut spec);
         assert_eq!(
