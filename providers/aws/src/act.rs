@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use slipway_provider_sdk::Ticket;
-use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink};
+use slipway_resource::provider::{Action, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 use tokio::time::Instant;
 
 use crate::cloud::Cloud;
 use crate::error::error;
 use crate::owner::{self, Tags};
+use crate::peers::{Busy, Table};
 
 /// How long an action may take when nobody says.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -29,6 +30,8 @@ pub(crate) struct Act<'a> {
     /// Until when it may take.
     pub deadline: Instant,
     ticket: Ticket<'a>,
+    /// It may change something that others look at as well.
+    busy: Option<Busy>,
 }
 
 impl<'a> Act<'a> {
@@ -43,7 +46,21 @@ impl<'a> Act<'a> {
             0 => LIMIT,
             milliseconds => Duration::from_millis(milliseconds),
         };
-        Self { cloud, request, events, deadline: Instant::now() + limit, ticket }
+        // A gate may take hours, and nobody waits for its end to look.
+        let busy = (!matches!(request.action, Action::Operation { .. }))
+            .then(|| cloud.shared::<Table>().of(request.ownership.address.kind()).begin());
+        Self { cloud, request, events, deadline: Instant::now() + limit, ticket, busy }
+    }
+
+    /// The cloud for reads that only confirm: they share their calls with those of actions that run side by side.
+    pub fn patient(&self) -> Cloud {
+        self.cloud.patient(self.busy.as_ref().map(|busy| busy.peers().clone()))
+    }
+
+    /// Waits for something; meanwhile nobody waits for this action.
+    pub async fn rest<T>(&self, wait: impl Future<Output = T>) -> T {
+        let _rest = self.busy.as_ref().map(Busy::rest);
+        wait.await
     }
 
     /// Whether this looks for what another tool made: then what nobody owns is looked for.
@@ -95,7 +112,8 @@ impl<'a> Act<'a> {
         if until >= self.deadline.min(wait.end) {
             return Err(error(ErrorClass::OutcomeUnknown, format!("{what} within the time given")));
         }
-        self.ticket.unless_stopped(tokio::time::sleep_until(until)).await.map_err(|_| stopped())
+        let waited = self.rest(self.ticket.unless_stopped(tokio::time::sleep_until(until))).await;
+        waited.map_err(|_| stopped())
     }
 }
 

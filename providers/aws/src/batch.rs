@@ -1,7 +1,6 @@
 //! Reads of single objects, gathered into calls for many.
 
 use std::collections::{BTreeMap, HashMap};
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::cloud::Cloud;
 use crate::error::error;
+use crate::peers::Peers;
 
 /// Objects that one call can read many of.
 #[async_trait]
@@ -28,46 +28,63 @@ pub(crate) trait Family: Send + Sync + 'static {
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Self::Item>, ProviderError>;
 }
 
+/// How long reads are gathered that somebody waits for.
+const SHORTLY: Duration = Duration::from_millis(3);
+/// How long reads are gathered that only confirm.
+const PATIENTLY: Duration = Duration::from_millis(80);
+/// For how long those that only confirm wait for actions that will confirm the same.
+const FOR_PEERS: Duration = Duration::from_secs(2);
+
+/// For which others a read waits to share its call with.
+#[derive(Clone, Debug)]
+pub(crate) enum Gather {
+    /// Those that come at the same time.
+    Shortly,
+    /// Those that come while another such call is under way, and those of actions that run side by side.
+    Patiently(Option<Peers>),
+}
+
 type Answer<F> = Result<Option<Arc<<F as Family>::Item>>, ProviderError>;
 type Waiters<F> = HashMap<String, Vec<oneshot::Sender<Answer<F>>>>;
 
 /// Gathers the reads of one family. A read is answered by a call that began after it was asked for.
 pub(crate) struct Batcher<F: Family> {
-    waiting: Mutex<Waiters<F>>,
+    waiting: Mutex<Waiting<F>>,
     /// Held by a call for those that have time: what is asked for meanwhile goes in the next one, however slow AWS is.
     turn: tokio::sync::Mutex<()>,
-    family: PhantomData<F>,
+}
+
+/// What waits for the next call.
+struct Waiting<F: Family> {
+    reads: Waiters<F>,
+    /// Whether one of them has no time: its call takes along all that wait.
+    is_urgent: bool,
 }
 
 impl<F: Family> Default for Batcher<F> {
     fn default() -> Self {
-        Self { waiting: Mutex::default(), turn: tokio::sync::Mutex::default(), family: PhantomData }
+        let waiting = Waiting { reads: HashMap::new(), is_urgent: false };
+        Self { waiting: Mutex::new(waiting), turn: tokio::sync::Mutex::default() }
     }
 }
 
 impl<F: Family> Batcher<F> {
-    /// Reads one object together with all that are asked for within `gather`, and where it has time also with those that
-    /// are asked for while another call is under way.
-    pub async fn get(
-        self: &Arc<Self>,
-        cloud: &Cloud,
-        key: &str,
-        gather: Duration,
-        has_time: bool,
-    ) -> Answer<F> {
+    /// Reads one object together with all that are asked for meanwhile.
+    pub async fn get(self: &Arc<Self>, cloud: &Cloud, key: &str, gather: &Gather) -> Answer<F> {
         let (sender, receiver) = oneshot::channel();
-        let is_first = {
+        let is_urgent = matches!(gather, Gather::Shortly);
+        let needs_call = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_first = waiting.is_empty();
-            waiting.entry(key.to_owned()).or_default().push(sender);
-            is_first
+            let needs_call = waiting.reads.is_empty() || (is_urgent && !waiting.is_urgent);
+            waiting.is_urgent |= is_urgent;
+            waiting.reads.entry(key.to_owned()).or_default().push(sender);
+            needs_call
         };
-        if is_first {
-            let (batcher, cloud) = (Arc::clone(self), cloud.clone());
+        if needs_call {
+            let (batcher, cloud, gather) = (Arc::clone(self), cloud.clone(), gather.clone());
             // It ends with its calls, which have a time limit, and answers everybody who waits.
             tokio::spawn(async move {
-                tokio::time::sleep(gather).await;
-                let _turn = if has_time { Some(batcher.turn.lock().await) } else { None };
+                let _turn = batcher.gather(gather).await;
                 batcher.answer(&cloud).await;
             });
         }
@@ -77,9 +94,32 @@ impl<F: Family> Batcher<F> {
         }
     }
 
+    /// Waits until it is time for a call; what is returned is held as long as that takes.
+    async fn gather(&self, gather: Gather) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match gather {
+            Gather::Shortly => {
+                tokio::time::sleep(SHORTLY).await;
+                None
+            }
+            Gather::Patiently(peers) => {
+                tokio::time::sleep(PATIENTLY).await;
+                let turn = self.turn.lock().await;
+                if let Some(peers) = peers {
+                    peers.at_rest(FOR_PEERS).await;
+                    // The last of them is about to ask.
+                    tokio::time::sleep(SHORTLY).await;
+                }
+                Some(turn)
+            }
+        }
+    }
+
     async fn answer(&self, cloud: &Cloud) {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut all: Vec<_> = waiting.into_iter().collect();
+        let mut all: Vec<_> = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.is_urgent = false;
+            std::mem::take(&mut waiting.reads).into_iter().collect()
+        };
         all.sort_by(|left, right| left.0.cmp(&right.0));
         let mut parts = Vec::new();
         while !all.is_empty() {

@@ -12,15 +12,12 @@ use slipway_resource::provider::Scope;
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
-use crate::batch::{Batcher, Family};
+use crate::batch::{Batcher, Family, Gather};
 use crate::clients::Clients;
 use crate::error::{Call, Effect, of_call};
+use crate::peers::Peers;
 use crate::rate::{Class, Paces};
 
-/// How long reads that somebody waits for are gathered.
-const GATHER: Duration = Duration::from_millis(3);
-/// How long reads are gathered that only confirm.
-const GATHER_PATIENTLY: Duration = Duration::from_millis(80);
 /// For how long a call that AWS refuses for its pace is sent again.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a read that fails in passing is sent.
@@ -30,7 +27,7 @@ const READS: u32 = 5;
 #[derive(Clone)]
 pub(crate) struct Cloud {
     inner: Arc<Inner>,
-    gather: Duration,
+    gather: Gather,
 }
 
 /// What the handles share.
@@ -70,7 +67,7 @@ impl Cloud {
             families: Mutex::default(),
             started: Instant::now(),
         };
-        Self { inner: Arc::new(inner), gather: GATHER }
+        Self { inner: Arc::new(inner), gather: Gather::Shortly }
     }
 
     /// Learns whose account it is, the partition of its ARNs, and who is calling.
@@ -80,9 +77,9 @@ impl Cloud {
         self.inner.known.get_or_init(|| Known { scope, partition: partition.to_owned(), caller });
     }
 
-    /// The same, for reads that only confirm: they wait a little for others to share their call with.
-    pub fn patient(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), gather: GATHER_PATIENTLY }
+    /// The same, for reads that only confirm: they wait for others to share their call with.
+    pub fn patient(&self, peers: Option<Peers>) -> Self {
+        Self { inner: Arc::clone(&self.inner), gather: Gather::Patiently(peers) }
     }
 
     /// The account and region.
@@ -131,7 +128,7 @@ impl Cloud {
     /// # Errors
     /// As the read says.
     pub async fn get<F: Family>(&self, key: &str) -> Result<Option<Arc<F::Item>>, ProviderError> {
-        self.batcher::<F>().get(self, key, self.gather, self.gather > GATHER).await
+        self.batcher::<F>().get(self, key, &self.gather).await
     }
 
     /// Objects of a family by key, read together.

@@ -17,6 +17,7 @@ mod error;
 mod kind;
 mod look;
 mod owner;
+mod peers;
 mod preflight;
 mod provider;
 mod rate;

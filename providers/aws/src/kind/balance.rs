@@ -137,7 +137,8 @@ async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -
 
 /// Refuses what belongs to somebody else: creating calls succeed for what is there already with the same settings.
 async fn check_owner(act: &Act<'_>, arn: &str) -> Result<(), ProviderError> {
-    let Some(tags) = act.cloud.patient().get::<TagsOf>(arn).await? else { return Ok(()) };
+    let cloud = act.patient();
+    let Some(tags) = act.rest(cloud.get::<TagsOf>(arn)).await? else { return Ok(()) };
     if is_ours(act, &Found::ready(arn, Value::Null, &tags)) { Ok(()) } else { Err(taken(arn)) }
 }
 

@@ -144,12 +144,12 @@ pub(super) async fn shown(
     identity: &Identity,
     desired: Option<&Value>,
 ) -> Result<Applied, ProviderError> {
-    let cloud = act.cloud.patient();
+    let cloud = act.patient();
     let mut lag = Wait::for_at_most(CONSISTENCY);
     let mut long = Wait::for_minutes(Duration::from_secs(3600));
     let mut told = None;
     loop {
-        match kind::read(kind, &cloud, identity).await {
+        match act.rest(kind::read(kind, &cloud, identity)).await {
             Ok(Some(Found { condition: Condition::Failed(reason), .. })) => {
                 return Err(permanent(format!("{identity} will never be ready: {reason}")));
             }
@@ -254,10 +254,10 @@ async fn in_the_way(
 
 /// Waits until reads show the object no more.
 async fn gone(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<(), ProviderError> {
-    let cloud = act.cloud.patient();
+    let cloud = act.patient();
     let mut wait = Wait::for_at_most(Duration::from_secs(3600));
     loop {
-        match kind.read(&cloud, identity).await {
+        match act.rest(kind.read(&cloud, identity)).await {
             Ok(None) => return Ok(()),
             Err(error) if error.class == ErrorClass::NotFound => return Ok(()),
             Err(error) if !error.class.is_retryable() => return Err(error),

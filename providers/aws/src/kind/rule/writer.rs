@@ -17,7 +17,7 @@ use crate::owner::{ADDRESS, Owner, Tags, of_ec2, specification};
 use crate::rate::Class;
 
 /// How long writes are gathered.
-const GATHER: Duration = Duration::from_millis(25);
+const GATHER: Duration = Duration::from_millis(80);
 
 /// Gathers writes.
 #[derive(Default)]
