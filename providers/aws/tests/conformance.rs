@@ -9,9 +9,12 @@ use std::time::Duration;
 use slipway_provider_conformance::{Limits, Scenario, Suite};
 use slipway_testkit::Moto;
 
+#[path = "support/mended.rs"]
+mod mended;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_contract_is_kept() {
-    let moto = Moto::start_mended(include_str!("support/mended.py")).unwrap();
+    let moto = Moto::start_mended(mended::MENDED).unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance.json");
     let scenario = Scenario::read(&file).unwrap();
     let mut arguments: Vec<OsString> =

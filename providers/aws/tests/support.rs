@@ -19,6 +19,9 @@ use slipway_resource::{
 use slipway_testkit::Moto;
 use slipway_testkit::proxy::{Proxy, Request, Verdict};
 
+#[path = "support/mended.rs"]
+mod mended;
+
 /// The cluster of every test.
 pub const CLUSTER: &str = "a.example.com";
 /// Where it is.
@@ -26,7 +29,7 @@ pub const REGION: &str = "us-east-1";
 
 /// A mended moto.
 pub fn moto() -> Moto {
-    Moto::start_mended(include_str!("support/mended.py")).unwrap()
+    Moto::start_mended(mended::MENDED).unwrap()
 }
 
 /// A provider's process, and a session with an emulator behind an endpoint.

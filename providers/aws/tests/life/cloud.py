@@ -8,6 +8,7 @@ import pickle  # noqa: E402
 import signal  # noqa: E402
 import socket  # noqa: E402
 import struct  # noqa: E402
+import time  # noqa: E402
 from urllib.parse import parse_qs  # noqa: E402
 
 from moto.autoscaling.models import autoscaling_backends  # noqa: E402

@@ -6,7 +6,9 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use slipway_testkit::{Moto, http};
 
-const MENDED: &str = include_str!("../support/mended.py");
+#[path = "../support/mended.rs"]
+mod mended;
+
 const WINDOW: &str = include_str!("cloud.py");
 
 /// An object in moto.
@@ -27,7 +29,7 @@ pub struct Cloud {
 
 impl Cloud {
     pub fn start() -> Result<Self> {
-        Ok(Self { moto: Moto::start_mended(&format!("{MENDED}\n{WINDOW}"))? })
+        Ok(Self { moto: Moto::start_mended(&format!("{}\n{WINDOW}", mended::MENDED))? })
     }
 
     pub fn moto(&self) -> &Moto {
