@@ -1,13 +1,14 @@
 //! Reads a host for the checks before a bootstrap. Changes nothing on it, but that missing images may be fetched.
 
+mod etcd;
 mod network;
 mod system;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slipway_bootstrap::configuration::Detected;
+use slipway_bootstrap::configuration::{Detected, ExternalEtcd};
 use slipway_bootstrap::preflight::{Facts, PathState, Questions, Runtime};
 
 use super::cri::{self, Cri};
@@ -29,6 +30,8 @@ pub(crate) struct Looking {
     pub pull: bool,
     /// What an earlier run made.
     pub owned: BTreeSet<String>,
+    /// The etcd that is kept elsewhere.
+    pub etcd: Option<ExternalEtcd>,
     /// The difference of the clocks, where a cluster told its time.
     pub clock_ahead_seconds: Option<i64>,
 }
@@ -93,7 +96,7 @@ pub(crate) async fn read(questions: &Questions, looking: &Looking) -> Facts {
         clock_synchronised: system::clock_synchronised(),
         clock_ahead_seconds: looking.clock_ahead_seconds,
         proxies: network::proxies(),
-        etcd: BTreeMap::new(),
+        etcd: etcd::versions(root, looking.etcd.as_ref()).await,
     }
 }
 

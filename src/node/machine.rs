@@ -41,6 +41,15 @@ impl Machine {
         Ok(Self { detected: facts::detect(&root), root, backend, state })
     }
 
+    /// Makes the folder of the machine's own state, which is nobody's to read but root's.
+    pub fn keep_to_itself(&self) -> Result<(), CommandError> {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        let folder = facts::below(&self.root, STATE);
+        let unusable = |error| CommandError::file("the folder of the machine's state", &folder, &error);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(unusable)
+    }
+
     /// What the machine was made by, by the last run that was complete or that was interrupted.
     pub fn spec(&self) -> Result<Option<NodeSpec>, CommandError> {
         let Some(state) = &self.state else { return Ok(None) };
@@ -92,6 +101,7 @@ impl Machine {
             cri_socket: socket.cloned(),
             pull: true,
             owned,
+            etcd: None,
             clock_ahead_seconds: None,
         }
     }

@@ -84,6 +84,7 @@ impl<'a> Work<'a> {
         let owned = self.machine.owned(&self.providers).await?;
         let mut looking = self.machine.looking(spec.configuration.node.cri_socket.as_ref(), owned);
         looking.clock_ahead_seconds = clock_ahead_seconds;
+        looking.etcd = spec.configuration.cluster.etcd.external().cloned();
         let mut ignored = arguments.ignore_preflight_errors.clone();
         ignored.extend(spec.configuration.node.ignore_preflight_errors.iter().cloned());
         let report = preflight::run(questions, &looking, &ignored).await;
@@ -131,6 +132,7 @@ impl<'a> Work<'a> {
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
         if !manner.dry_run {
+            self.machine.keep_to_itself()?;
             self.secrets.store().map_err(|error| {
                 CommandError::file("the folder of the machine's secrets", &self.machine.root, &error)
             })?;

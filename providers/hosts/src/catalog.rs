@@ -73,6 +73,7 @@ impl HostsSession {
             None => self.agents.look(&host.name).await?,
         };
         let node = seen.node.filter(|_| adopting);
+        let used = node.as_ref().and_then(|node| node.cri_socket.clone());
         let began = node.as_ref().map_or(pinned.is_none(), |node| !node.joined);
         Ok(Machine {
             name: host.name.clone(),
@@ -81,7 +82,7 @@ impl HostsSession {
             zone: host.zone.clone(),
             founding: before.map_or(began, |before| before.founding),
             facts: seen.facts,
-            cri_sockets: seen.cri_sockets,
+            cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
             found: before
                 .map(|before| before.found.clone())
                 .unwrap_or(node.map(|node| FoundNode { etcd_members: node.etcd_members })),

@@ -20,6 +20,8 @@ pub(crate) struct Seen {
 /// A node that was there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeenNode {
+    /// The container runtime that its kubelet uses.
+    pub cri_socket: Option<String>,
     /// The members that its etcd was started with.
     pub etcd_members: Vec<Founder>,
     /// Whether that etcd joined members that were there before.
@@ -52,6 +54,8 @@ for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/sys
 done
 if [ -e /etc/kubernetes/kubelet.conf ]; then
   echo node=yes
+  sed -n 's/^containerRuntimeEndpoint: *"*\([^"]*\).*/cri-used=\1/p' /var/lib/kubelet/instance-config.yaml 2>/dev/null
+  sed -n 's/.*--container-runtime-endpoint=\([^ "]*\).*/cri-used=\1/p' /var/lib/kubelet/kubeadm-flags.env 2>/dev/null
   sed -n 's/^ *- --initial-cluster=/etcd=/p; s/^ *- --initial-cluster-state=/etcd-state=/p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null
 fi
 echo "path=$PATH"
@@ -84,6 +88,7 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
             }
             "kubelet" => seen.facts.kubelet = Some(value.to_owned()),
             "node" => drop(seen.node.get_or_insert_default()),
+            "cri-used" => seen.node.get_or_insert_default().cri_socket = Some(value.to_owned()),
             "etcd" => seen.node.get_or_insert_default().etcd_members = members(value),
             "etcd-state" => seen.node.get_or_insert_default().joined = value == "existing",
             "path" if seen.facts.init_system == InitSystem::None => {
@@ -134,14 +139,15 @@ mod tests {
 
     #[test]
     fn a_node_tells_with_whom_its_etcd_began() {
-        let printed = "hostname=CP-1\ninit=systemd\nnode=yes\n\
-                       etcd=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::2]:2380\netcd-state=existing\n";
+        let printed = "hostname=CP-1\ninit=systemd\nnode=yes\ncri=unix:///var/run/containerd/containerd.sock\n\
+                       cri-used=unix:///run/containerd/containerd.sock\netcd=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::2]:2380\netcd-state=existing\n";
         let host = serde_json::json!({ "name": "cp-1", "labels": {}, "inventory": "rack", "addresses": [] });
         let host: Host = serde_json::from_value(host).unwrap();
         let seen = read(printed, &host, &Config::default());
         assert_eq!(seen.facts.hostname, "cp-1");
         let node = seen.node.unwrap();
         assert!(node.joined);
+        assert_eq!(node.cri_socket.as_deref(), Some("unix:///run/containerd/containerd.sock"));
         let members: Vec<String> =
             node.etcd_members.iter().map(|member| format!("{}={}", member.name, member.address)).collect();
         assert_eq!(members, ["cp-0=10.0.0.1", "cp-1=fd00::2"]);

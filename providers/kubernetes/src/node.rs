@@ -61,6 +61,32 @@ pub(crate) fn attributes(live: &Json) -> Value {
     ])
 }
 
+/// The attributes of a live node of which nothing is Slipway's, as far as they are wanted; `None` for one that is marked.
+pub(crate) fn seen(live: &Json, desired: &Value) -> Option<Value> {
+    if fields::applied_by(live, MANAGER).is_some() {
+        return None;
+    }
+    let mut seen = attributes(live);
+    for name in ["labels", "annotations"] {
+        let there = live.pointer(&format!("/metadata/{name}"));
+        let wanted = desired.get(name).and_then(Value::as_map).into_iter().flatten();
+        let found = wanted.filter_map(|(key, _)| Some((key.clone(), Value::from_json(there?.get(key)?))));
+        let found = Value::map(found);
+        if found.as_map().is_some_and(|found| !found.is_empty()) {
+            seen.set(&Path::key(name), found);
+        }
+    }
+    let wanted: BTreeSet<String> = wanted_taints(desired).iter().map(name_of).collect();
+    let found: Vec<Value> = taints(live)
+        .filter(|taint| wanted.contains(&name_of(taint)))
+        .map(|taint| bare(Value::from_json(taint)))
+        .collect();
+    if !found.is_empty() {
+        seen.set(&Path::key("taints"), Value::List(found));
+    }
+    Some(seen)
+}
+
 /// A taint without the time at which it came, and without an empty value.
 fn bare(mut taint: Value) -> Value {
     if let Value::Map(entries) = &mut taint {
@@ -170,6 +196,21 @@ mod tests {
         assert_eq!(seen.get("taints").unwrap(), &Value::list([taint]));
         assert!(seen.get("annotations").is_none());
         assert_eq!(seen.get("provider_id").unwrap().as_str(), Some("x:///a"));
+    }
+
+    #[test]
+    fn of_a_node_that_another_tool_has_marked_what_is_wanted_is_seen() {
+        let taint = json!({"key": "dedicated", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"});
+        let other = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+        let mut node = live(json!([taint, other]), "");
+        let wanted = json!({"name": "a", "labels": {"role": "db", "more": ""},
+            "taints": [{"key": "dedicated", "effect": "NoSchedule"}]});
+        let wanted = Value::from_json(&wanted);
+        assert!(seen(&node, &wanted).is_none(), "it is marked");
+        node["metadata"]["managedFields"] = json!([]);
+        let found = seen(&node, &wanted).unwrap();
+        assert_eq!(found.get("labels").unwrap(), &Value::map([("role", "db")]));
+        assert_eq!(found.get("taints"), wanted.get("taints"));
     }
 
     #[test]

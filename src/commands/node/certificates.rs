@@ -183,10 +183,6 @@ async fn renew(context: &Context, arguments: &RenewArguments) -> Result<ExitCode
     for entry in kubeconfigs::KUBECONFIGS.iter().filter(|entry| entry.renewed) {
         if wanted(entry.file) || wanted(entry.name) {
             replace.push(format!("kubeconfig.{}", entry.name));
-            // Certificates in files are read again by whoever uses them, those in kubeconfigs only by a new process.
-            if ["controller-manager", "scheduler"].contains(&entry.name) {
-                replace.push(format!("static_pod.kube-{}", entry.name));
-            }
         }
     }
     if replace.is_empty() {

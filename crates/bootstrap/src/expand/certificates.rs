@@ -59,7 +59,8 @@ pub(super) fn add(
     }
     if given(inputs, inventory::SERVICE_ACCOUNT) {
         let phase = if joining { "control-plane-prepare/download-certs" } else { "certs/sa" };
-        shared(resources, phase, configuration, inputs, "sa.pub", "0600");
+        // As kubeadm has it: it writes the one that it fetches otherwise than its own.
+        shared(resources, phase, configuration, inputs, "sa.pub", if joining { "0644" } else { "0600" });
         shared(resources, phase, configuration, inputs, "sa.key", "0600");
     } else if !joining && !facts.external_ca() {
         let path = |file: &str| Value::from(format!("{}/{file}", configuration.cluster.certificates_dir));

@@ -92,12 +92,17 @@ fn place(
         let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
         attributes.push(("ready_ca_path", ca.into()));
     }
-    // The policy is read once; of the other files the API server sees changes itself.
-    if component == Component::ApiServer
-        && let Some(policy) = resources.find("file", "audit-policy")
-    {
-        let digest = Value::reference(policy, "sha256");
-        attributes.push(("volatile_inputs", Value::map([("audit-policy", digest)])));
+    // Of certificates in files every component sees changes itself; these are read once.
+    let read_once = match component {
+        Component::ApiServer => resources.find("file", "audit-policy"),
+        Component::ControllerManager => resources.find("kubeconfig", "controller-manager"),
+        Component::Scheduler => resources.find("kubeconfig", "scheduler"),
+        Component::Etcd => None,
+    };
+    if let Some(file) = read_once {
+        let what = if component == Component::ApiServer { "audit-policy" } else { "kubeconfig" };
+        let digest = Value::reference(file, "sha256");
+        attributes.push(("volatile_inputs", Value::map([(what, digest)])));
     }
     let mut all: Vec<&Address> = refer(&needed);
     all.extend(after);

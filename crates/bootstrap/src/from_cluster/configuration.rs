@@ -11,8 +11,9 @@ use super::{Machine, Placement};
 use crate::configuration::{
     ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration, Detected,
     Discovery, EncryptionAlgorithm, Endpoint, Etcd, GoDuration, Join, KubeProxy, LocalEndpoint, LocalEtcd,
-    Networking, NodeSettings, Taint, TokenDiscovery,
+    Networking, NodeSettings, Taint, TokenDiscovery, argument_value,
 };
+use crate::kubelet::use_external_cloud_provider;
 
 /// The algorithm of all keys of a cluster: small and quick, unless kubeadm's default is asked for.
 pub(super) fn algorithm(cluster: &Cluster) -> EncryptionAlgorithm {
@@ -42,14 +43,19 @@ pub(super) fn of_machine(
         cri_sockets: machine.cri_sockets.clone(),
     };
     let joins = !control_plane || !machine.founding;
-    Configuration {
+    let mut configuration = Configuration {
         profile: cluster.profile,
         cluster: settings(cluster, placement, endpoint),
         node: node(cluster, pool, machine, &detected, joins),
         join: joins.then(|| join(endpoint, control_plane)),
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
         kube_proxy: kube_proxy(cluster),
+    };
+    // Where kubelets wait for a cloud controller of the user's, the controller manager leaves its work to it.
+    if argument_value(&configuration.node.kubelet_extra_args, "cloud-provider") == Some("external") {
+        use_external_cloud_provider(&mut configuration);
     }
+    configuration
 }
 
 fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) -> ClusterSettings {

@@ -83,6 +83,12 @@ impl Placement {
     /// The key in a pinned catalog's data that asks for a placement on nodes that another tool has made.
     pub const ADOPTING: &'static str = "adopting";
 
+    /// Whether another tool has made the cluster.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.machines.iter().any(|machine| machine.found.is_some())
+    }
+
     /// Whether there is a machine that has to join, now or again: another tool has made all others.
     #[must_use]
     pub fn has_joining(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::expand::{self, Discovered, Inputs, Phased};
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
 
+const OBJECT: &str = "kubernetes_object";
 const KUBELET_CREDENTIALS: &str = "kubelet_credentials";
 
 /// Stands where the authority's certificate goes that only a run knows.
@@ -250,6 +251,10 @@ impl Making<'_> {
             desired.attributes = with_authority(&desired.attributes);
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
+            }
+            if desired.address.kind() == OBJECT && self.placement.is_found() {
+                // kubeadm has written them, and holds their fields until one of them changes.
+                desired.attributes.set(&Path::key("force_conflicts"), true.into());
             }
             if machine.found.is_some() {
                 if is_left_out(&desired, is_control_plane(self.cluster, machine)) {

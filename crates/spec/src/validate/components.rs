@@ -65,7 +65,10 @@ pub const fn reserved_arguments(component: ComponentName) -> &'static [(&'static
             ("max-pods", "say it in `kubelet.maxPods`"),
             ("cluster-dns", "say it in `network.dnsAddress`"),
             ("cluster-domain", "say it in `network.clusterDomain`"),
-            ("cloud-provider", "leave it out: it follows from the provider"),
+            (
+                "cloud-provider",
+                "write `external` for a cloud controller of yours; else leave it out: it follows from the provider",
+            ),
             ("provider-id", "leave it out: it follows from the provider"),
         ],
         ComponentName::Etcd => &[
@@ -93,7 +96,7 @@ pub const fn reserved_arguments(component: ComponentName) -> &'static [(&'static
 pub(super) fn check(context: &mut Context<'_>) {
     for (name, component) in &context.cluster.components {
         let path = format!("components.{name}");
-        for flag in component.extra_args.keys() {
+        for (flag, value) in &component.extra_args {
             let place = join(&format!("{path}.extraArgs"), flag);
             let bare = flag.trim_start_matches('-');
             if bare.len() != flag.len() {
@@ -105,7 +108,9 @@ pub(super) fn check(context: &mut Context<'_>) {
                 context.at_key(&place, complaint);
             }
             let reserved = reserved_arguments(*name).iter().find(|(reserved, _)| *reserved == bare);
-            if let Some((_, instead)) = reserved {
+            // A cloud controller of the user's own: kubelets wait for it.
+            let is_external = bare == "cloud-provider" && value == "external";
+            if let Some((_, instead)) = reserved.filter(|_| !is_external) {
                 let complaint = error(
                     RESERVED_ARGUMENT,
                     format!("Slipway sets the flag `{bare}` of {name} itself"),

@@ -19,6 +19,7 @@ use super::KubernetesSession;
 use super::read::attribute;
 use crate::api::{Connection, Request};
 use crate::manifest;
+use crate::node;
 use crate::schema::{FIELDS_DIGEST, NODE, OBJECT};
 use trial::Trial;
 
@@ -40,6 +41,9 @@ impl KubernetesSession {
         namespaces: &Namespaces,
     ) -> Result<Rehearsal, ProviderError> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(&item.address);
+        if item.address.kind() == NODE {
+            return self.rehearse_node(item).await;
+        }
         let Some(desired) = item.desired.as_ref().filter(|_| item.address.kind() == OBJECT) else {
             return Ok(Rehearsal::default());
         };
@@ -77,6 +81,24 @@ impl KubernetesSession {
             refusals.insert(item.address.clone(), finding);
         }
         Ok(outcome.rehearsal)
+    }
+
+    /// A node of which nothing is Slipway's yet has what is wanted in view: another tool has marked it.
+    async fn rehearse_node(&self, item: &PlanItem) -> Result<Rehearsal, ProviderError> {
+        let (Some(desired), Some(observed)) = (&item.desired, &item.observed) else {
+            return Ok(Rehearsal::default());
+        };
+        let has = |name: &str| observed.get(name).is_some_and(|value| !value.is_null());
+        if ["labels", "annotations", "taints"].into_iter().any(has) {
+            return Ok(Rehearsal::default());
+        }
+        let (Some(key), Some(connection)) = (node::key_of(desired), self.connector.connection().await?)
+        else {
+            return Ok(Rehearsal::default());
+        };
+        let live = self.live(&connection, &key).await?;
+        let seen = live.and_then(|live| node::seen(&live, desired));
+        Ok(Rehearsal { observed: seen, ..Rehearsal::default() })
     }
 
     /// What the rehearsals have found, and what of a node would not leave.

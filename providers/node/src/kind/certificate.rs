@@ -125,6 +125,9 @@ impl Kind for Certificate {
                 planned.normalised.set(&Path::key(name), kept);
             }
         }
+        if !signs {
+            planned.reasons.extend(x509::renewal_reason(observed));
+        }
         let problems = observed.get("problems").and_then(Value::as_list).unwrap_or_default();
         planned.reasons.extend(problems.iter().filter_map(Value::as_str).map(str::to_owned));
         if self.is_made_anew(observed, &planned.normalised) {

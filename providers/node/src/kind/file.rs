@@ -82,6 +82,17 @@ impl Kind for File {
             }
             return Ok(());
         }
+        let wants_secret = matches!(wanted.get("content"), Some(Value::Secret(_)));
+        if let Some(observed) = item.observed.as_ref().filter(|_| wants_secret)
+            && observed.get("mode") == wanted.get("mode")
+            && content::is_left(observed, item.last_applied.as_ref())
+        {
+            for name in ["content", "sha256"] {
+                let kept = observed.get(name).cloned().unwrap_or_default();
+                planned.normalised.set(&Path::key(name), kept);
+            }
+            return Ok(());
+        }
         let digest = match content::planned_digest(&planned.normalised)? {
             // What is found instead of it is known then.
             Some(_) if keeps => Value::Unknown,

@@ -88,6 +88,10 @@ impl Kind for Kubeconfig {
                     "not_after",
                     Attribute::computed(Type::String).describe("When its client certificate ends."),
                 ),
+                (
+                    "sha256",
+                    Attribute::computed(Type::String).describe("Digest of its file in hexadecimal digits."),
+                ),
                 ("problems", Attribute::computed(Type::list(Type::String)).describe("Why it is not valid.")),
             ],
         );
@@ -125,13 +129,16 @@ impl Kind for Kubeconfig {
             }
         }
         x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), "organizations");
+        planned.reasons.extend(x509::renewal_reason(observed));
         let problems = observed.get("problems").and_then(Value::as_list).unwrap_or_default();
         planned.reasons.extend(problems.iter().filter_map(Value::as_str).map(str::to_owned));
         let changes =
             slipway_resource::diff::diff(&self.resource_type(), observed, &planned.normalised, None);
-        if !changes.is_empty() {
-            planned.normalised.set(&Path::key("not_after"), Value::Unknown);
-            planned.unknown_after.push(Path::key("not_after"));
+        if changes.iter().any(|change| change.path != Path::key("mode")) {
+            for name in ["not_after", "sha256"] {
+                planned.normalised.set(&Path::key(name), Value::Unknown);
+                planned.unknown_after.push(Path::key(name));
+            }
             planned.disruption = Disruption::Brief;
         }
         Ok(())
@@ -212,6 +219,9 @@ impl Kind for Kubeconfig {
                     return Ok(Some(value));
                 }
             };
+            if let Some(bytes) = host.disk.read(path)? {
+                value.set(&Path::key("sha256"), super::file_digest(&bytes).into());
+            }
             there.show(&host.disk, place, &mut value);
             Ok(Some(value))
         })

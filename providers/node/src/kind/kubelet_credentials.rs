@@ -76,8 +76,15 @@ impl Kind for KubeletCredentials {
     fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
         form::plan_path(planned, "kubeconfig_path")?;
         form::plan_path(planned, "certificate_path")?;
-        if item.observed.is_none() {
+        let Some(observed) = &item.observed else {
             planned.disruption = Disruption::Brief;
+            return Ok(());
+        };
+        let is_set = |attributes: &Value| attributes.get("server").is_some_and(|server| !server.is_null());
+        if !is_set(&planned.normalised) && !item.last_applied.as_ref().is_some_and(is_set) {
+            // Of a node that was taken over it is seen, and nobody has asked for it.
+            let found = observed.get("server").cloned().unwrap_or_default();
+            planned.normalised.set(&Path::key("server"), found);
         }
         Ok(())
     }
@@ -163,7 +170,7 @@ impl Kind for KubeletCredentials {
             }
             let mut value = Value::map([("name", place.identity.as_str()), ("kubeconfig_path", kubeconfig)]);
             value.set(&Path::key("certificate_path"), certificate.into());
-            if wanted.optional_text("server")?.is_some()
+            if (place.entry.is_none() || wanted.optional_text("server")?.is_some())
                 && let Ok(cluster) = document.cluster()
             {
                 value.set(&Path::key("server"), cluster.server.into());

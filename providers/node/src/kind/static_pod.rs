@@ -124,7 +124,12 @@ impl Kind for StaticPod {
         let inputs = digest_of(&wanted.map("volatile_inputs")?)?;
         let memory: Memory = recall(work.place.memory()).unwrap_or_default();
         let there = work.host().disk.read_text(work.identity())?;
-        let stale = there.is_some() && memory.inputs.as_ref().is_some_and(|known| *known != inputs);
+        let stale = there.is_some()
+            && match &memory.inputs {
+                Some(known) => *known != inputs,
+                // With what another tool has started it, nobody knows.
+                None => work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::TakenOver),
+            };
         if there.as_deref() != Some(manifest.as_str()) {
             self.write(work, &manifest, there.as_deref()).await?;
         } else if stale {

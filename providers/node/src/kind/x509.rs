@@ -170,6 +170,13 @@ pub(super) fn is_due(certificate: &Certificate, wanted: Attributes<'_>) -> bool 
     pki::renew::is_due(certificate, Timestamp::now(), before)
 }
 
+/// Why a certificate is made anew that is due.
+pub(super) fn renewal_reason(observed: &Value) -> Option<String> {
+    let is_due = observed.get("needs_renewal") == Some(&Value::Bool(true));
+    let end = observed.get("not_after").and_then(Value::as_str).filter(|_| is_due)?;
+    Some(format!("its time ends at {end}: a successor is made"))
+}
+
 /// The attribute that turns into a difference when a certificate must be renewed.
 pub(super) fn renewal_attributes() -> [(&'static str, Attribute); 4] {
     [

@@ -82,6 +82,32 @@ pub(super) fn digest_of_secret(planned: &Value) -> Value {
     secret.map_or(Value::Unknown, Value::from)
 }
 
+/// Where the content of a file is from that nobody here has written.
+fn found_in(path: &str) -> String {
+    format!("file:{path}")
+}
+
+/// Whether a content is a secret of which only its place is known, and was so when it was taken over: it is left as it
+/// was found.
+pub(super) fn is_left(observed: &Value, last_applied: Option<&Value>) -> bool {
+    let of = |attributes: &Value| match attributes.get("content") {
+        Some(Value::Secret(secret)) => Some(secret.source.clone()),
+        _ => None,
+    };
+    let path = observed.get("path").and_then(Value::as_str).unwrap_or_default();
+    let place = found_in(path);
+    of(observed).as_ref() == Some(&place) && last_applied.and_then(of).as_ref() == Some(&place)
+}
+
+/// Whether everybody may read it, whatever the file's mode says.
+fn is_public(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let is_pem = ["-----BEGIN PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----"]
+        .iter()
+        .any(|begin| text.trim_start().starts_with(begin));
+    is_pem && !text.contains("PRIVATE KEY-----")
+}
+
 /// Puts what may be seen of a content into the attributes of a file.
 pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Value) {
     let memory = recall::<Memory>(place.memory()).unwrap_or_default();
@@ -93,13 +119,15 @@ pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Valu
     let wants_secret = versions.into_iter().flatten().any(|version| version.secret.is_some());
     // Of a file that nobody here has written, what others may not read is a secret.
     let asks_secret = matches!(place.wanted().0.get(name), Some(Value::Secret(_)));
-    let is_secret = wants_secret || asks_secret || (place.entry.is_none() && status.mode() & 0o077 == 0);
+    let is_secret = wants_secret
+        || asks_secret
+        || (place.entry.is_none() && status.mode() & 0o077 == 0 && !is_public(bytes));
     let (content, shown) = match (known.and_then(|version| version.secret.clone()), is_secret) {
         (Some(secret), _) => {
             let shown = secret.fingerprint.clone().map_or(Value::Null, Value::from);
             (Value::Secret(secret), shown)
         }
-        (None, true) => (Value::Secret(Secret::new(format!("file:{}", place.identity))), Value::Null),
+        (None, true) => (Value::Secret(Secret::new(found_in(place.identity.as_str()))), Value::Null),
         (None, false) if in_base64 => (BASE64.encode(bytes).into(), actual.into()),
         (None, false) => (String::from_utf8_lossy(bytes).into_owned().into(), actual.into()),
     };
