@@ -39,12 +39,21 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// What the machine consists of as a node of the cluster.
     pub fn expand(&self, spec: &NodeSpec, facts: &Facts) -> Result<Vec<Phased>, ExpandError> {
+        let facts = &with_shared_keys(facts, &spec.shared_files);
         if spec.configuration.is_control_plane() {
             expand::join_control_plane(&spec.configuration, facts, &self.inputs)
         } else {
             expand::join_worker(&spec.configuration, facts, &self.inputs)
         }
     }
+}
+
+/// What is true of a host that gets keys by an upload: a CA is not elsewhere because a run was interrupted between its
+/// certificate and its key.
+fn with_shared_keys(facts: &Facts, shared_files: &[String]) -> Facts {
+    let mut facts = facts.clone();
+    facts.external_authorities.retain(|name| !shared_files.contains(&format!("{name}.key")));
+    facts
 }
 
 /// Finds the cluster, comes to trust it, and learns its settings.
@@ -331,4 +340,18 @@ async fn etcd_endpoints(
             .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`"));
     }
     Ok(urls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ca_whose_key_is_among_the_uploaded_is_not_elsewhere() {
+        let external = ["ca", "front-proxy-ca"].map(str::to_owned);
+        let facts = Facts { external_authorities: external.into_iter().collect(), ..Facts::default() };
+        let shared = ["front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.key"].map(str::to_owned);
+        let seen = with_shared_keys(&facts, &shared).external_authorities;
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["ca"]);
+    }
 }

@@ -70,18 +70,12 @@ impl Leaving {
         Ok(looked.unwrap_or_else(|error| Self::Stays { name: name.to_owned(), why: error.to_string() }))
     }
 
-    /// What a user is told of a Node that stays.
-    pub fn remark(&self) -> Option<String> {
-        let Self::Stays { name, why } = self else { return None };
-        Some(format!(
-            "The Node {name} stays in the cluster and is not drained: {why}.\nhint: `--kubeconfig FILE` names credentials that may remove it; from elsewhere, `kubectl drain {name}` and `kubectl delete node {name}` do",
-        ))
-    }
-
-    /// The same as part of a plan.
+    /// What the plan says of a Node that stays, with the ways out.
     pub fn notes(&self) -> Vec<ExpandNote> {
         let Self::Stays { name, why } = self else { return Vec::new() };
-        let message = format!("the Node stays in the cluster: {why}");
+        let message = format!(
+            "it stays in the cluster and is not drained: {why}; `--kubeconfig FILE` names credentials that may remove it, and from elsewhere `kubectl drain {name}` and `kubectl delete node {name}` do"
+        );
         vec![ExpandNote { field: Address::new(NODE, name.as_str()).to_string(), message }]
     }
 
@@ -154,11 +148,14 @@ mod tests {
     #[test]
     fn a_node_that_stays_is_told_with_the_ways_out() {
         let stays = Leaving::Stays { name: "w-0".to_owned(), why: "nobody may".to_owned() };
-        let remark = stays.remark().unwrap();
+        let notes = stays.notes();
+        let note = &notes[0];
+        assert_eq!(note.field, "kubernetes_node.w-0");
         assert!(
-            remark.contains("w-0 stays") && remark.contains("nobody may") && remark.contains("--kubeconfig")
+            note.message.contains("nobody may") && note.message.contains("--kubeconfig"),
+            "{}",
+            note.message
         );
-        assert_eq!(stays.notes()[0].field, "kubernetes_node.w-0");
-        assert!(Leaving::Removed("w-0".to_owned()).remark().is_none() && Leaving::AsKnown.notes().is_empty());
+        assert!(Leaving::Removed("w-0".to_owned()).notes().is_empty() && Leaving::AsKnown.notes().is_empty());
     }
 }

@@ -64,9 +64,6 @@ pub(super) async fn run(
     } else {
         Leaving::of_worker(&work.machine.root, name, given.as_ref()).await?
     };
-    if let Some(remark) = leaving.remark() {
-        context.output.message(&remark);
-    }
     let run = RunArguments { yes: arguments.settings.force, ..RunArguments::default() };
     let manner = Manner {
         dry_run: arguments.carry_out.dry_run,
