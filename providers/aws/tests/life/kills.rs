@@ -21,8 +21,10 @@ struct Kill {
 /// Kills of some writes: all, or that many over the whole run, before and after in turn.
 fn kills(writes: usize, sample: usize) -> Vec<Kill> {
     let all = std::env::var("SLIPWAY_CRASH").is_ok_and(|value| value == "all");
-    let moments =
-        |number: usize| Kill { write: number / 2, moment: if number % 2 == 0 { "before" } else { "after" } };
+    let moments = |number: usize| Kill {
+        write: number / 2,
+        moment: if number.is_multiple_of(2) { "before" } else { "after" },
+    };
     let stride = if all { 1 } else { (writes * 2).div_ceil(sample).max(1) | 1 };
     (0..writes * 2).step_by(stride).map(moments).collect()
 }
@@ -40,7 +42,7 @@ pub fn highly_available() -> Result<()> {
     let all = std::env::var("SLIPWAY_CRASH").is_ok_and(|value| value == "all");
     let sample = if all { 24 } else { 4 };
     let stratified = |writes: usize, sample: usize| {
-        let moment = |number: usize| if number % 2 == 0 { "before" } else { "after" };
+        let moment = |number: usize| if number.is_multiple_of(2) { "before" } else { "after" };
         (0..sample)
             .map(|number| Kill { write: (2 * number + 1) * writes / (2 * sample), moment: moment(number) })
             .collect()

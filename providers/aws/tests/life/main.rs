@@ -2,7 +2,7 @@
 //!
 //! This test is its own program: told so by its environment, it is `slipway`.
 
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs, reason = "a test")]
 
 use std::process::ExitCode;
 
