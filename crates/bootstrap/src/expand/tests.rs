@@ -264,3 +264,31 @@ fn requests_are_made_for_everything_that_a_ca_elsewhere_signs() {
     expected.extend(users.iter().map(|name| format!("/etc/kubernetes/{name}.conf.csr")));
     assert_eq!(files, expected);
 }
+
+#[test]
+fn what_is_read_once_starts_its_reader_again() {
+    let resources = init(&configuration(), &facts(), &Inputs::default()).unwrap();
+    for name in ["controller-manager", "scheduler"] {
+        let pod = get(&resources, &format!("static_pod.kube-{name}"));
+        let inputs = pod.attributes.get("volatile_inputs").unwrap();
+        let mut seen = Vec::new();
+        inputs.for_each_reference(&mut |found| seen.push(found.to_owned()));
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].address.to_string(), format!("kubeconfig.{name}"));
+        assert_eq!(seen[0].path.to_string(), "sha256");
+    }
+}
+
+#[test]
+fn our_own_profile_renews_before_the_end() {
+    let before = |resources: &[Phased], address: &str| {
+        get(resources, address).attributes.get("renew_before_seconds").and_then(Value::as_integer)
+    };
+    let (kubeadm, own) = (&all()[0].1, &all()[1].1);
+    for address in ["certificate.apiserver", "kubeconfig.admin"] {
+        assert_eq!(before(kubeadm, address), None);
+        assert_eq!(before(own, address), Some(30 * 24 * 3_600));
+    }
+    // A CA is never renewed like that.
+    assert_eq!(before(own, "certificate.ca"), None);
+}

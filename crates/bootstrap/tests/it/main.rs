@@ -9,5 +9,6 @@ mod documents;
 mod dry_run;
 mod kubeconfigs;
 mod laws;
+mod placed;
 mod support;
 mod virtual_address;
