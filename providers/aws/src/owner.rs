@@ -70,9 +70,18 @@ pub(crate) fn wanted(attributes: &Value) -> Tags {
     entries.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
-/// Whether a tag is ours or that of AWS, and not for people.
+/// Tags with which kOps remembers the gateways of a subnet, and how often it has made a load balancer anew. They are nothing
+/// that a spec asks for.
+const REMEMBERED: [&str; 4] = [
+    "AssociatedElasticIp",
+    "AssociatedElasticIpAllocationId",
+    "AssociatedNatgateway",
+    "kops.k8s.io/revision",
+];
+
+/// Whether a tag is ours, that of AWS, or the memory of another tool, and not for people.
 pub(crate) fn is_hidden(key: &str) -> bool {
-    key.starts_with(PREFIX) || key.starts_with(RESERVED)
+    key.starts_with(PREFIX) || key.starts_with(RESERVED) || REMEMBERED.contains(&key)
 }
 
 /// The tags that people see: without ours and those of AWS.
@@ -132,6 +141,7 @@ mod tests {
         let mut tags = marks(&ownership(), Some(&Token::new("t-1")));
         tags.insert("Name".to_owned(), "a".to_owned());
         tags.insert("aws:autoscaling:groupName".to_owned(), "g".to_owned());
+        tags.insert("AssociatedNatgateway".to_owned(), "nat-1".to_owned());
         let owner = Owner::of(&tags).unwrap();
         assert_eq!(owner.address.unwrap(), ownership().address);
         assert_eq!(owner.token.unwrap().as_str(), "t-1");

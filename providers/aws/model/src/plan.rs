@@ -35,6 +35,7 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
         return Ok(Planned { normalised: wanted, rollout, ..Planned::default() });
     };
     let wanted = with_addresses_as_found(kind, wanted, observed);
+    let wanted = if kind == GROUP { with_version_as_found(wanted, observed) } else { wanted };
     replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
     let replace_paths = replacement::paths(kind, observed, &wanted);
     let changed = changed(resource, observed, &wanted);
@@ -143,6 +144,25 @@ fn with_addresses_as_found(kind: &str, mut wanted: Value, observed: &Value) -> V
                     }
                 }
             }
+        }
+    }
+    wanted
+}
+
+/// A group that another tool made takes the newest version of its launch template, whichever that is. As long as the template
+/// stays as it is, so does that; a new version is wanted by its number.
+fn with_version_as_found(mut wanted: Value, observed: &Value) -> Value {
+    let own = Path::key("launch_template").index(0).child("version");
+    let of_mix = Path::key("mixed_instances_policy").index(0).child("launch_template").index(0);
+    let of_mix = of_mix.child("launch_template_specification").index(0).child("version");
+    for path in [own, of_mix] {
+        let moves = observed
+            .at(&path)
+            .filter(|version| version.as_str().is_some_and(|version| version.starts_with('$')));
+        if let Some(version) = moves
+            && wanted.at(&path).is_some_and(|wanted| wanted.as_str().is_some())
+        {
+            wanted.set(&path, version.clone());
         }
     }
     wanted

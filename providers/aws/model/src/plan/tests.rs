@@ -92,3 +92,39 @@ fn planning_what_was_planned_changes_nothing() {
         assert_eq!(plan(&again).unwrap().normalised, first);
     }
 }
+
+/// As kOps makes its groups.
+#[test]
+fn a_group_that_takes_the_newest_version_does_so_until_there_is_another() {
+    let group = |version: serde_json::Value| {
+        json!({"name": "nodes", "min_size": 1, "max_size": 1, "desired_capacity": 1,
+            "launch_template": [{"id": "lt-1", "version": version}],
+            "instances": [{"id": "i-1", "state": "InService", "launch_template": "lt-1", "version": "3"}]})
+    };
+    let version = |planned: &Planned| {
+        planned.normalised.at(&Path::key("launch_template").index(0).child("version")).cloned().unwrap()
+    };
+    let wanted = |version: &str| {
+        let mut wanted = group(json!(version));
+        wanted.as_object_mut().unwrap().remove("instances");
+        wanted
+    };
+    let same = planned("aws_autoscaling_group", group(json!("$Latest")), wanted("4"));
+    assert_eq!(version(&same), "$Latest".into());
+    assert!(!same.rollout.unwrap().has_leaving());
+    assert_eq!(version(&planned("aws_autoscaling_group", group(json!("3")), wanted("4"))), "4".into());
+
+    let mut changed = item("aws_autoscaling_group", Some(group(json!("$Latest"))), Some(wanted("4")));
+    let path = Path::key("launch_template").index(0).child("version");
+    changed.desired.as_mut().unwrap().set(&path, Value::Unknown);
+    let changed = plan(&changed).unwrap();
+    assert_eq!(version(&changed), Value::Unknown, "another version is wanted by its number");
+    assert!(changed.rollout.unwrap().has_leaving());
+
+    let mix = |version: &str| {
+        json!({"name": "nodes", "min_size": 1, "max_size": 1, "mixed_instances_policy": [{"launch_template": [{
+            "launch_template_specification": [{"launch_template_id": "lt-1", "version": version}]}]}]})
+    };
+    let same = planned("aws_autoscaling_group", mix("$Latest"), mix("4"));
+    assert_eq!(same.normalised, normalised("aws_autoscaling_group", &Value::from_json(&mix("$Latest"))));
+}
