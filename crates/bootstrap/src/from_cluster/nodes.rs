@@ -48,10 +48,14 @@ pub(super) fn nodes(
     if !leader.founding {
         made.resources.retain(|desired| !is_inside_of(desired, &leader.name));
     }
+    // Whose API server the others wait for waits for none of them.
+    let mut joining = joining;
+    joining.sort_by_key(|machine| machine.name != leader.name);
     let members: Vec<&Machine> = founding.iter().chain(&joining).copied().collect();
     let mut before: Option<Address> = None;
     for machine in &joining {
-        before = Some(made.joining_control_plane(machine, &members, before)?);
+        let leads = machine.name == leader.name;
+        before = Some(made.joining_control_plane(machine, &members, before, leads)?);
     }
     for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
         made.worker(machine, leader)?;
@@ -112,6 +116,7 @@ impl Making<'_> {
         machine: &Machine,
         members: &[&Machine],
         before: Option<Address>,
+        leads: bool,
     ) -> Result<Address, FromClusterError> {
         let configuration = self.configuration(machine);
         let others = members.iter().filter(|other| other.name != machine.name);
@@ -123,7 +128,8 @@ impl Making<'_> {
             .collect();
         let phased = expand::join_control_plane(&configuration, &machine.facts, &inputs);
         self.add(phased.map_err(failed(machine))?, machine);
-        let waits = self.joins_after(machine);
+        // The objects of the cluster are made by the API server of the one that leads: it joined before.
+        let waits = if leads { Vec::new() } else { self.joins_after(machine) };
         let member = inside("etcd_member", machine, "etcd");
         for desired in &mut self.resources {
             if desired.address == member {

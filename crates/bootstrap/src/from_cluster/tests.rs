@@ -1,1 +1,104 @@
+use std::collections::BTreeSet;
 
+use slipway_resource::{Address, Desired, Value};
+use slipway_spec::model::Cluster;
+use slipway_spec::source::SourceFile;
+
+use super::{Machine, Placement, endpoint, expand};
+
+fn cluster(wanted: &str) -> Cluster {
+    let text = format!(
+        "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: demo}}\nspec:\n  provider: {{name: hosts}}\n  \
+         kubernetesVersion: 1.34.4\n  controlPlane:\n    endpoint: {{ {wanted} }}\n---\n\
+         apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{name: control-plane}}\nspec:\n  \
+         role: controlPlane\n  size: {{ fixed: 3 }}\n  hosts: {{ inventory: rack }}\n"
+    );
+    let loaded = slipway_spec::load::load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
+    loaded.clusters.into_iter().next().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics))
+}
+
+/// Three control planes, of which the first so many were there from the beginning.
+fn placement(founding: usize) -> Placement {
+    let machine = |index: usize| -> Machine {
+        let machine = serde_json::json!({
+            "name": format!("cp-{index}"), "pool": "control-plane", "address": format!("192.0.2.1{index}"),
+            "founding": index < founding,
+        });
+        serde_json::from_value(machine).unwrap()
+    };
+    Placement {
+        machines: (0..3).map(machine).collect(),
+        elected: Some("cp-0".to_owned()),
+        ..Placement::default()
+    }
+}
+
+fn find<'a>(resources: &'a [Desired], address: &str) -> &'a Desired {
+    resources.iter().find(|desired| desired.address.to_string() == address).unwrap()
+}
+
+/// Everything that a resource stands on, near and far.
+fn stands_on(resources: &[Desired], address: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut stack = vec![address.parse::<Address>().unwrap()];
+    while let Some(address) = stack.pop() {
+        let Some(desired) = resources.iter().find(|desired| desired.address == address) else { continue };
+        let mut needs = desired.depends_on.clone();
+        desired.attributes.for_each_reference(&mut |reference| needs.push(reference.address.clone()));
+        stack.extend(needs.into_iter().filter(|need| found.insert(need.to_string())));
+    }
+    found
+}
+
+#[test]
+fn control_planes_that_come_later_join_etcd_one_after_the_other() {
+    let resources = expand(&cluster("elected: {}"), &placement(1), &[]).unwrap().resources;
+    let before = stands_on(&resources, "etcd_member.cp-2/etcd");
+    assert!(before.contains("etcd_voter.cp-1/etcd"), "{before:#?}");
+    assert!(!stands_on(&resources, "etcd_member.cp-1/etcd").contains("etcd_member.cp-2/etcd"));
+    // All that does not touch etcd goes side by side.
+    assert!(!stands_on(&resources, "service.cp-2/kubelet").contains("etcd_voter.cp-1/etcd"));
+}
+
+#[test]
+fn every_member_of_etcd_knows_all_others() {
+    for founding in [1, 3] {
+        let resources = expand(&cluster("elected: {}"), &placement(founding), &[]).unwrap().resources;
+        for machine in ["cp-0", "cp-1", "cp-2"] {
+            let member = find(&resources, &format!("etcd_member.{machine}/etcd"));
+            let Some(Value::List(endpoints)) = member.attributes.get("endpoints") else {
+                panic!("{member:?}")
+            };
+            let known: Vec<&str> = endpoints.iter().filter_map(Value::as_str).collect();
+            for other in 0..3 {
+                let url = format!("https://192.0.2.1{other}:2379");
+                // One that joins is no member yet, and has its own URL besides.
+                let expected = machine != format!("cp-{other}") || known.len() == 3;
+                assert_eq!(known.contains(&url.as_str()), expected, "{machine}: {known:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_is_elected_over_what_the_user_gives() {
+    let placement = placement(3);
+    let of = |wanted: &str| endpoint(&cluster(wanted), &placement).unwrap().to_string();
+    assert_eq!(of("elected: {}"), "192.0.2.10:6443");
+    assert_eq!(of("given: { host: api.example.com, port: 8443 }"), "api.example.com:8443");
+    assert_eq!(of("virtualIp: { address: 192.0.2.40, interface: eth0 }"), "192.0.2.40:6443");
+}
+
+#[test]
+fn the_endpoint_may_be_one_that_joined_later() {
+    let mut placement = placement(1);
+    placement.machines.remove(0);
+    for elected in ["cp-1", "cp-2"] {
+        placement.elected = Some(elected.to_owned());
+        let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
+        for desired in &resources {
+            let address = desired.address.to_string();
+            assert!(!stands_on(&resources, &address).contains(&address), "{address} stands on itself");
+        }
+    }
+}
