@@ -400,7 +400,11 @@ impl<'p> Planner<'p> {
             last_applied: self.records.get(&change.address).and_then(|record| record.applied.clone()),
         });
         let planned = ask(self.inputs.providers, items.collect()).await?;
-        Ok(planned.into_iter().map(|planned| planned.rollout).collect())
+        // What is only forgotten stays as it is, with its machines.
+        let rollout = |(planned, change): (Planned, &ResourceChange)| {
+            planned.rollout.filter(|_| change.action == ChangeAction::Delete)
+        };
+        Ok(planned.into_iter().zip(leaving).map(rollout).collect())
     }
 }
 

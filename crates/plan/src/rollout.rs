@@ -90,7 +90,11 @@ pub(crate) fn steps(
         arguments
             .set(&slipway_resource::Path::key("timeout_ms"), Value::Integer(rollout.drain_timeout_ms as i64));
         let drain = roll.gate(operation::DRAIN, arguments, &[cordon]);
-        removals.push(roll.gate(operation::REMOVE, member_argument(member), &[drain]));
+        let mut removal = member_argument(member);
+        if matches!(member.fate, Fate::Retire { .. }) {
+            removal.set(&slipway_resource::Path::key("retire"), Value::Bool(true));
+        }
+        removals.push(roll.gate(operation::REMOVE, removal, &[drain]));
         next = next_leaving.next();
     }
     ends.extend(removals);

@@ -274,6 +274,11 @@ pub(crate) trait Kind: Send + Sync {
         false
     }
 
+    /// Whether an object is only used: somebody else has made it, and it stays when the resource goes.
+    fn is_shared(&self, _id: &Identity) -> bool {
+        false
+    }
+
     /// What stands in the way of deleting an object.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! What would stop a run before its first change: permissions, quotas, machines that a zone lacks, images that do not
 //! exist. Only what is certain is reported, since a finding stops the run; what cannot be asked is no finding.
 
+mod dry_run;
 mod machine;
 mod permission;
 mod quota;

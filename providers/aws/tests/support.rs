@@ -181,9 +181,11 @@ impl Cloud {
 
 pub async fn launch(key: &str) -> Running {
     let mut launch = Launch::new("aws", Path::new("/usr/bin/env"));
+    // Moto looks at the secret only when it is told to check who may do what.
+    let (key, secret) = key.split_once(':').unwrap_or((key, "testing"));
     let variables = [
         format!("AWS_ACCESS_KEY_ID={key}"),
-        "AWS_SECRET_ACCESS_KEY=testing".to_owned(),
+        format!("AWS_SECRET_ACCESS_KEY={secret}"),
         "AWS_EC2_METADATA_DISABLED=true".to_owned(),
         "AWS_CONFIG_FILE=/dev/null".to_owned(),
         "AWS_SHARED_CREDENTIALS_FILE=/dev/null".to_owned(),

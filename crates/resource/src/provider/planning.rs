@@ -95,7 +95,8 @@ pub mod operation {
     pub const CORDON: &str = "cordon";
     /// Evicts what runs on a node, within the budgets: arguments `member`, `timeout_ms`.
     pub const DRAIN: &str = "drain";
-    /// Terminates a machine without replacing it: argument `member`.
+    /// Terminates a machine without replacing it: argument `member`, and `retire` where nothing shall take its place.
+    /// One whose pool goes right after may end with it.
     pub const REMOVE: &str = "remove";
 }
 

@@ -4,7 +4,7 @@ mod disruption;
 mod replacement;
 mod rollout;
 
-pub use rollout::Manner;
+pub use rollout::{Manner, retired};
 
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::validate::misfits;
@@ -26,7 +26,7 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
         return Err(invalid(format!("{kind} is no type of provider aws")).with_address(&item.address));
     };
     let Some(desired) = &item.desired else {
-        return Ok(Planned { disruption: disruption::of_removal(item), ..Planned::default() });
+        return Ok(removal(item));
     };
     let wanted = normalised(kind, desired);
     check(resource, &wanted).map_err(|error| error.with_address(&item.address))?;
@@ -49,6 +49,13 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let planned =
         Planned { normalised: wanted, replace_paths, unknown_after, disruption, ..Planned::default() };
     Ok(if kind == GROUP && !replaced { with_rollout(planned, observed) } else { planned })
+}
+
+/// What it means that something goes: the nodes of a group are drained before it does.
+fn removal(item: &PlanItem) -> Planned {
+    let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item)).flatten();
+    let reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
+    Planned { disruption: disruption::of_removal(item), rollout, reasons, ..Planned::default() }
 }
 
 /// What becomes of a group's instances, and what is noticed of it.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use aws_sdk_ec2::types::SecurityGroupRule as Sdk;
 use slipway_aws_model::normalise::normalised;
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{ClusterUid, Identity, ProviderError, Value};
 
 use super::attribute::text;
 use super::family::SecurityGroups;
@@ -20,7 +20,7 @@ use crate::look::{Look, filter};
 use crate::owner::{Owner, of_ec2};
 use crate::rate::Class;
 use permission::{Direction, Permission, Rule};
-use writer::Writer;
+use writer::{Whose, Writer};
 
 /// The type's name.
 const NAME: &str = "aws_security_group_rule";
@@ -59,15 +59,21 @@ impl Kind for SecurityGroupRule {
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
         let rule = Rule::of_identity(id)?;
         let Some(of_group) = cloud.get::<OfGroups>(&rule.group).await? else { return Ok(None) };
-        Ok(found(&rule, &of_group))
+        let found = found(&rule, &of_group);
+        Ok(found.map(|found| Found { identity: id.clone(), ..found }))
     }
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
         let rule = Rule::of_attributes(desired)?;
         let writer = act.cloud.shared::<Writer>();
         let description = text(desired, "description");
-        writer.authorize(act.cloud, &act.request.ownership, &rule, description).await?;
-        Ok(rule.identity())
+        Ok(match writer.authorize(act.cloud, &act.request.ownership, &rule, description).await? {
+            Whose::Ours => rule.identity(),
+            Whose::Others => {
+                act.progress(format!("{} has this rule already, and it is not the cluster's", rule.group));
+                rule.shared_identity()
+            }
+        })
     }
 
     async fn update(
@@ -78,6 +84,9 @@ impl Kind for SecurityGroupRule {
         desired: &Value,
     ) -> Result<(), ProviderError> {
         let rule = Rule::of_identity(id)?;
+        if Rule::is_shared(id) {
+            return Ok(());
+        }
         let described = text(desired, "description");
         let permissions = rule.permissions.iter().map(|permission| permission.to_ec2(described)).collect();
         let client = act.cloud.ec2();
@@ -102,12 +111,31 @@ impl Kind for SecurityGroupRule {
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
-        let rule = Rule::of_identity(id)?;
+        let mut rule = Rule::of_identity(id)?;
+        if Rule::is_shared(id) {
+            // Of several sources some may be ours.
+            let Some(of_group) = act.cloud.get::<OfGroups>(&rule.group).await? else { return Ok(()) };
+            let uid = &act.request.ownership.uid;
+            let direction = rule.direction;
+            rule.permissions.retain(|permission| {
+                find(&of_group, direction, permission).is_some_and(|found| is_of(found, uid))
+            });
+            if rule.permissions.is_empty() {
+                return Ok(());
+            }
+        }
         act.cloud.shared::<Writer>().revoke(act.cloud, &rule).await
+    }
+
+    fn is_shared(&self, id: &Identity) -> bool {
+        Rule::is_shared(id)
     }
 
     async fn tag(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
         let rule = Rule::of_identity(id)?;
+        if Rule::is_shared(id) {
+            return Ok(());
+        }
         let Some(of_group) = act.cloud.get::<OfGroups>(&rule.group).await? else { return Ok(()) };
         let marks = writer::marks(&act.request.ownership);
         for permission in &rule.permissions {
@@ -123,17 +151,37 @@ impl Kind for SecurityGroupRule {
     async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
         let rule = Rule::of_attributes(desired)?;
         let Some(of_group) = act.cloud.get::<OfGroups>(&rule.group).await? else { return Ok(None) };
-        let is_ours = |permission: &Permission| {
-            find(&of_group, rule.direction, permission).is_some_and(|found| {
-                let owner = Owner::of(&of_ec2(found.tags()));
-                match owner {
-                    None => act.takes_over(),
-                    Some(owner) => owner.uid == act.request.ownership.uid,
-                }
-            })
+        let parts: Vec<Option<&Sdk>> =
+            rule.permissions.iter().map(|permission| find(&of_group, rule.direction, permission)).collect();
+        let is_ours = |found: &Option<&Sdk>| match (found, act.takes_over()) {
+            (None, _) => false,
+            (Some(found), true) => Owner::of(&of_ec2(found.tags())).is_none(),
+            (Some(found), false) => is_of(found, &act.request.ownership.uid),
         };
-        Ok(rule.permissions.iter().all(is_ours).then(|| rule.identity()))
+        if !parts.iter().all(is_ours) {
+            return Ok(None);
+        }
+        // What is taken over with a group that another tool did not make for the cluster may have been there before.
+        let cluster = act.request.ownership.cluster.as_str();
+        let is_of_cluster = |tags: &[aws_sdk_ec2::types::Tag]| {
+            of_ec2(tags).get(OTHER_TOOL).is_some_and(|name| name == cluster)
+        };
+        if act.takes_over() && !parts.iter().flatten().all(|found| is_of_cluster(found.tags())) {
+            let group = act.cloud.get::<SecurityGroups>(&rule.group).await?;
+            if !group.is_some_and(|group| is_of_cluster(group.tags())) {
+                return Ok(Some(rule.shared_identity()));
+            }
+        }
+        Ok(Some(rule.identity()))
     }
+}
+
+/// The tag in which kOps and its controllers write the cluster's name.
+const OTHER_TOOL: &str = "KubernetesCluster";
+
+/// Whether a rule is a cluster's, by its tags.
+fn is_of(found: &Sdk, uid: &ClusterUid) -> bool {
+    Owner::of(&of_ec2(found.tags())).is_some_and(|owner| owner.uid == *uid)
 }
 
 /// Rules by the group they belong to.

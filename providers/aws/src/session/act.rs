@@ -224,6 +224,10 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
             Err(error) => return Err(error),
         }
     }
+    if kind.is_shared(identity) {
+        act.progress(format!("{identity} stays: it is not the cluster's"));
+        return Ok(Applied::default());
+    }
     gone(act, kind, identity).await?;
     Ok(Applied::default())
 }

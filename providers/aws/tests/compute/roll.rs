@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use slipway_resource::provider::{Action, Applied, ApplyEvent, EventSink, Fate, Rollout, operation};
+use slipway_resource::provider::{
+    Action, Applied, ApplyEvent, EventSink, Fate, PlanItem, Rollout, operation,
+};
 use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError, Value};
 use slipway_testkit::Moto;
 use slipway_testkit::proxy::Verdict;
@@ -166,6 +168,77 @@ async fn instances_are_replaced_one_beyond_the_size_and_drained() {
     roll(&cloud, &moto, &plan, true).await;
     is_through(&cloud, &moto, &wanted, &before).await;
     cloud.delete(GROUP, &Identity::new("nodes.a.example.com")).await;
+    assert!(ids(&moto).is_empty());
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_that_a_smaller_group_does_without_are_named_and_drained() {
+    let moto = moto();
+    let api = ClusterApi::start(moto.port());
+    // The answer to the call that takes them out is lost: the same update, sent again, takes out no others.
+    let armed = Arc::new(Mutex::new(true));
+    let proxy = proxy(&moto, move |action| {
+        let lost = action == "DetachInstances" && std::mem::take(&mut *armed.lock().unwrap());
+        if lost { Verdict::DropAfter } else { Verdict::Pass }
+    });
+    let cloud = open(&proxy.endpoint(), Some(&api)).await;
+    let ground = Ground::lay(&cloud).await;
+    let id = create(&cloud, GROUP, &ground.group(1, 4)).await;
+    let before = ids(&moto);
+    for (number, instance) in before.iter().enumerate() {
+        api.put(&format!("web-{number}"), instance, "ReplicaSet", 1);
+    }
+    let wanted = ground.group(1, 2);
+    let plan = planned(&cloud, &wanted).await;
+    let named: BTreeSet<String> = leaving(&plan).into_iter().collect();
+    assert_eq!((named.len(), plan.size), (2, 2), "{plan:#?}");
+    let retire = |fate: &Fate| matches!(fate, Fate::Keep | Fate::Retire { .. });
+    assert!(plan.members.iter().all(|member| retire(&member.fate)), "{plan:#?}");
+
+    let prior = discovered(&cloud).await;
+    let address: Address = GROUP.parse().unwrap();
+    let desired = Value::from_json(&wanted);
+    let action = Action::Update { identity: id.clone(), prior, desired };
+    let request = cloud.request(&address, action);
+    let error = cloud.session.apply(request.clone(), EventSink::discard()).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::OutcomeUnknown, "{error}");
+    cloud.session.apply(request, EventSink::discard()).await.unwrap();
+    assert_eq!(ids(&moto), before, "all of them run until they are drained");
+
+    // Whoever plans again sees who is on the way out.
+    let again = planned(&cloud, &wanted).await;
+    assert_eq!(leaving(&again).into_iter().collect::<BTreeSet<_>>(), named, "{again:#?}");
+    let gone = |member: &str| json!({"member": member, "retire": true});
+    for member in leaving(&plan) {
+        twice(&cloud, &id, operation::CORDON, json!({"member": member})).await.unwrap();
+        let drain = json!({"member": member, "timeout_ms": plan.drain_timeout_ms});
+        twice(&cloud, &id, operation::DRAIN, drain).await.unwrap();
+        twice(&cloud, &id, operation::REMOVE, gone(&member)).await.unwrap();
+    }
+    assert_eq!(api.cordoned(), named);
+    assert_eq!(api.evicted().len(), 2, "what ran on the others stays: {:?}", api.evicted());
+    let left: BTreeSet<String> = before.difference(&named).cloned().collect();
+    assert_eq!(ids(&moto), left, "nothing came for them");
+    let group = discovered(&cloud).await;
+    cloud.assert_no_change(&address, &Value::from_json(&wanted), &group).await;
+    assert!(!planned(&cloud, &wanted).await.has_leaving());
+
+    // The group goes: its nodes are drained, and end with it.
+    let item = PlanItem {
+        address,
+        desired: None,
+        observed: Some(group),
+        last_applied: Some(Value::from_json(&wanted)),
+    };
+    let leaves = cloud.session.plan(vec![item]).await.unwrap().remove(0).rollout.unwrap();
+    assert_eq!(leaving(&leaves).into_iter().collect::<BTreeSet<_>>(), left);
+    for member in &left {
+        twice(&cloud, &id, operation::DRAIN, json!({"member": member, "timeout_ms": 20_000})).await.unwrap();
+        twice(&cloud, &id, operation::REMOVE, gone(member)).await.unwrap();
+    }
+    assert_eq!((ids(&moto), api.evicted().len()), (left, 4), "none came for those that are drained");
+    cloud.delete(GROUP, &id).await;
     assert!(ids(&moto).is_empty());
     cloud.end().await;
 }

@@ -32,6 +32,7 @@ route53, sqs, events = client("route53"), client("sqs"), client("events")
 RENAMED = {"us-test-1": REGION, "aws-test": "aws", "000000000000": ACCOUNT}
 env = json.loads((CASE / "env.json").read_text())
 spec, expected = (CASE / "spec.yaml").read_text(), (CASE / "expected.json").read_text()
+NAME = re.search(r"^kind: Cluster$.*?^  name: (\S+)$", spec, re.S | re.M)[1]
 
 
 def rename(old, new):
@@ -89,10 +90,8 @@ for network in env["vpcs"]:
 home = next(iter(networks.values()), None)
 for group in sorted(set(re.findall(r"(?<![\w-])sg-[a-z0-9-]+", spec))):
     vpc = home or ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"][0]["VpcId"]
+    # It has the rule of every new group, which the cluster uses and leaves behind.
     made = ec2.create_security_group(GroupName=group.replace("sg-", "own-"), Description="own", VpcId=vpc)
-    # Without the rule of every new group: what is there already under the cluster's own terms belongs to nobody known.
-    found = ec2.describe_security_groups(GroupIds=[made["GroupId"]])["SecurityGroups"][0]
-    ec2.revoke_security_group_egress(GroupId=made["GroupId"], IpPermissions=found["IpPermissionsEgress"])
     rename(group, made["GroupId"])
 for gateway in sorted(set(re.findall(r"(?<![\w-])tgw-[a-z0-9]+", spec))):
     rename(gateway, ec2.create_transit_gateway()["TransitGateway"]["TransitGatewayId"])
@@ -262,7 +261,10 @@ def nat_gateway(a):
     made = ec2.create_nat_gateway(
         SubnetId=a["subnet_id"], AllocationId=a["allocation_id"], TagSpecifications=specification("natgateway", a)
     )
-    return {"id": made["NatGateway"]["NatGatewayId"]}
+    # kOps remembers it at the subnet in which it stands.
+    gateway = made["NatGateway"]["NatGatewayId"]
+    ec2.create_tags(Resources=[a["subnet_id"]], Tags=[{"Key": "AssociatedNatgateway", "Value": gateway}])
+    return {"id": gateway}
 
 
 def route_table(a):
@@ -314,8 +316,9 @@ def rule(a):
     if a.get("source_security_group_id"):
         permission["UserIdGroupPairs"] = [{"GroupId": a["source_security_group_id"]}]
     way = ec2.authorize_security_group_egress if a["type"] == "egress" else ec2.authorize_security_group_ingress
+    own = {"ResourceType": "security-group-rule", "Tags": [{"Key": "KubernetesCluster", "Value": NAME}]}
     try:
-        way(GroupId=a["security_group_id"], IpPermissions=[permission])
+        way(GroupId=a["security_group_id"], IpPermissions=[permission], TagSpecifications=[own])
     except ec2.exceptions.ClientError as error:
         # A group that was there before may have it already.
         if error.response["Error"]["Code"] != "InvalidPermission.Duplicate":
@@ -432,7 +435,8 @@ def launch_template(a):
 
 
 def template(block):
-    return {"LaunchTemplateId": block["id"], "Version": str(block["version"])}
+    # As kOps has it; what Terraform writes is the number.
+    return {"LaunchTemplateId": block["id"], "Version": "$Latest"}
 
 
 def group(a):
@@ -465,7 +469,7 @@ def group(a):
             "LaunchTemplate": {
                 "LaunchTemplateSpecification": {
                     "LaunchTemplateId": chosen["launch_template_id"],
-                    "Version": str(chosen["version"]),
+                    "Version": "$Latest",
                 },
                 "Overrides": overrides,
             },

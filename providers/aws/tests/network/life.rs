@@ -1,5 +1,6 @@
 //! The life of each kind.
 
+use slipway_resource::provider::Action;
 use slipway_resource::{Address, Identity, Observation, Value};
 
 use crate::support::{CLUSTER, Cloud, moto};
@@ -261,6 +262,61 @@ async fn groups_and_rules() {
     cloud.delete("aws_vpc.a-example-com", &vpc_id).await;
     assert_found(&cloud, &[]).await;
     cloud.end().await;
+}
+
+/// Groups that others have made have rules of their own, as the one that lets everything out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_others_have_made_is_used_and_stays() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let mut other = Cloud::open(&moto.endpoint()).await;
+    other.uid = slipway_resource::ClusterUid::new("another");
+    let vpc_id = vpc(&other).await;
+    let group = Value::map([
+        ("name", Value::from("shared")),
+        ("description", "what it is for".into()),
+        ("vpc_id", vpc_id.as_str().into()),
+    ]);
+    let group = id(&other.create("aws_security_group.shared", group).await);
+    let open = rule(&group, &[("cidr_blocks", Value::list(["0.0.0.0/0"]))]);
+    let theirs = id(&other.create("aws_security_group_rule.open", open.clone()).await);
+    let ssh = [
+        ("from_port", 22i64.into()),
+        ("to_port", 22i64.into()),
+        ("cidr_blocks", Value::list(["10.0.0.0/8"])),
+    ];
+    let ssh = rule(&group, &ssh);
+    // Both at once: AWS refuses the whole call for the sake of the one that is there.
+    let (used, made) = tokio::join!(
+        cloud.create("aws_security_group_rule.used", open.clone()),
+        cloud.create("aws_security_group_rule.made", ssh),
+    );
+    let (used, made) = (id(&used), id(&made));
+    assert_eq!(used.as_str(), format!("{theirs}_shared"));
+    let Observation::Present(found) = cloud.read("aws_security_group_rule.used", &used).await.observation
+    else {
+        panic!("it is there")
+    };
+    cloud.assert_no_change(&"aws_security_group_rule.used".parse().unwrap(), &open, &found).await;
+    let described = rule(&group, &[("cidr_blocks", Value::list(["0.0.0.0/0"])), ("description", "x".into())]);
+    let address: Address = "aws_security_group_rule.used".parse().unwrap();
+    cloud.delete("aws_security_group_rule.made", &made).await;
+    cloud.apply(&address, Action::Delete { identity: used.clone() }).await.unwrap();
+    let left = other.read("aws_security_group_rule.open", &theirs).await.observation;
+    assert!(matches!(left, Observation::Present(_)), "{left:?}");
+    assert_found(&cloud, &[]).await;
+
+    // Once it is gone, the cluster makes one of its own.
+    other.delete("aws_security_group_rule.open", &theirs).await;
+    assert!(matches!(
+        cloud.read("aws_security_group_rule.used", &used).await.observation,
+        Observation::Absent
+    ));
+    let own = id(&cloud.create("aws_security_group_rule.used", described).await);
+    assert_eq!(own, theirs);
+    cloud.delete("aws_security_group_rule.used", &own).await;
+    cloud.end().await;
+    other.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,13 @@
 //! What is found before the first change.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, Reference, Value};
 use slipway_testkit::proxy::Verdict;
+use slipway_testkit::{Moto, http};
 
-use crate::support::{Cloud, moto, proxy};
+use crate::support::{Cloud, REGION, moto, proxy};
 
 fn create(address: &str, desired: Value) -> PreflightItem {
     PreflightItem { address: address.parse().unwrap(), action: "create".to_owned(), desired }
@@ -71,4 +74,126 @@ async fn a_full_quota_and_a_denied_action() {
     assert_eq!(classes(&findings), ["permission"]);
     assert!(cloud.session.preflight(Vec::new()).await.unwrap().is_empty());
     cloud.end().await;
+}
+
+/// An answer of the simulator of policies: actions with decisions, and the keys that a condition lacked.
+fn simulated(results: &[(&str, &str, &str)]) -> Verdict {
+    let member = |(action, decision, missing): &(&str, &str, &str)| {
+        let missing = match *missing {
+            "" => String::new(),
+            key => format!("<member>{key}</member>"),
+        };
+        format!(
+            "<member><EvalActionName>{action}</EvalActionName><EvalDecision>{decision}</EvalDecision>\
+            <MissingContextValues>{missing}</MissingContextValues></member>"
+        )
+    };
+    let results: String = results.iter().map(member).collect();
+    let body = format!(
+        "<SimulatePrincipalPolicyResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
+        <SimulatePrincipalPolicyResult><IsTruncated>false</IsTruncated><EvaluationResults>{results}\
+        </EvaluationResults></SimulatePrincipalPolicyResult></SimulatePrincipalPolicyResponse>"
+    );
+    let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+    Verdict::Answer { status: 200, headers, body: body.into_bytes() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_policy_grants_is_asked_for_once_more_by_what_is_made() {
+    let moto = moto();
+    let asked = AtomicUsize::new(0);
+    let proxy = proxy(&moto, move |action| match action {
+        "SimulatePrincipalPolicy" => match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => simulated(&[
+                ("ec2:CreateVpc", "implicitDeny", ""),
+                ("ec2:ModifyVpcAttribute", "implicitDeny", ""),
+                ("iam:CreateRole", "allowed", ""),
+            ]),
+            // Of everything that is made: one for certain, the other behind a condition that nobody can judge yet.
+            1 => simulated(&[
+                ("ec2:CreateVpc", "implicitDeny", ""),
+                ("ec2:ModifyVpcAttribute", "implicitDeny", "aws:ResourceTag/team"),
+            ]),
+            _ => panic!("no third question is needed"),
+        },
+        _ => Verdict::Pass,
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let role = Value::map([("name", "nodes.a.example.com")]);
+    let items = vec![
+        create("aws_vpc.a", Value::map([("cidr_block", "10.0.0.0/16")])),
+        create("aws_iam_role.nodes", role),
+    ];
+    let findings = cloud.session.preflight(items).await.unwrap();
+    assert_eq!(classes(&findings), ["permission"], "{findings:#?}");
+    assert_eq!(findings[0].message, "the caller may not ec2:CreateVpc: no policy grants it");
+    cloud.end().await;
+}
+
+/// What moto is told is no form.
+const PLAIN: &[(&str, &str)] = &[("Content-Type", "text/plain")];
+
+/// A user of moto who may do what a policy says; from then on moto checks who may do what.
+fn restricted(port: u16, policy: &str) -> String {
+    let iam = |body: &str| {
+        let scope = "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/iam/aws4_request, \
+            SignedHeaders=host, Signature=0";
+        let headers = [("Authorization", scope), ("Content-Type", "application/x-www-form-urlencoded")];
+        let body = format!("Version=2010-05-08&{body}");
+        let answer = http::request("POST", port, "/", &headers, body.as_bytes()).unwrap();
+        let text = String::from_utf8(answer.body).unwrap();
+        assert_eq!(answer.status, 200, "{text}");
+        text
+    };
+    let encoded: String = policy.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    iam("Action=CreateUser&UserName=builder");
+    iam(&format!("Action=PutUserPolicy&UserName=builder&PolicyName=own&PolicyDocument={encoded}"));
+    let key = iam("Action=CreateAccessKey&UserName=builder");
+    let field = |name: &str| {
+        let rest = key.split_once(&format!("<{name}>")).unwrap().1;
+        rest.split_once('<').unwrap().0.to_owned()
+    };
+    let answer = http::request("POST", port, "/moto-api/reset-auth", PLAIN, b"0").unwrap();
+    assert_eq!(answer.status, 200);
+    format!("{}:{}", field("AccessKeyId"), field("SecretAccessKey"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_ask_learns_by_calls_that_only_try() {
+    // Who may do what is under test, and not the form of signatures.
+    let moto = Moto::start_mended(
+        "from moto.iam import access_control\naccess_control.IAMRequestBase.check_signature = lambda self: None\n",
+    );
+    let moto = moto.unwrap();
+    let policy = "{\"Version\": \"2012-10-17\", \"Statement\": [{\"Effect\": \"Allow\", \"Resource\": \"*\", \
+        \"Action\": [\"sts:*\", \"ec2:Describe*\", \"ec2:CreateInternetGateway\"]}]}";
+    let key = restricted(moto.port(), policy);
+    let cloud = Cloud::open_as(&moto.endpoint(), &key, REGION).await;
+    let tags = || Value::map([("KubernetesCluster", "a.example.com")]);
+    let items = || {
+        vec![
+            create("aws_vpc.a", Value::map([("cidr_block", "10.0.0.0/16".into()), ("tags", tags())])),
+            create("aws_internet_gateway.a", Value::map([("tags", tags())])),
+            create("aws_eip.a", Value::map([("domain", "vpc".into()), ("tags", tags())])),
+            create("aws_subnet.a", Value::map([("vpc_id", reference("aws_vpc.a"))])),
+        ]
+    };
+    let findings = cloud.session.preflight(items()).await.unwrap();
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    let lacking = ["AllocateAddress", "CreateVpc"]
+        .map(|action| format!("the caller may not ec2:{action}: no policy grants it"));
+    assert_eq!(messages, lacking, "{findings:#?}");
+    cloud.end().await;
+    // It was no more than a try.
+    let answer = http::request("POST", moto.port(), "/moto-api/reset-auth", PLAIN, b"inf").unwrap();
+    assert_eq!(answer.status, 200);
+    for action in ["DescribeVpcs", "DescribeInternetGateways", "DescribeAddresses"] {
+        let scope = "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/ec2/aws4_request, \
+            SignedHeaders=host, Signature=0";
+        let headers = [("Authorization", scope), ("Content-Type", "application/x-www-form-urlencoded")];
+        let body = format!("Version=2016-11-15&Action={action}");
+        let answer = http::request("POST", moto.port(), "/", &headers, body.as_bytes()).unwrap();
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(answer.status == 200 && !text.contains("a.example.com"), "{text}");
+    }
 }

@@ -3,14 +3,16 @@
 //! * An instance that was not launched from the wanted version of the wanted template is replaced. So is every instance
 //!   when that version comes about in this very plan.
 //! * An instance that an interrupted roll has taken out of the group goes first: its replacement is there already.
-//! * Which instances go when the group shrinks is AWS' own choice, by the group's termination policies. Instances that
-//!   wait in a warm pool are no machines yet: they are renewed with the group.
+//! * A group that is to have fewer instances loses those that are named here: the update of the group takes them out of it,
+//!   and they are drained before they end. What an autoscaler takes away by itself is its own choice.
+//! * All of them go when the group does, drained before it.
+//! * Instances that wait in a warm pool are no machines yet: they are renewed with the group.
 //! * A version that moves by itself, `$Latest` or `$Default`, is no reason to replace anything: nobody can tell what it
 //!   meant when an instance was launched.
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Fate, Member, Rollout, operation};
+use slipway_resource::provider::{Fate, Member, PlanItem, Rollout, operation};
 use slipway_resource::{Identity, Path, Value};
 
 /// How long it takes until an instance is a ready node, in milliseconds.
@@ -23,9 +25,40 @@ const READY_MS: u64 = 900_000;
 /// What becomes of the instances of a group. Without instances, it says which groups come first.
 pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
     let size = size(wanted, observed);
-    let manner = Manner::of(wanted);
+    let members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
+    of_members(&Manner::of(wanted), size, members)
+}
+
+/// How the instances of a group leave that goes itself; `None` where it has none.
+pub(super) fn of_removal(item: &PlanItem) -> Option<Rollout> {
+    let observed = item.observed.as_ref()?;
+    // AWS does not show how instances are replaced; the state knows.
+    let manner = Manner::of(item.last_applied.as_ref().unwrap_or(observed));
+    let goes = || Fate::Retire { reason: "its group goes".to_owned() };
+    let seen = instances(observed).into_iter();
+    let members: Vec<Member> = seen.map(|instance| member(instance, goes())).collect();
+    (!members.is_empty()).then(|| of_members(&manner, 0, members))
+}
+
+/// The instances that an update takes out of its group, since it shall have fewer: those that the plan has named, from the
+/// same attributes by the same rule.
+#[must_use]
+pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
+    let members = rollout(desired, Some(prior)).members.into_iter();
+    let left: Vec<&str> = instances(prior)
+        .into_iter()
+        .filter(|one| is_detached(one))
+        .filter_map(|one| text(one, "id"))
+        .collect();
+    members
+        .filter(|member| matches!(member.fate, Fate::Retire { .. }))
+        .map(|member| member.identity.to_string())
+        .filter(|id| !left.contains(&id.as_str()))
+        .collect()
+}
+
+fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
     let (max_surge, max_unavailable) = manner.limits(size);
-    let members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
     Rollout {
         group: manner.group.clone(),
         exclusive: manner.group == "control-plane",
@@ -47,17 +80,21 @@ pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
 
 /// Sentences on a rollout.
 pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     for member in &rollout.members {
-        if let Fate::Replace { reason, .. } | Fate::Retire { reason } = &member.fate {
-            *counts.entry(reason).or_default() += 1;
+        match &member.fate {
+            Fate::Keep => {}
+            Fate::Replace { reason, .. } => *counts.entry((false, reason)).or_default() += 1,
+            Fate::Retire { reason } => *counts.entry((true, reason)).or_default() += 1,
         }
     }
     counts
         .into_iter()
-        .map(|(reason, count)| {
-            let noun = if count == 1 { "instance is" } else { "instances are" };
-            format!("{count} {noun} replaced: {reason}")
+        .map(|((leaves, reason), count)| match (leaves, count) {
+            (false, 1) => format!("1 instance is replaced: {reason}"),
+            (false, _) => format!("{count} instances are replaced: {reason}"),
+            (true, 1) => format!("1 instance leaves: {reason}"),
+            (true, _) => format!("{count} instances leave: {reason}"),
         })
         .collect()
 }
@@ -213,8 +250,8 @@ fn size(wanted: &Value, observed: Option<&Value>) -> u32 {
     u32::try_from(chosen.unwrap_or(min).clamp(min, max)).unwrap_or_default()
 }
 
-fn members(wanted: &Value, observed: &Value) -> Vec<Member> {
-    let wanted = Launch::of(wanted);
+/// The instances that run for a group: in it, or taken out of it by an earlier run. Those go first, then by id.
+fn instances(observed: &Value) -> Vec<&Value> {
     let mut instances: Vec<&Value> = observed
         .get("instances")
         .and_then(Value::as_list)
@@ -223,33 +260,88 @@ fn members(wanted: &Value, observed: &Value) -> Vec<Member> {
         .filter(|instance| !matches!(state(instance), Some(state) if state.starts_with("Warmed") || is_going(state)))
         .collect();
     instances.sort_by_key(|instance| (!is_detached(instance), text(instance, "id").unwrap_or_default()));
-    instances.into_iter().map(|instance| member(instance, &wanted)).collect()
+    instances
 }
 
-fn member(instance: &Value, wanted: &Launch<'_>) -> Member {
-    let id = text(instance, "id").unwrap_or_default();
-    let fate = if is_detached(instance) {
-        Fate::Replace {
-            reason: "it has left the group, where its replacement is".to_owned(),
-            path: Some(Path::key("instances")),
+fn members(wanted: &Value, observed: &Value, size: u32) -> Vec<Member> {
+    let launch = Launch::of(wanted);
+    let instances = instances(observed);
+    let inside = instances.iter().filter(|instance| !is_detached(instance)).count();
+    let beyond_size = inside.saturating_sub(usize::try_from(size).unwrap_or(usize::MAX));
+    let leaving = leaving(&instances, &launch, fewer(observed, size).min(beyond_size));
+    let beyond = || Fate::Retire { reason: format!("the group shall have {size}") };
+    let of = |instance: &Value| {
+        if flag(instance, "retired") {
+            return beyond();
         }
-    } else {
-        match wanted.differs(instance) {
-            Some(reason) => Fate::Replace { reason, path: Some(wanted.path()) },
+        if is_detached(instance) {
+            return Fate::Replace {
+                reason: "it has left the group, where its replacement is".to_owned(),
+                path: Some(Path::key("instances")),
+            };
+        }
+        if text(instance, "id").is_some_and(|id| leaving.contains(&id)) {
+            return beyond();
+        }
+        match launch.differs(instance) {
+            Some(reason) => Fate::Replace { reason, path: Some(launch.path()) },
             None => Fate::Keep,
         }
     };
-    let in_service = matches!(state(instance), None | Some("InService"));
-    let healthy = text(instance, "health") != Some("Unhealthy");
-    let node_is_ready = instance.get("ready").and_then(Value::as_bool).unwrap_or(true);
+    instances.into_iter().map(|instance| member(instance, of(instance))).collect()
+}
+
+/// By how many instances a group gets smaller. What it has beyond its size by itself, as while AWS evens out its zones, is
+/// not counted.
+fn fewer(observed: &Value, size: u32) -> usize {
+    let desired = observed.get("desired_capacity").and_then(Value::as_integer).unwrap_or_default();
+    usize::try_from(desired.saturating_sub(i64::from(size))).unwrap_or_default()
+}
+
+/// The ids of those that go when a group gets smaller: what is no ready node costs nothing, what would be replaced
+/// anyway needs no replacement then, and the zones stay even. What is protected from scaling in goes when nothing else is
+/// left.
+fn leaving<'a>(instances: &[&'a Value], launch: &Launch<'_>, count: usize) -> Vec<&'a str> {
+    let mut staying: Vec<&'a Value> =
+        instances.iter().copied().filter(|instance| !is_detached(instance)).collect();
+    let mut leaving = Vec::new();
+    while leaving.len() < count {
+        let in_zone = |instance: &Value| {
+            staying.iter().filter(|other| text(other, "zone") == text(instance, "zone")).count()
+        };
+        let next = staying.iter().enumerate().min_by_key(|(_, instance)| {
+            (
+                flag(instance, "protected"),
+                is_ready(instance),
+                launch.differs(instance).is_none(),
+                std::cmp::Reverse(in_zone(instance)),
+                text(instance, "id").unwrap_or_default().to_owned(),
+            )
+        });
+        let Some((index, _)) = next else { break };
+        leaving.extend(text(staying.remove(index), "id"));
+    }
+    leaving
+}
+
+fn member(instance: &Value, fate: Fate) -> Member {
+    let id = text(instance, "id").unwrap_or_default();
     let blockers = instance.get("blockers").and_then(Value::as_list).unwrap_or_default();
     Member {
         name: text(instance, "node").unwrap_or(id).to_owned(),
         identity: Identity::new(id),
         fate,
-        ready: (is_detached(instance) || in_service && healthy) && node_is_ready,
+        ready: is_ready(instance),
         blockers: blockers.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
     }
+}
+
+/// Whether an instance is in service, and a ready node as far as that is known.
+fn is_ready(instance: &Value) -> bool {
+    let in_service = matches!(state(instance), None | Some("InService"));
+    let healthy = text(instance, "health") != Some("Unhealthy");
+    let node_is_ready = instance.get("ready").and_then(Value::as_bool).unwrap_or(true);
+    (is_detached(instance) || in_service && healthy) && node_is_ready
 }
 
 fn text<'a>(instance: &'a Value, name: &str) -> Option<&'a str> {
@@ -265,7 +357,11 @@ fn is_going(state: &str) -> bool {
 }
 
 fn is_detached(instance: &Value) -> bool {
-    instance.get("detached").and_then(Value::as_bool) == Some(true)
+    flag(instance, "detached")
+}
+
+fn flag(instance: &Value, name: &str) -> bool {
+    instance.get(name).and_then(Value::as_bool) == Some(true)
 }
 
 /// What new instances of a group are launched from.

@@ -54,6 +54,7 @@ fn group() -> Named {
         may("launch_template", TEXT, "The launch template it was made from."),
         may("version", TEXT, "The version of that."),
         may("detached", BOOL, "Whether a roll has taken it out of the group; it goes."),
+        may("retired", BOOL, "Whether nothing took its place when it was taken out."),
         may("node", TEXT, "The node that it is, where the cluster's API says so."),
         may("ready", BOOL, "Whether that node is ready."),
         may("blockers", Type::list(TEXT), "What would hold a drain of that node up now."),

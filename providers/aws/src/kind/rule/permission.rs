@@ -11,6 +11,9 @@ use crate::error::invalid;
 use crate::kind::attribute::{flag, need, number, text, texts};
 use crate::owner::identity;
 
+/// The end of an identity that says that somebody else has made the rule.
+const SHARED: &str = "_shared";
+
 /// One rule: what its group lets in or out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
@@ -237,10 +240,21 @@ impl Rule {
         ))
     }
 
+    /// Its identity where somebody else has made it, in a group that is not ours: it is used, and never changed.
+    pub fn shared_identity(&self) -> Identity {
+        identity(&format!("{}{SHARED}", self.identity()))
+    }
+
+    /// Whether an identity is that of a rule which somebody else has made.
+    pub fn is_shared(id: &Identity) -> bool {
+        id.as_str().ends_with(SHARED)
+    }
+
     /// Out of an identity.
     pub fn of_identity(id: &Identity) -> Result<Self, ProviderError> {
         let wrong = || invalid(format!("{id} is no id of a rule"));
-        let parts: Vec<&str> = id.as_str().split('_').collect();
+        let text = id.as_str();
+        let parts: Vec<&str> = text.strip_suffix(SHARED).unwrap_or(text).split('_').collect();
         let [group, direction, protocol, from, to, sources @ ..] = parts.as_slice() else {
             return Err(wrong());
         };
@@ -283,6 +297,8 @@ mod tests {
         let rule = rule(&[("cidr_blocks", Value::list(["10.0.0.0/8", "0.0.0.0/0"]))]);
         assert_eq!(rule.identity().as_str(), "sg-1_ingress_tcp_443_443_0.0.0.0/0_10.0.0.0/8");
         assert_eq!(Rule::of_identity(&rule.identity()).unwrap(), rule);
+        assert_eq!(Rule::of_identity(&rule.shared_identity()).unwrap(), rule);
+        assert!(Rule::is_shared(&rule.shared_identity()) && !Rule::is_shared(&rule.identity()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::permission::{Direction, Permission, Rule};
 use super::{OfGroups, find};
 use crate::cloud::Cloud;
 use crate::error::error;
-use crate::kind::{create_tags, taken};
+use crate::kind::create_tags;
 use crate::owner::{ADDRESS, Owner, Tags, of_ec2, specification};
 use crate::rate::Class;
 
@@ -37,7 +37,16 @@ struct Batch {
 struct Entry {
     permission: Permission,
     description: Option<String>,
-    done: oneshot::Sender<Result<(), ProviderError>>,
+    done: oneshot::Sender<Result<Whose, ProviderError>>,
+}
+
+/// Whose a rule is that is let through now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The cluster's.
+    Ours,
+    /// Somebody else's, who had it in a group of their own before.
+    Others,
 }
 
 /// The tags of a rule: without an address, since all rules of a call have the same.
@@ -48,20 +57,20 @@ pub(super) fn marks(ownership: &Ownership) -> Tags {
 }
 
 impl Writer {
-    /// Lets through what a rule says.
+    /// Lets through what a rule says. In a group that is not ours, what is let through already counts as there.
     pub async fn authorize(
         &self,
         cloud: &Cloud,
         ownership: &Ownership,
         rule: &Rule,
         description: Option<&str>,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<Whose, ProviderError> {
         self.write(cloud, rule, description, Some(marks(ownership))).await
     }
 
     /// Lets it through no more; what is not let through already is a success.
     pub async fn revoke(&self, cloud: &Cloud, rule: &Rule) -> Result<(), ProviderError> {
-        self.write(cloud, rule, None, None).await
+        self.write(cloud, rule, None, None).await.map(drop)
     }
 
     async fn write(
@@ -70,7 +79,7 @@ impl Writer {
         rule: &Rule,
         description: Option<&str>,
         tags: Option<Tags>,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<Whose, ProviderError> {
         let batch = Batch { group: rule.group.clone(), direction: rule.direction, tags };
         let mut answers = Vec::new();
         let mut is_first = false;
@@ -94,11 +103,14 @@ impl Writer {
                 answer(&cloud, &batch, entries).await;
             });
         }
+        let mut whose = Whose::Ours;
         for answer in answers {
             let lost = || error(ErrorClass::OutcomeUnknown, "the call for a rule was given up");
-            answer.await.unwrap_or_else(|_| Err(lost()))?;
+            if answer.await.unwrap_or_else(|_| Err(lost()))? == Whose::Others {
+                whose = Whose::Others;
+            }
         }
-        Ok(())
+        Ok(whose)
     }
 
     fn take(&self, batch: &Batch) -> Vec<Entry> {
@@ -126,9 +138,9 @@ async fn write_all(
     cloud: &Cloud,
     batch: &Batch,
     permissions: &[Described],
-) -> Vec<Result<(), ProviderError>> {
+) -> Vec<Result<Whose, ProviderError>> {
     let failure = match send(cloud, batch, permissions).await {
-        Ok(()) => return permissions.iter().map(|_| Ok(())).collect(),
+        Ok(()) => return permissions.iter().map(|_| Ok(Whose::Ours)).collect(),
         Err(failure) => failure,
     };
     let partial = matches!(failure.class, ErrorClass::Conflict | ErrorClass::NotFound);
@@ -148,27 +160,28 @@ async fn write_all(
     for permission in permissions {
         results.push(match (&batch.tags, found(permission)) {
             (Some(tags), Some(found)) => take_over(cloud, batch, tags, found).await,
-            (None, None) => Ok(()),
-            _ if together.is_ok() => Ok(()),
-            _ => send(cloud, batch, std::slice::from_ref(permission)).await,
+            (None, None) => Ok(Whose::Ours),
+            _ if together.is_ok() => Ok(Whose::Ours),
+            _ => send(cloud, batch, std::slice::from_ref(permission)).await.map(|()| Whose::Ours),
         });
     }
     results
 }
 
-/// A rule that is there already is ours by its tags; in our own group it becomes ours.
-async fn take_over(cloud: &Cloud, batch: &Batch, tags: &Tags, found: &Sdk) -> Result<(), ProviderError> {
+/// A rule that is there already is ours by its tags. In our own group it becomes ours; in any other it stays as it is, and
+/// does what is wanted.
+async fn take_over(cloud: &Cloud, batch: &Batch, tags: &Tags, found: &Sdk) -> Result<Whose, ProviderError> {
     let wanted = Owner::of(tags).map(|owner| owner.uid);
     if Owner::of(&of_ec2(found.tags())).map(|owner| owner.uid) == wanted {
-        return Ok(());
+        return Ok(Whose::Ours);
     }
     let group = cloud.get::<crate::kind::family::SecurityGroups>(&batch.group).await?;
     let of_group = group.and_then(|group| Owner::of(&of_ec2(group.tags()))).map(|owner| owner.uid);
     let id = found.security_group_rule_id().unwrap_or_default();
     if of_group != wanted {
-        return Err(taken(&format!("the rule {id} of {}", batch.group)));
+        return Ok(Whose::Others);
     }
-    create_tags(cloud, id, tags).await
+    create_tags(cloud, id, tags).await.map(|()| Whose::Ours)
 }
 
 async fn send(cloud: &Cloud, batch: &Batch, permissions: &[Described]) -> Result<(), ProviderError> {

@@ -7,11 +7,13 @@
 //! | --- | --- | --- |
 //! | `slipway.dev/rollout` | the group | how its instances are replaced |
 //! | `slipway.dev/detached` | an instance that left its group | which group, so that it is found, drained and terminated |
-//! | `slipway.dev/surge` | the same, and the instance that came for it | the token of the gate |
+//! | `slipway.dev/retired` | the same, where its group gets smaller | that nothing comes for it |
+//! | `slipway.dev/surge` | one that left, and the instance that came for it | the token of the gate |
 //! | `slipway.dev/slot` | the instance that came | the slot of the plan that it fills |
 
 mod node;
 mod remove;
+mod shrink;
 mod surge;
 mod turns;
 mod view;
@@ -21,7 +23,8 @@ use slipway_resource::provider::{Applied, operation};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 pub(super) use node::of_instance;
-pub(super) use view::{ROLLOUT, alive_detached, detached, manner};
+pub(super) use shrink::shrink;
+pub(super) use view::{RETIRED, ROLLOUT, alive_detached, detached, manner};
 pub(super) use warm::renew as renew_warm_pool;
 
 use self::view::View;
@@ -56,7 +59,10 @@ pub(super) async fn operate(
             let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
             gate.drain(&need(name, "member", member_of(arguments))?, timeout).await
         }
-        operation::REMOVE => gate.remove(&need(name, "member", member_of(arguments))?).await,
+        operation::REMOVE => {
+            let retire = arguments.get("retire").and_then(Value::as_bool).unwrap_or_default();
+            gate.remove(&need(name, "member", member_of(arguments))?, retire).await
+        }
         other => Err(invalid(format!("aws_autoscaling_group has no operation {other}"))),
     };
     let machine = done.map_err(|mut error| {

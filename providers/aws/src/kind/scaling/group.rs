@@ -66,7 +66,12 @@ impl Listing for Owned {
         let groups = groups?;
         let mut found: Vec<Found> = groups.iter().map(found).collect();
         for group in &mut found {
-            let of_it = detached.iter().filter(|(name, _)| name == group.identity.as_str());
+            let inside: BTreeSet<String> = ids(&group.attributes);
+            let of_it = detached.iter().filter(|(name, instance)| {
+                // One that is still inside has its tag already: whoever was to take it out was interrupted.
+                name == group.identity.as_str()
+                    && instance.instance_id().is_some_and(|id| !inside.contains(id))
+            });
             add_instances(&mut group.attributes, of_it.map(|(_, instance)| detached_instance(instance)));
         }
         if let Some(nodes) = nodes {
@@ -205,6 +210,7 @@ impl Kind for Group {
         prior: &Value,
         desired: &Value,
     ) -> Result<(), ProviderError> {
+        gates::shrink(act, id, prior, desired).await?;
         changes::own(act.cloud, id.as_str(), prior, desired).await?;
         let changed = |name: &&str| differs(prior, desired, name);
         if has(desired, "warm_pool") && ["launch_template", "mixed_instances_policy"].iter().any(changed) {
@@ -375,7 +381,14 @@ fn detached_instance(instance: &aws_sdk_ec2::types::Instance) -> Value {
         ("zone", some(zone)),
         ("type", instance.instance_type().map(|kind| kind.as_str()).into()),
         ("detached", true.into()),
+        ("retired", crate::owner::of_ec2(instance.tags()).contains_key(gates::RETIRED).into()),
     ])
+}
+
+/// The instances that are in a group.
+fn ids(attributes: &Value) -> BTreeSet<String> {
+    let instances = attributes.get("instances").and_then(Value::as_list).unwrap_or_default();
+    instances.iter().filter_map(|one| one.get("id")?.as_str().map(str::to_owned)).collect()
 }
 
 fn each_instance(attributes: &mut Value, change: impl Fn(&mut Value)) {

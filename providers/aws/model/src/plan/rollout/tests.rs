@@ -68,6 +68,76 @@ fn what_left_the_group_goes_first_and_what_goes_already_is_no_member() {
     assert_eq!(fates(&found), [("i-9", "replace"), ("i-1", "keep")]);
 }
 
+fn with(id: &str, version: &str, more: &Json) -> Json {
+    let mut instance = instance(id, version);
+    instance.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    instance
+}
+
+#[test]
+fn a_group_that_gets_smaller_names_those_that_go() {
+    let observed = group(&[
+        with("i-1", "1", &json!({"zone": "a"})),
+        with("i-2", "1", &json!({"zone": "b"})),
+        with("i-3", "1", &json!({"zone": "b"})),
+    ]);
+    let two = wanted("1", &json!({"min_size": 2, "max_size": 2}));
+    let found = rollout(&two, Some(&observed));
+    assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "keep")], "the fuller zone");
+    assert_eq!(
+        (found.size, reasons(&found)),
+        (2, vec!["1 instance leaves: the group shall have 2".to_owned()])
+    );
+    assert_eq!(retired(&observed, &two), ["i-2"], "the update takes out what the plan has named");
+
+    // What is no ready node goes first, then what would be replaced anyway, and what is protected last.
+    let observed = group(&[
+        with("i-1", "1", &json!({"protected": true})),
+        instance("i-2", "2"),
+        with("i-3", "2", &json!({"health": "Unhealthy"})),
+    ]);
+    let one = |version: &str| wanted(version, &json!({"min_size": 1, "max_size": 1}));
+    assert_eq!(retired(&observed, &one("2")), ["i-2", "i-3"]);
+    assert_eq!(retired(&observed, &wanted("1", &json!({"max_size": 2}))), ["i-3"]);
+    let observed = group(&[instance("i-1", "2"), instance("i-2", "1"), instance("i-3", "1")]);
+    let found = rollout(&wanted("2", &json!({"max_size": 2})), Some(&observed));
+    assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "replace")]);
+
+    // An autoscaler's size within the bounds is its own business, and so is one more for a while.
+    let observed = group(&["i-1", "i-2", "i-3", "i-4"].map(|id| instance(id, "1")));
+    assert!(!rollout(&wanted("1", &json!({"min_size": 0})), Some(&observed)).has_leaving());
+}
+
+#[test]
+fn what_was_taken_out_of_a_smaller_group_still_goes() {
+    let out = json!({"id": "i-9", "detached": true, "retired": true});
+    let observed = group(&[instance("i-1", "1"), out]);
+    let found = rollout(&wanted("1", &json!({"min_size": 1, "max_size": 1})), Some(&observed));
+    assert_eq!(fates(&found), [("i-9", "retire"), ("i-1", "keep")], "what comes no more need not go");
+    assert!(retired(&observed, &wanted("1", &json!({"max_size": 1}))).is_empty(), "it is out already");
+}
+
+#[test]
+fn all_leave_with_their_group_as_it_was_asked_for() {
+    let rollout = json!({"group": "worker", "max_surge": "0", "max_unavailable": "2", "drain_timeout_ms": 7});
+    let item = |observed: Option<Value>| PlanItem {
+        address: Address::new("aws_autoscaling_group", "nodes"),
+        desired: None,
+        observed,
+        last_applied: Some(Value::from_json(&json!({"rollout": rollout}))),
+    };
+    let mut warm = instance("i-5", "1");
+    warm["state"] = "Warmed:Stopped".into();
+    let observed = group(&[instance("i-1", "1"), warm, instance("i-2", "1")]);
+    let planned = super::super::plan(&item(Some(observed))).unwrap();
+    let found = planned.rollout.unwrap();
+    assert_eq!(fates(&found), [("i-1", "retire"), ("i-2", "retire")]);
+    assert_eq!((found.size, found.max_unavailable, found.drain_timeout_ms), (0, 2, 7));
+    assert_eq!(planned.reasons, ["2 instances leave: its group goes"]);
+    assert!(super::super::plan(&item(Some(group(&[])))).unwrap().rollout.is_none());
+    assert!(super::super::plan(&item(None)).unwrap().rollout.is_none());
+}
+
 #[test]
 fn a_mixed_group_goes_by_the_template_of_its_policy() {
     let observed = group(&[instance("i-1", "1")]);

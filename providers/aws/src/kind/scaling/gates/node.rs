@@ -103,7 +103,7 @@ impl Gate<'_> {
                         .iter()
                         .all(|machine| view.is_current(machine) && machine.is_in_service())
                         && view.units() >= view.desired
-                        && view.detached.is_empty() =>
+                        && view.replaced() == 0 =>
                     {
                         return Ok(Seen::Gone);
                     }

@@ -27,8 +27,9 @@ enum Place {
 }
 
 impl Gate<'_> {
-    /// Ends an instance. One that is in its group is replaced by it; one that has left was replaced before.
-    pub(super) async fn remove(&self, member: &str) -> Result<Option<Machine>, ProviderError> {
+    /// Ends an instance. One that is in its group is replaced by it; one that has left was replaced before, or nothing
+    /// comes for it. With `retire` nothing may come: what is in its group then ends when the group does.
+    pub(super) async fn remove(&self, member: &str, retire: bool) -> Result<Option<Machine>, ProviderError> {
         let turns = self.act.cloud.shared::<Turns>().of(self.group);
         let mut wait = Wait::for_at_most(LIMIT);
         let mut told = String::new();
@@ -37,13 +38,24 @@ impl Gate<'_> {
             let found = view::by_ids(self.act.cloud, &[member]).await?;
             let Some(instance) = found.into_iter().next().filter(view::is_alive) else {
                 turns.done().left.remove(member);
+                turns.done().retired.remove(member);
                 return Ok(None);
             };
             let left = of_ec2(instance.tags()).get(DETACHED).map(String::as_str) == Some(self.group)
-                || turns.done().left.contains_key(member);
+                || turns.done().left.contains_key(member)
+                || turns.done().retired.contains(member);
             let place = self.place(member, left).await?;
             if !asked {
                 match place {
+                    Place::Group if retire && !left => {
+                        self.act.progress(format!("{member} ends with its group"));
+                        return Ok(None);
+                    }
+                    // It has left, and reads do not show it yet.
+                    Place::Group if retire => {
+                        self.wait(&mut wait, &mut told, &format!("{member} leaves the group")).await?;
+                        continue;
+                    }
                     Place::Group => {
                         warm::renew(self.act.cloud, self.group).await?;
                         self.end_and_replace(member).await?;

@@ -84,7 +84,7 @@ impl Gate<'_> {
         let size = u32::try_from(view.attached.len()).unwrap_or(u32::MAX);
         let (beyond, _) = view.manner.limits(size);
         let left = turns.done().left.keys().filter(|id| view.machine(id).is_none()).count();
-        view.detached.len() + left < beyond as usize
+        view.replaced() + left < beyond as usize
     }
 
     /// Takes an instance out of the group, which launches another in its place. The tag comes first: it is how an
@@ -175,8 +175,11 @@ fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
 /// The next instance that goes: what is not in service first, as in the plan, then by id; with `anew` the oldest.
 fn first_leaving(view: &View, turns: &Group, anew: bool) -> Option<String> {
     let done = turns.done();
-    let leaves =
-        |machine: &&Machine| (anew || !view.is_current(machine)) && !done.left.contains_key(&machine.id);
+    let leaves = |machine: &&Machine| {
+        (anew || !view.is_current(machine))
+            && !done.left.contains_key(&machine.id)
+            && !done.retired.contains(&machine.id)
+    };
     let leaving = view.attached.iter().filter(leaves);
     let first = leaving.min_by_key(|machine| {
         let age = if anew { machine.launched } else { 0 };
@@ -193,6 +196,7 @@ fn newest(view: &View, turns: &Group, anew: bool) -> Option<Machine> {
             && machine.tag(SURGE).is_none()
             && !done.claimed.contains(&machine.id)
             && !done.left.contains_key(&machine.id)
+            && !done.retired.contains(&machine.id)
     };
     view.attached.iter().filter(free).max_by_key(|machine| (machine.launched, machine.id.clone())).cloned()
 }

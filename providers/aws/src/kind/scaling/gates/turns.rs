@@ -22,6 +22,8 @@ pub(super) struct Group {
 pub(super) struct Done {
     /// Instances that left for their replacements, each with the token of its gate.
     pub left: BTreeMap<String, String>,
+    /// Instances that left for good, since their group is to have fewer.
+    pub retired: BTreeSet<String>,
     /// Instances that fill a slot.
     pub claimed: BTreeSet<String>,
 }

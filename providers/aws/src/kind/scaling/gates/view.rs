@@ -15,6 +15,8 @@ use crate::rate::Class;
 pub(in crate::kind::scaling) const ROLLOUT: &str = "slipway.dev/rollout";
 /// The group that an instance has left for its replacement.
 pub(super) const DETACHED: &str = "slipway.dev/detached";
+/// Says of an instance that has left its group that nothing comes for it.
+pub(in crate::kind::scaling) const RETIRED: &str = "slipway.dev/retired";
 /// The token of the gate for which an instance left, or came.
 pub(super) const SURGE: &str = "slipway.dev/surge";
 /// The slot that an instance fills.
@@ -123,6 +125,11 @@ impl View {
     /// The instance of an id, in the group or out of it.
     pub fn machine(&self, id: &str) -> Option<&Machine> {
         self.attached.iter().chain(&self.detached).find(|machine| machine.id == id)
+    }
+
+    /// How many instances have left it for their replacements.
+    pub fn replaced(&self) -> usize {
+        self.detached.iter().filter(|machine| machine.tag(RETIRED).is_none()).count()
     }
 
     /// How many units of capacity are in the group.
