@@ -157,7 +157,10 @@ mod tests {
         assert_eq!(cleaned("server.go:123] started"), "server.go:123] started");
         let mut pod = serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"env\": 1}"});
         redact(&mut pod);
-        assert_eq!(pod, serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "(left out)"}));
+        assert_eq!(
+            pod,
+            serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "(left out)"})
+        );
         let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
         redact(&mut spec);
         assert_eq!(
