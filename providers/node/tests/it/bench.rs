@@ -183,6 +183,17 @@ impl Bench {
     }
 
     /// What a create would be sent, planned as the engine does.
+    /// What a plan tells people of a change of what is there.
+    pub(crate) async fn reasons(&self, address: &str, identity: &str, wanted: &Value) -> Vec<String> {
+        let item = PlanItem {
+            address: address.parse().unwrap(),
+            desired: Some(wanted.clone()),
+            observed: Some(self.attributes(address, identity).await),
+            last_applied: Some(wanted.clone()),
+        };
+        self.session.plan(vec![item]).await.unwrap().remove(0).reasons
+    }
+
     pub(crate) async fn planned(&self, address: &str, wanted: Value) -> Result<Value, ProviderError> {
         let item = PlanItem {
             address: address.parse().unwrap(),

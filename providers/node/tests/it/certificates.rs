@@ -177,6 +177,24 @@ async fn a_kubeconfig_follows_its_server_and_keeps_its_key() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_that_ends_soon_is_renewed_and_those_who_read_it_can_tell() {
+    let bench = made().await;
+    let (path, wanted) = ("/etc/kubernetes/admin.conf", admin("https://10.0.0.1:6443"));
+    let soon = with(with(wanted, "validity_seconds", 3600_i64), "renew_before_seconds", 7200_i64);
+    bench.create("kubeconfig.admin", soon.clone()).await.unwrap();
+    let digest = async || bench.attributes("kubeconfig.admin", path).await.get("sha256").cloned().unwrap();
+    let before = digest().await;
+    assert_eq!(bench.changes("kubeconfig.admin", path, &soon).await, ["needs_renewal: true -> false"]);
+    let reasons = bench.reasons("kubeconfig.admin", path, &soon).await;
+    assert!(reasons.iter().any(|text| text.contains("a successor is made")), "{reasons:?}");
+    let later = with(soon, "renew_before_seconds", 60_i64);
+    bench.update("kubeconfig.admin", path, later.clone()).await.unwrap();
+    assert_eq!(bench.changes("kubeconfig.admin", path, &later).await, [""; 0]);
+    assert!(bench.reasons("kubeconfig.admin", path, &later).await.is_empty());
+    assert_eq!(digest().await, before, "an hour is enough now, and it stays");
+}
+
+#[tokio::test]
 async fn a_token_in_a_kubeconfig_is_compared_and_not_shown() {
     let bench = made().await;
     let path = "/etc/kubernetes/bootstrap-kubelet.conf";

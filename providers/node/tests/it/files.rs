@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 use slipway_resource::provider::{Action, Resolution};
-use slipway_resource::{ErrorClass, Identity, Observation};
+use slipway_resource::{ErrorClass, Identity, Observation, Path};
 
 use super::bench::{Bench, secret, value};
 
@@ -185,4 +185,33 @@ async fn a_setting_comes_back_as_it_was() {
     bench.delete("sysctl.a", "net.ipv4.ip_forward").await.unwrap();
     assert_eq!(bench.text("/proc/sys/net/ipv4/ip_forward"), "0");
     assert_eq!(bench.read("sysctl.a", "net.ipv4.ip_forward").await, Observation::Absent);
+}
+
+#[tokio::test]
+async fn what_was_taken_over_stays_as_it_was_found() {
+    let bench = Bench::new().await;
+    let put = |path: &str, text: &str| {
+        bench.put(path, text);
+        std::fs::set_permissions(bench.path(path), std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let (key, public) = ("/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/sa.pub");
+    put(key, "a key");
+    put(public, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n");
+    // A secret that nobody here has written: that it is there is all that is known, and enough.
+    let mut wanted = value(json!({"path": key, "mode": "0600"}));
+    wanted.set(&Path::key("content"), secret("a key"));
+    let found = bench.attributes("file.key", key).await;
+    assert!(!format!("{found:?}").contains("a key"), "{found:?}");
+    assert_eq!(bench.changes_since("file.key", key, &wanted, &found).await, [""; 0]);
+    // When something else of it changes, all of it is written.
+    let mut other = wanted.clone();
+    other.set(&Path::key("mode"), "0400".into());
+    let changes = bench.changes_since("file.key", key, &other, &found).await;
+    assert_eq!(changes, ["content: (secret) -> (secret)", "mode: 0600 -> 0400"]);
+    bench.update("file.key", key, other.clone()).await.unwrap();
+    assert_eq!(bench.changes("file.key", key, &other).await, [""; 0]);
+    // What everybody may know is no secret because its file is closed.
+    let text = bench.text(public);
+    let wanted = value(json!({"path": public, "content": text, "mode": "0600"}));
+    assert_eq!(bench.changes("file.public", public, &wanted).await, [""; 0]);
 }
