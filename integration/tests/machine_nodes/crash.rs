@@ -56,7 +56,7 @@ impl std::fmt::Display for Kill {
 
 impl Kill {
     fn moment(&self) -> &'static str {
-        if self.number % 2 == 0 { "before" } else { "after" }
+        if self.number.is_multiple_of(2) { "before" } else { "after" }
     }
 
     /// Runs the program, which kills itself at this write.
