@@ -3,8 +3,9 @@
 //! Only what a bootstrap needs of it: versions, readiness, images. The messages name the fields that are read here; all
 //! others are skipped, as protobuf has it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tonic::Code;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
@@ -16,6 +17,8 @@ pub(crate) const SOCKETS: [&str; 3] =
 
 /// How long the runtime may take to answer a question.
 const ANSWER: Duration = Duration::from_secs(15);
+/// How long a runtime that has just started may say that it is not there yet.
+const STARTING: Duration = Duration::from_secs(10);
 /// How long an image may take.
 const PULL: Duration = Duration::from_secs(600);
 
@@ -87,16 +90,24 @@ impl Cri {
 
     async fn ask<Q, A>(&mut self, method: &'static str, request: Q, patience: Duration) -> Result<A, String>
     where
-        Q: prost::Message + Default + 'static,
+        Q: prost::Message + Clone + Default + 'static,
         A: prost::Message + Default + 'static,
     {
         let path: PathAndQuery = format!("/runtime.v1.{method}").parse().map_err(|_| method.to_owned())?;
-        self.rpc.ready().await.map_err(|error| error.to_string())?;
-        let call = self.rpc.unary(tonic::Request::new(request), path, ProstCodec::default());
-        match tokio::time::timeout(patience, call).await {
-            Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(format!("{method}: {}", status.message())),
-            Err(_) => Err(format!("{method}: no answer within {} s", patience.as_secs())),
+        let begin = Instant::now();
+        loop {
+            self.rpc.ready().await.map_err(|error| error.to_string())?;
+            let request = tonic::Request::new(request.clone());
+            let call = self.rpc.unary(request, path.clone(), ProstCodec::default());
+            return match tokio::time::timeout(patience, call).await {
+                Ok(Ok(answer)) => Ok(answer.into_inner()),
+                Ok(Err(status)) if status.code() == Code::Unavailable && begin.elapsed() < STARTING => {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    continue;
+                }
+                Ok(Err(status)) => Err(format!("{method}: {}", status.message())),
+                Err(_) => Err(format!("{method}: no answer within {} s", patience.as_secs())),
+            };
         }
     }
 }
