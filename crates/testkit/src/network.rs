@@ -4,7 +4,7 @@
 //! and two tests, or two runs, never meet. Needs root.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -118,14 +118,27 @@ impl Network {
         self.enter(std::env::current_dir().ok().as_deref(), command)
     }
 
-    /// The same, with this folder as its own.
+    /// The same, with this folder as its own, and a `/proc` that counts processes as the network does: a program finds
+    /// itself there by its own number.
     #[must_use]
     pub fn command_in<S: AsRef<OsStr>>(
         &self,
         folder: &Path,
         command: impl IntoIterator<Item = S>,
     ) -> Command {
-        self.enter(Some(folder), command)
+        let own_processes = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            "mount -t proc proc /proc; exec \"$@\"",
+            "sh",
+        ];
+        let mut words: Vec<OsString> = own_processes.map(OsString::from).to_vec();
+        words.extend(command.into_iter().map(|word| word.as_ref().to_owned()));
+        self.enter(Some(folder), words)
     }
 
     fn enter<S: AsRef<OsStr>>(&self, folder: Option<&Path>, command: impl IntoIterator<Item = S>) -> Command {
