@@ -109,6 +109,9 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
     for change in &ignored {
         after.set(&change.path, change.before.clone());
     }
+    if action.is_replace() {
+        forget_computed(&mut after, subject.kind, attributes);
+    }
     complete(&mut after, subject.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
     let change = ResourceChange {
         action,
@@ -345,6 +348,15 @@ fn complete(after: &mut Value, kind: &ResourceType, observed: Option<&Value>, un
     for path in unknown_after {
         after.set(path, Value::Unknown);
     }
+}
+
+/// What the server has set on the object that goes is no promise of what it sets on the one that comes.
+fn forget_computed(after: &mut Value, kind: &ResourceType, observed: &Value) {
+    let Value::Map(entries) = after else { return };
+    entries.retain(|name, value| {
+        let is_computed = kind.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed);
+        !is_computed || observed.get(name) != Some(value)
+    });
 }
 
 /// Every path whose values are never shown.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
 use slipway_resource::provider::SessionRequest;
@@ -21,6 +21,9 @@ const FOLDER: &str = "/var/lib/slipway/bin";
 
 /// How long the agent's executable may take on its way.
 const TRANSFER: Duration = Duration::from_secs(600);
+
+/// How long the host may take to tell the digest of its program.
+const SAID: Duration = Duration::from_secs(5);
 
 /// The exit code of a host without an agent.
 const NO_AGENT: i32 = 127;
@@ -257,8 +260,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
                 return Err(transient(format!("the agent of {} does not answer: {words}", host.name)));
             }
         };
-        let words = tunnel.life().last_words();
-        let sha256 = words.iter().find_map(|line| line.strip_prefix("sha256 ")).map(ToOwned::to_owned);
+        let sha256 = said_digest(&tunnel).await;
         let session = self.session(tunnel.client()).await?;
         Ok(Some(Agent { session, sha256, tunnel: Some(tunnel) }))
     }
@@ -266,6 +268,19 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
     async fn session(&self, client: &Client) -> Result<Arc<dyn Session>, ProviderError> {
         let request = SessionRequest { config: self.config.of_node(), region: None, offline: false };
         client.open_session(request).await
+    }
+}
+
+/// What the script says of the program before it becomes it. The program may be heard first: they speak by two streams.
+async fn said_digest(tunnel: &Tunnel) -> Option<String> {
+    let begin = Instant::now();
+    loop {
+        let words = tunnel.life().last_words();
+        let said = words.iter().find_map(|line| line.strip_prefix("sha256"));
+        if said.is_some() || begin.elapsed() > SAID {
+            return said.map(|digest| digest.trim().to_owned()).filter(|digest| !digest.is_empty());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -24,7 +24,7 @@ use slipway_resource::provider::{
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
     Resolution, ResumeRequest, Scope,
 };
-use slipway_resource::{Address, Observed, ProviderError, Session, Token, Value};
+use slipway_resource::{Address, ClusterUid, Observed, ProviderError, Session, Token, Value};
 
 use crate::api::{Catalogue, Connection, Connector, Request, Resource};
 use crate::manifest::invalid;
@@ -42,6 +42,8 @@ pub(crate) struct KubernetesSession {
     catalogue: tokio::sync::Mutex<Option<(Arc<Catalogue>, Instant)>>,
     parents: Parents,
     running: Running,
+    /// The cluster whose objects were discovered last.
+    cluster: Mutex<Option<ClusterUid>>,
     /// What the server would refuse, by address, from the last rehearsal of each.
     refusals: Mutex<HashMap<Address, PreflightFinding>>,
 }
@@ -55,6 +57,7 @@ impl KubernetesSession {
             catalogue: tokio::sync::Mutex::default(),
             parents: Parents::default(),
             running: Running::default(),
+            cluster: Mutex::default(),
             refusals: Mutex::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! Finding the members of a cluster's set: one paged list for each kind that its parent names, side by side.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::PoisonError;
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::Value as Json;
@@ -30,6 +31,7 @@ struct Found {
 
 impl KubernetesSession {
     pub(super) async fn discover_owned(&self, request: &DiscoverRequest) -> Result<Discovery, ProviderError> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&request.uid);
         match self.members(request).await {
             Ok(discovery) => Ok(discovery),
             // Nobody answers, or not this user: the objects may well exist.

@@ -1,5 +1,7 @@
 //! One dry run, and what follows from its answer.
 
+use std::sync::PoisonError;
+
 use serde_json::Value as Json;
 use slipway_resource::provider::{PlanItem, PreflightFinding, Rehearsal};
 use slipway_resource::{ErrorClass, Path, ProviderError, Value};
@@ -53,6 +55,7 @@ impl Trial<'_> {
             }
             (live, _) => live,
         };
+        let live = live.filter(|live| self.item.observed.is_some() || !self.has_come_meanwhile(live));
         if let (None, Some(owner)) = (&self.item.observed, live.as_ref().and_then(owner)) {
             let text = format!("it belongs to {owner}; two cannot keep one object");
             return Ok(self
@@ -85,6 +88,15 @@ impl Trial<'_> {
             }
             Answer::Refused(refusal) => Ok(self.refused(refusal.into_error())),
         }
+    }
+
+    /// Whether it is this very object, which was still on its way when the cluster was observed: a killed run had asked
+    /// for it.
+    fn has_come_meanwhile(&self, live: &Json) -> bool {
+        let marks = Marks::read(live);
+        let known = self.session.cluster.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.address.as_ref() == Some(&self.item.address)
+            && known.as_ref().is_some_and(|uid| marks.uid == uid.as_str())
     }
 
     fn body(&self, live: Option<&Json>) -> Result<Json, ProviderError> {
