@@ -1,93 +1,53 @@
-//! Machines, a copy of an example spec for them, and the program that works on both.
+//! Machines, an example spec for them, and what tests do there.
 
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use slipway_testkit::machine::stripped;
-use slipway_testkit::{Machine, MachineOptions, Network, kubernetes};
-use tempfile::TempDir;
+use slipway_testkit::Machine;
+use slipway_testkit::hosts::Hosts;
+use slipway_testkit::wait::until;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
-/// What kubelets and kube-proxies of machines without a kernel of their own need beyond the example.
-const SETTINGS: &str = "  kubernetesVersion: 1.34.4
-  kubelet:
-    failSwapOn: false
-    imageGcHighThresholdPercent: 100
-    imageGcLowThresholdPercent: 99
-    evictionHard: { memory.available: 100Mi, nodefs.available: 1Gi }
-    extraConfig: { cgroupDriver: cgroupfs }
-  components: { proxy: { extraArgs: { conntrack-max-per-core: \"0\" } } }
-";
-
 pub(crate) struct Lab {
-    pub machines: Vec<Machine>,
-    network: Network,
-    program: PathBuf,
-    folder: TempDir,
+    hosts: Hosts,
+}
+
+impl Deref for Lab {
+    type Target = Hosts;
+
+    fn deref(&self) -> &Hosts {
+        &self.hosts
+    }
+}
+
+impl DerefMut for Lab {
+    fn deref_mut(&mut self) -> &mut Hosts {
+        &mut self.hosts
+    }
 }
 
 impl Lab {
     /// Machines of these names, and an example of `specs/` for them.
-    pub fn new(example: &str, names: &[&str]) -> Result<Self> {
-        let folder = TempDir::new()?;
-        let key = folder.path().join("id");
-        let made =
-            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status()?;
-        anyhow::ensure!(made.success(), "ssh-keygen fails");
-        let authorized_key = Some(fs::read_to_string(key.with_extension("pub"))?);
-        let network = Network::new()?;
-        let options = MachineOptions { authorized_key, ..MachineOptions::default() };
-        let machines: Result<Vec<Machine>> =
-            names.iter().map(|name| network.machine(name, options.clone())).collect();
-        let machines = machines?;
-        // A copy of its own: the cached one goes when somebody builds another.
-        let program = folder.path().join("slipway");
-        fs::copy(stripped(Path::new(PROGRAM))?.join("slipway"), &program)?;
-        let lab = Self { machines, network, program, folder };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs").join(example);
-        let spec = fs::read_to_string(source.join("cluster.yaml"))?;
-        let spec = spec.replace("  kubernetesVersion: 1.34.4\n", SETTINGS);
-        fs::create_dir(lab.folder.path().join("spec"))?;
-        fs::write(lab.file("cluster.yaml"), spec)?;
-        fs::write(lab.file("hosts.yaml"), lab.hosts(example)?)?;
-        Ok(lab)
-    }
-
-    fn hosts(&self, example: &str) -> Result<String> {
-        let inventory = if example == "hosts-single" { "home" } else { "rack" };
-        let mut documents = Vec::new();
-        for machine in &self.machines {
-            let name = machine.name();
-            let role = if name.starts_with("worker") { "worker" } else { "control-plane" };
-            let key = machine.host_key()?;
-            let key: Vec<&str> = key.split_whitespace().take(2).collect();
-            documents.push(format!(
-                "apiVersion: slipway.dev/v1alpha1\nkind: Host\nmetadata: {{ name: {name}, labels: {{ role: {role} }} }}\n\
-                 spec:\n  inventory: {inventory}\n  addresses: [ {{ address: {} }} ]\n  ssh: {{ identityFile: ../id, hostKeys: [ \"{}\" ] }}\n",
-                machine.address(),
-                key.join(" ")
-            ));
-        }
-        Ok(documents.join("---\n"))
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join("spec").join(name)
+    pub fn new(example: &str, names: &[&str]) -> Self {
+        let hosts = Hosts::new(Path::new(PROGRAM), example, names);
+        Self { hosts: hosts.unwrap_or_else(|error| panic!("needs root and namespaces: {error:#}")) }
     }
 
     /// Changes the spec.
-    pub fn edit(&self, change: impl Fn(String) -> String) {
-        let path = self.file("cluster.yaml");
-        fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
+    pub fn edit(&self, from: &str, to: &str) {
+        self.hosts.edit(from, to).unwrap();
     }
 
     /// Changes the documents of the hosts.
     pub fn edit_hosts(&self, change: impl Fn(String) -> String) {
         let path = self.file("hosts.yaml");
-        fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
+        let before = fs::read_to_string(&path).unwrap();
+        let after = change(before.clone());
+        assert_ne!(before, after);
+        fs::write(&path, after).unwrap();
     }
 
     /// Takes a host out of the inventory.
@@ -96,62 +56,75 @@ impl Lab {
         self.edit_hosts(|hosts| hosts.split("---\n").filter(stays).collect::<Vec<_>>().join("---\n"));
     }
 
+    /// Says of a host that it is gone for ever.
+    pub fn lose_host(&self, name: &str) {
+        self.edit_hosts(|hosts| {
+            let lost = |document: &str| match document.contains(&format!("name: {name},")) {
+                true => document.replace("spec:\n", "spec:\n  lost: true\n"),
+                false => document.to_owned(),
+            };
+            hosts.split("---\n").map(lost).collect::<Vec<_>>().join("---\n")
+        });
+    }
+
+    /// The machine of a name.
+    pub fn machine(&mut self, name: &str) -> &mut Machine {
+        self.machines.iter_mut().find(|machine| machine.name() == name).unwrap()
+    }
+
+    /// The address of a machine.
+    pub fn address(&self, name: &str) -> String {
+        self.machines.iter().find(|machine| machine.name() == name).unwrap().address()
+    }
+
     /// Runs the program in the machines' network; its exit code and what it says.
     pub fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
-        let mut command = self.network.command([self.program.as_os_str()]);
-        command.args(arguments).arg("--state").arg(self.folder.path().join("state"));
-        command.current_dir(self.folder.path());
-        let folder = self.folder.path().display();
-        // The command enters the network from its own working folder.
-        command.env("XDG_CONFIG_HOME", format!("{folder}/config")).env("USER", "tester");
-        command.env_remove("SLIPWAY_STATE").env_remove("SLIPWAY_CONFIG");
-        let output = self.in_folder(command).output().context("the program cannot be started").unwrap();
+        self.run_with(&[], arguments)
+    }
+
+    /// The same with variables of its environment.
+    pub fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String, String) {
+        let output = self.command(arguments).envs(variables.iter().copied()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         (output.status.code(), text(output.stdout), text(output.stderr))
     }
 
-    /// The same command, with relative names below the folder of this lab.
-    fn in_folder(&self, command: Command) -> Command {
-        let mut inner = Command::new(command.get_program());
-        for argument in command.get_args() {
-            match argument.to_str().and_then(|text| text.strip_prefix("--wdns=")) {
-                Some(_) => inner.arg(format!("--wdns={}", self.folder.path().display())),
-                None => inner.arg(argument),
-            };
-        }
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => inner.env(name, value),
-                None => inner.env_remove(name),
-            };
-        }
-        inner
-    }
-
     /// Runs the program, which has to succeed.
     pub fn done(&self, arguments: &[&str]) -> String {
-        let (code, out, err) = self.run(arguments);
-        assert_eq!(code, Some(0), "{arguments:?}\n{out}\n{err}");
-        out
+        self.expect(0, arguments).unwrap()
     }
 
-    /// Plans, which has to find something to do.
-    pub fn pending(&self, arguments: &[&str]) -> String {
-        let (code, out, err) = self.run(arguments);
-        assert_eq!(code, Some(2), "{arguments:?}\n{out}\n{err}");
-        out
+    /// Brings the cluster to its spec, and tells what for and how long it took.
+    pub fn apply(&self, what: &str) {
+        let start = Instant::now();
+        self.done(&["apply", "-f", "spec", "--yes"]);
+        eprintln!("{what}: {:.1} s", start.elapsed().as_secs_f64());
+    }
+
+    /// Plans, which has to find something to do, and this among it.
+    pub fn pending(&self, changes: &[&str]) -> String {
+        let plan = self.expect(2, &["plan", "-f", "spec"]).unwrap();
+        for change in changes {
+            assert!(plan.contains(change), "{change} in\n{plan}");
+        }
+        plan
     }
 
     /// There is nothing left to do.
     pub fn is_as_wanted(&self) {
-        let (code, out, err) = self.run(&["plan", "-f", "spec"]);
-        assert_eq!(code, Some(0), "{out}\n{err}");
+        self.done(&["plan", "-f", "spec"]);
+    }
+
+    /// A change that is previewed, carried out, and leaves nothing to do.
+    pub fn changes(&self, what: &str, previewed: &[&str]) {
+        self.pending(previewed);
+        self.apply(what);
+        self.is_as_wanted();
     }
 
     /// Where the API is, as users are told.
     pub fn server(&self) -> String {
-        let cluster = if self.file("cluster.yaml").exists() { self.cluster() } else { String::new() };
-        let kubeconfig = self.done(&["kubeconfig", &cluster]);
+        let kubeconfig = self.done(&["kubeconfig", &self.cluster()]);
         let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: "));
         line.unwrap().to_owned()
     }
@@ -162,20 +135,71 @@ impl Lab {
         name.unwrap().to_owned()
     }
 
+    /// Credentials of an administrator.
+    pub fn administrator(&self) -> PathBuf {
+        self.hosts.kubeconfig(&self.cluster()).unwrap()
+    }
+
     /// Runs kubectl with credentials that the program makes.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
-        let file = self.folder.path().join("kubeconfig");
-        self.done(&["kubeconfig", &self.cluster(), "--out", &file.display().to_string()]);
-        let kubectl = kubernetes::install().unwrap().join("kubectl");
-        let mut command = self.network.command([kubectl.as_os_str()]);
-        let output = command.arg("--kubeconfig").arg(&file).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        self.ask(&self.administrator(), arguments).unwrap()
+    }
+
+    /// The nodes, in the order of their names.
+    pub fn nodes(&self) -> Vec<String> {
+        let listed = self.kubectl(&["get", "nodes", "-o", "name"]);
+        listed.lines().map(|line| line.trim_start_matches("node/").to_owned()).collect()
+    }
+
+    /// Since when a node is ready.
+    pub fn ready_since(&self, node: &str) -> String {
+        let condition =
+            "{range .status.conditions[?(@.type==\"Ready\")]}{.status} {.lastTransitionTime}{end}";
+        let ready = self.kubectl(&["get", "node", node, "-o", &format!("jsonpath={condition}")]);
+        assert!(ready.starts_with("True "), "{node}: {ready}");
+        ready
+    }
+
+    /// Waits until the API answers a question that needs etcd, at any of these machines; returns how long that took.
+    pub fn answers(&self, administrator: &Path, machines: &[&str]) -> Duration {
+        let start = Instant::now();
+        let servers: Vec<String> =
+            machines.iter().map(|name| format!("https://{}:6443", self.address(name))).collect();
+        until("the API answers", || {
+            for server in &servers {
+                let question =
+                    ["--server", server, "--request-timeout=2s", "get", "configmaps", "-A", "-o", "name"];
+                if self.hosts.kubectl(administrator, &question)?.output()?.status.success() {
+                    return Ok(Some(()));
+                }
+            }
+            Ok(None)
+        })
+        .unwrap();
+        start.elapsed()
+    }
+
+    /// The names of the members of etcd that vote, as a machine's own member has them.
+    pub fn voters(&mut self, machine: &str) -> Vec<String> {
+        let pki = "/etc/kubernetes/pki/etcd";
+        let certificates = format!(
+            "--cacert={pki}/ca.crt --cert={pki}/healthcheck-client.crt --key={pki}/healthcheck-client.key"
+        );
+        let command = format!("etcdctl {certificates} --endpoints=https://127.0.0.1:2379 member list");
+        let listed = self.machine(machine).check(["sh", "-c", &command]).unwrap();
+        // id, status, name, peer URLs, client URLs, whether it is a learner
+        let fields = listed.lines().map(|line| line.split(", ").collect::<Vec<_>>());
+        let mut names: Vec<String> = fields
+            .filter(|fields| fields[1] == "started" && fields[5] == "false")
+            .map(|fields| fields[2].to_owned())
+            .collect();
+        names.sort();
+        names
     }
 
     /// Whether a host is claimed in the inventory.
     pub fn is_claimed(&self, host: &str) -> bool {
-        let hosts = self.folder.path().join("state/hosts");
+        let hosts = self.file("../state/hosts");
         ["home", "rack"].iter().any(|inventory| hosts.join(inventory).join(host).exists())
     }
 

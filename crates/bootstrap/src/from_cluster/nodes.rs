@@ -258,8 +258,10 @@ impl Making<'_> {
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
             }
-            if desired.address.kind() == OBJECT && self.placement.is_found() {
-                // kubeadm has written them, and holds their fields until one of them changes.
+            let is_settings =
+                desired.address.kind() == OBJECT && desired.address.name().starts_with("ConfigMap/");
+            if is_settings && self.placement.is_found() {
+                // kubeadm has written the cluster's settings, and holds them until one of them changes.
                 desired.attributes.set(&Path::key("force_conflicts"), true.into());
             }
             if machine.found.is_some() {

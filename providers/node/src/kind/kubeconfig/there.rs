@@ -172,8 +172,7 @@ impl There {
         }
         set("needs_renewal", self.is_due(disk, wanted).into());
         // Who is in a file that somebody else renews shows where that is asked for.
-        let shows =
-            self.files.is_none() || place.entry.is_none() || wanted.0.get("common_name").is_some();
+        let shows = self.files.is_none() || place.entry.is_none() || wanted.0.get("common_name").is_some();
         if let Some(certificate) = self.certificate.as_ref().filter(|_| shows) {
             let mut who = Value::map::<&str, Value>([]);
             x509::show(certificate.subject(), certificate.names(), &mut who);

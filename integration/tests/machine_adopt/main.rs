@@ -1,0 +1,125 @@
+//! A cluster that kubeadm has made is taken over as it is: nothing changes on its machines, and nothing is planned.
+//!
+//! Machines are made of namespaces, so this needs root.
+
+#![cfg(test)]
+#![allow(clippy::print_stderr, reason = "times are told")]
+
+mod lab;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use lab::{Lab, changed, files};
+use slipway_testkit::Machine;
+use slipway_testkit::kubeadm::Kubeadm;
+use slipway_testkit::wait::until;
+
+/// The versions of all objects that kubeadm has made, as the API counts them.
+fn versions(cluster: &Kubeadm<'_>) -> Result<String> {
+    let kinds = "configmaps,daemonsets,deployments,services,serviceaccounts,roles,rolebindings";
+    let columns = "custom-columns=K:.kind,N:.metadata.name,M:.metadata.managedFields[*].manager";
+    let output = cluster.kubectl(&["get", kinds, "-A", "-o", columns])?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
+    let lab = Lab::new()?;
+    let machines = [lab.machine("cp-0")?, lab.machine("cp-1")?, lab.machine("worker-0")?];
+    let [first, second, worker] = &machines;
+    let start = Instant::now();
+    let mut cluster = Kubeadm::init(first)?;
+    cluster.join_control_plane(second)?;
+    cluster.join(worker)?;
+    eprintln!("kubeadm's cluster: {:.1} s", start.elapsed().as_secs_f64());
+    lab.describe(&[first, second, worker])?;
+    let of_all = || -> Result<Vec<_>> { machines.iter().map(files).collect() };
+    let (before, objects) = (of_all()?, versions(&cluster)?);
+
+    // Looking writes nothing, here or there.
+    let start = Instant::now();
+    let shown = lab.run(2, &["adopt", "-f", "spec", "--dry-run"])?;
+    ensure!(shown.out.contains("≡ static_pod.cp-1/etcd"), "{}", shown.out);
+    ensure!(!shown.out.contains("  ? "), "{}", shown.out);
+    ensure!(!lab.has_state() && of_all()? == before);
+
+    lab.run(0, &["adopt", "-f", "spec", "--yes"])?;
+    for ((before, after), machine) in before.iter().zip(of_all()?).zip(&machines) {
+        let own = ["/var/lib/slipway/bin/slipway", "/var/lib/slipway/bin/slipway.sha256"];
+        ensure!(changed(before, &after) == own, "{}: {:?}", machine.name(), changed(before, &after));
+    }
+    ensure!(!lab.state_shows("PRIVATE KEY")?, "a key is in the state in clear");
+    let plan = lab.run(0, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("No changes"), "{}", plan.out);
+    ensure!(versions(&cluster)? == objects, "an object was touched");
+    eprintln!("looked, taken over, planned: {:.1} s", start.elapsed().as_secs_f64());
+    let again = lab.run(1, &["adopt", "-f", "spec", "--yes"])?;
+    ensure!(again.err.contains("CLI0050"), "{}", again.err);
+
+    // A flag is changed, and only that.
+    let start = Instant::now();
+    let adopted = of_all()?;
+    lab.edit("components: {", "components: { apiServer: { extraArgs: { v: \"1\" } },")?;
+    let plan = lab.run(2, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("0 to create, 3 to update, 0 to replace, 0 to delete"), "{}", plan.out);
+    lab.run(0, &["apply", "-f", "spec", "--yes"])?;
+    let plan = lab.run(0, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("No changes"), "{}", plan.out);
+    eprintln!("a flag: {:.1} s", start.elapsed().as_secs_f64());
+    let of_node = |before, after: &_| -> Vec<String> {
+        changed(before, after).into_iter().filter(|path| !path.starts_with("/var/lib/slipway/")).collect()
+    };
+    for ((before, after), machine) in adopted.iter().zip(of_all()?).zip(&machines) {
+        let wanted: &[&str] = match machine.name() {
+            "worker-0" => &[],
+            _ => &["/etc/kubernetes/manifests/kube-apiserver.yaml"],
+        };
+        let changed = of_node(before, &after);
+        ensure!(changed == wanted, "{}: {changed:?}", machine.name());
+    }
+    cluster.kubectl(&["get", "--raw", "/readyz"])?;
+    add_on(&lab, first, &cluster)
+}
+
+/// An add-on at a URL: used when it has the pinned digest, fetched once, and what its Secret holds is seen by nobody.
+fn add_on(lab: &Lab, first: &Machine, cluster: &Kubeadm<'_>) -> Result<()> {
+    let manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: extra, namespace: default}\nstringData: {password: hunter2}\n\
+                    data: {more: aHVudGVyMg==}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {a: b}\n";
+    first.write("/srv/extra.yaml", "644", manifest)?;
+    let digest = first.check(["sha256sum", "/srv/extra.yaml"])?;
+    let digest = digest.split_whitespace().next().context("no digest")?;
+    let serve = "cd /srv && exec openssl s_server -WWW -accept 8443 -cert /etc/kubernetes/pki/apiserver.crt \
+                 -key /etc/kubernetes/pki/apiserver.key";
+    let mut server = first.spawn(["sh", "-c", serve])?;
+    until("the server listens", || Ok(first.check(["ss", "-ltn"])?.contains(":8443 ").then_some(())))?;
+    lab.trust(&first.read("/etc/kubernetes/pki/ca.crt")?)?;
+    let wrong = "0".repeat(64);
+    let url = format!("https://{}:8443/extra.yaml", first.address());
+    lab.edit("  kubelet:\n", &format!("  addons: [{{ name: extra, manifest: {{ url: {{ url: {url}, sha256: {wrong} }} }} }}]\n  kubelet:\n"))?;
+    let refused = lab.run(1, &["plan", "-f", "spec"])?;
+    ensure!(refused.err.contains("CLI0040") && refused.err.contains(digest), "{}", refused.err);
+    lab.edit(&wrong, digest)?;
+    let plan = lab.run(2, &["plan", "-f", "spec", "--full"])?;
+    ensure!(
+        plan.out.contains("Secret/default/extra") && plan.out.contains("ConfigMap/default/extra"),
+        "{}",
+        plan.out
+    );
+    server.kill();
+    let json = lab.run(2, &["plan", "-f", "spec", "-o", "json"])?;
+    for said in [&plan, &json] {
+        for text in ["hunter2", "aHVudGVyMg"] {
+            ensure!(!said.out.contains(text) && !said.err.contains(text), "{text} is shown: {}", said.out);
+        }
+    }
+    lab.run(0, &["apply", "-f", "spec", "--yes"])?;
+    ensure!(!lab.state_shows("hunter2")? && !lab.state_shows("aHVudGVyMg")?, "a secret is in the state");
+    let plan = lab.run(0, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("No changes"), "{}", plan.out);
+    let live = cluster.kubectl(&["get", "secret", "extra", "-o", "jsonpath={.data.password}{.data.more}"])?;
+    ensure!(String::from_utf8_lossy(&live.stdout) == "aHVudGVyMg==aHVudGVyMg==", "{live:?}");
+    Ok(())
+}

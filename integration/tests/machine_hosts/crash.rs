@@ -1,0 +1,60 @@
+//! The program is killed at writes of its own state while it makes a cluster on a host; the next run ends as if nothing had
+//! happened.
+
+use crate::lab::Lab;
+
+/// How many kills run without `SLIPWAY_CRASH=all`.
+const SAMPLE: usize = 2;
+/// How many do with it, spread over all writes.
+const MANY: usize = 24;
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn killed_at_writes_of_its_state_the_next_apply_converges() {
+    let lab = Lab::new("hosts-single", &["server"]);
+    // The endpoint is one that the user keeps: here the machine's own address.
+    let given = format!("given: {{ host: {}, port: 6443 }}", lab.address("server"));
+    lab.edit("elected: {}", &given);
+    let count = lab.file("../count").display().to_string();
+    let (code, out, err) = lab.run_with(&[("SLIPWAY_TEST_COUNT", &count)], &["apply", "-f", "spec", "--yes"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(lab.server(), format!("https://{}:6443", lab.address("server")));
+    let writes: usize = std::fs::read_to_string(&count).unwrap().parse().unwrap();
+    let wanted = shape(&lab);
+    let kills = if std::env::var("SLIPWAY_CRASH").is_ok_and(|value| value == "all") { MANY } else { SAMPLE };
+    eprintln!("{writes} writes, {kills} kills");
+    for kill in 0..kills {
+        lab.done(&["delete", "hosts-single", "--yes"]);
+        lab.nothing_is_left(&lab.machines[0]);
+        // In the middle of each of so many parts, now before the write and now after it.
+        let write = writes * (2 * kill + 1) / (2 * kills);
+        let at = format!("{write}:{}", if kill % 2 == 0 { "before" } else { "after" });
+        let (code, out, err) = lab.run_with(&[("SLIPWAY_TEST_KILL", &at)], &["apply", "-f", "spec", "--yes"]);
+        // How records are grouped into writes depends on timing: a run may need fewer than the undisturbed one did.
+        assert!(matches!(code, None | Some(0 | 137)), "killed at {at}: {code:?}\n{out}{err}");
+        lab.apply(&format!("after a kill at {at}"));
+        lab.is_as_wanted();
+        assert_eq!(shape(&lab), wanted, "killed at {at}");
+    }
+}
+
+/// What a machine, its cluster and its state hold, without names that are chosen at random.
+fn shape(lab: &Lab) -> Vec<String> {
+    let machine = &lab.machines[0];
+    let files = machine.check(["find", "/etc/kubernetes", "/var/lib/slipway/owned", "-type", "f"]).unwrap();
+    let objects = lab.kubectl(&[
+        "get",
+        "configmaps,secrets,roles,rolebindings,services,daemonsets,deployments",
+        "-A",
+        "-o",
+        "name",
+    ]);
+    let (entries, files): (Vec<&str>, Vec<&str>) = files.lines().partition(|line| line.contains("/owned/"));
+    let known = lab.done(&["state", "list", "hosts-single"]).lines().count();
+    // The parent of an apply set is named by the state's own id.
+    let objects = objects.lines().filter(|line| !line.contains("/slipway-"));
+    let mut lines: Vec<String> = files.into_iter().chain(objects).map(str::to_owned).collect();
+    lines.push(format!("{} entries, {known} lines of state", entries.len()));
+    lines.sort();
+    lines
+}

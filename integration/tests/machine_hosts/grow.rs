@@ -1,0 +1,84 @@
+//! A cluster grows, shrinks, has its control planes stopped one after the other, and loses one for ever.
+
+use std::fs;
+
+use crate::lab::Lab;
+
+const EXTRA: &str = "---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: extra }
+spec:
+  role: worker
+  size: { fixed: 1 }
+  nodeLabels: { example.com/tier: extra }
+  hosts: { inventory: rack, matchLabels: { role: worker } }
+";
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn control_planes_and_pools_come_and_go_and_one_is_lost() {
+    let mut lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "worker-0", "worker-1"]);
+    lab.edit("size: { fixed: 3 }", "size: { fixed: 1 }");
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    lab.apply("a control plane and a worker");
+
+    // Two more control planes, both in one plan: etcd takes them one after the other.
+    lab.edit("role: controlPlane\n  size: { fixed: 1 }", "role: controlPlane\n  size: { fixed: 3 }");
+    lab.changes("two more control planes", &["+ etcd_voter.cp-1/etcd", "+ kubernetes_node.cp-2"]);
+    assert_eq!(lab.voters("cp-0"), ["cp-0", "cp-1", "cp-2"]);
+    assert_eq!(lab.nodes(), ["cp-0", "cp-1", "cp-2", "worker-0"]);
+
+    // A pool comes, and goes.
+    let spec = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
+    fs::write(lab.file("cluster.yaml"), format!("{spec}{EXTRA}")).unwrap();
+    lab.changes("a pool more", &["+ kubernetes_node.worker-1", "+ host_claim.worker-1"]);
+    assert_eq!(
+        lab.kubectl(&["get", "nodes", "-l", "example.com/tier=extra", "-o", "name"]),
+        "node/worker-1\n"
+    );
+    fs::write(lab.file("cluster.yaml"), spec).unwrap();
+    lab.changes("the pool less", &["- kubernetes_node.worker-1", "- host_claim.worker-1"]);
+    lab.nothing_is_left(&lab.machines[4]);
+    assert!(!lab.is_claimed("worker-1"));
+    // A pool grows by the same machine.
+    lab.edit("role: worker\n  size: { fixed: 1 }", "role: worker\n  size: { fixed: 2 }");
+    lab.changes("a worker more", &["+ kubernetes_node.worker-1"]);
+
+    // Each control plane is stopped in turn, as by a cut of its power; the last one never comes back.
+    let administrator = lab.administrator();
+    let ready = ["worker-0", "worker-1"].map(|worker| lab.ready_since(worker));
+    for (stopped, others) in [("cp-2", ["cp-0", "cp-1"]), ("cp-1", ["cp-0", "cp-2"])] {
+        lab.machine(stopped).kill();
+        let gap = lab.answers(&administrator, &others);
+        eprintln!("{stopped} is stopped: the API answers again after {:.1} s", gap.as_secs_f64());
+        lab.machine(stopped).start().unwrap();
+        let back = lab.answers(&administrator, &[stopped]);
+        eprintln!("{stopped} is back after {:.1} s", back.as_secs_f64());
+        assert_eq!(
+            ["worker-0", "worker-1"].map(|worker| lab.ready_since(worker)),
+            ready,
+            "workers stayed ready"
+        );
+    }
+    lab.machine("cp-0").kill();
+    let gap = lab.answers(&administrator, &["cp-1", "cp-2"]);
+    eprintln!("cp-0, the endpoint, is stopped: the API answers again after {:.1} s", gap.as_secs_f64());
+
+    // As long as nobody says that it is gone for ever, nothing is decided about it.
+    lab.edit("role: controlPlane\n  size: { fixed: 3 }", "role: controlPlane\n  size: { fixed: 2 }");
+    lab.lose_host("cp-0");
+    let plan = lab.pending(&["- etcd_member.cp-0/etcd", "- kubernetes_node.cp-0", "- host_claim.cp-0"]);
+    assert!(plan.contains("it is not entered any more"), "{plan}");
+    lab.apply("the control plane given up");
+    lab.is_as_wanted();
+    let server = lab.server();
+    assert!(server.contains(&lab.address("cp-1")), "{server}");
+    assert_eq!(lab.voters("cp-1"), ["cp-1", "cp-2"]);
+    assert_eq!(lab.nodes(), ["cp-1", "cp-2", "worker-0", "worker-1"]);
+    assert!(!lab.is_claimed("cp-0"));
+    lab.done(&["validate", "hosts-ha", "--wait", "5m"]);
+    // Its document may go now.
+    lab.forget_host("cp-0");
+    lab.is_as_wanted();
+}

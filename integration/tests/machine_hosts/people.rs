@@ -1,0 +1,164 @@
+//! What people see of a cluster, and how they get in.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::Value as Json;
+use slipway_testkit::Machine;
+use slipway_testkit::wait::until;
+
+use crate::lab::Lab;
+
+/// The cluster's health as JSON, with the exit code that tells the same.
+fn health(lab: &Lab) -> Json {
+    let (code, out, err) = lab.run(&["validate", "hosts-single", "-o", "json"]);
+    let health: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    assert_eq!(code, Some(if health["healthy"] == true { 0 } else { 1 }), "{out}{err}");
+    health
+}
+
+/// A machine on which something is in the way: its node does not come, and it is told how far it has come and why.
+pub(crate) fn see_why_a_node_does_not_come(lab: &Lab) {
+    let settings = "/var/lib/kubelet/config.yaml";
+    lab.machines[0].check(["mkdir", "-p", settings]).unwrap();
+    let (code, out, err) = lab.run(&["apply", "-f", "spec", "--yes"]);
+    assert_eq!(code, Some(1), "{out}{err}");
+    let health = health(lab);
+    assert_eq!(health["healthy"], false);
+    assert_eq!(health["api"]["answers"], false);
+    let node = &health["nodes"][0];
+    assert_eq!(
+        (&node["name"], &node["pool"], &node["phase"]),
+        (&"server".into(), &"control-plane".into(), &"prepared".into())
+    );
+    let why = node["error"].as_str().unwrap();
+    assert!(why.starts_with("file.server/kubelet-config: ") && why.contains(settings), "{why}");
+    let (code, text, _) = lab.run(&["validate", "hosts-single"]);
+    assert_eq!(code, Some(1));
+    for said in ["NODE", "PHASE", "LAST ERROR", why, "hosts-single is not healthy."] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    lab.machines[0].check(["rmdir", settings]).unwrap();
+}
+
+/// A cluster that is well, its logs, and the ways into it.
+pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
+    lab.done(&["validate", "hosts-single", "--wait", "5m"]);
+    let health = health(lab);
+    assert_eq!((&health["healthy"], &health["nodes"][0]["phase"]), (&true.into(), &"ready".into()));
+
+    assert!(lab.done(&["logs", "server"]).contains("kubelet"));
+    let log = lab.done(&["logs", "server", "kube-apiserver", "--tail", "3"]);
+    assert!((1..=3).contains(&log.lines().count()), "{log}");
+    let (code, _, err) = lab.run(&["logs", "nobody"]);
+    assert!(code == Some(1) && err.contains("no cluster has a node nobody"), "{err}");
+
+    a_person_of_a_group(lab);
+    a_kubeconfig_of_several_clusters(lab);
+    a_bundle_without_secrets(lab);
+}
+
+fn a_person_of_a_group(lab: &Lab) {
+    let file = lab.file("../ada");
+    let name = file.display().to_string();
+    let person = ["kubeconfig", "hosts-single", "--user", "ada", "--group", "developers"];
+    lab.done(&[&person[..], &["--valid-for", "1h", "--out", &name]].concat());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let me: Json = serde_json::from_str(&lab.ask(&file, &["auth", "whoami", "-o", "json"]).unwrap()).unwrap();
+    assert_eq!(me["status"]["userInfo"]["username"], "ada");
+    assert_eq!(me["status"]["userInfo"]["groups"], serde_json::json!(["developers", "system:authenticated"]));
+    // A group is what somebody has bound to it.
+    let refused = lab.ask(&file, &["get", "pods", "-A"]).unwrap_err().to_string();
+    assert!(refused.contains("forbidden"), "{refused}");
+    lab.kubectl(&["create", "clusterrolebinding", "developers", "--clusterrole=view", "--group=developers"]);
+    until("the group may look", || Ok(lab.ask(&file, &["get", "pods", "-A"]).ok())).unwrap();
+
+    // Credentials end by themselves.
+    lab.done(&[&person[..], &["--valid-for", "1s", "--out", &name]].concat());
+    until("the credentials are good no more", || {
+        let refused = lab.ask(&file, &["get", "pods", "-A"]).err().map(|error| error.to_string());
+        Ok(refused.filter(|text| text.contains("Unauthorized") || text.contains("provide credentials")))
+    })
+    .unwrap();
+}
+
+fn a_kubeconfig_of_several_clusters(lab: &Lab) {
+    let other = "apiVersion: v1\nkind: Config\ncurrent-context: mine\nclusters:\n- name: mine\n  cluster: { server: \"https://192.0.2.1\" }\n\
+                 contexts:\n- name: mine\n  context: { cluster: mine, user: me }\nusers:\n- name: me\n  user: { token: kept }\n";
+    let file = lab.file("../merged");
+    fs::write(&file, other).unwrap();
+    lab.done(&["kubeconfig", "hosts-single", "--merge", "--out", &file.display().to_string()]);
+    assert!(lab.ask(&file, &["get", "nodes", "-o", "name"]).unwrap().contains("node/server"));
+    let contexts = lab.ask(&file, &["config", "get-contexts", "-o", "name"]).unwrap();
+    assert_eq!(contexts.lines().count(), 2, "{contexts}");
+    assert!(contexts.contains("mine") && fs::read_to_string(&file).unwrap().contains("token: kept"));
+}
+
+fn a_bundle_without_secrets(lab: &Lab) {
+    let variable = "a-password-in-a-variable";
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{ name: careless }}\nspec:\n  schedulerName: nobody\n  containers:\n  - name: one\n    \
+         image: example.com/none\n    env: [ {{ name: PASSWORD, value: {variable} }} ]\n"
+    );
+    let file = lab.file("../pod.yaml");
+    fs::write(&file, pod).unwrap();
+    lab.kubectl(&["apply", "-f", &file.display().to_string()]);
+    let folder = lab.file("../bundle");
+    lab.done(&["support-bundle", "hosts-single", "--out", &folder.display().to_string()]);
+    let mut secrets = secrets(&lab.machines[0]);
+    secrets.push(variable.to_owned());
+    secrets.extend(key_lines(&fs::read_to_string(lab.file("../id")).unwrap()));
+    assert!(secrets.len() > 20, "{} secrets", secrets.len());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for secret in &secrets {
+            assert!(!text.contains(secret.as_str()), "{} has a secret", path.display());
+        }
+        names.push(path.file_name().unwrap().to_string_lossy().into_owned());
+    }
+    for name in
+        ["spec.json", "health.json", "resources.txt", "pods.json", "events.json", "server-kubelet.log"]
+    {
+        assert!(names.iter().any(|found| found == name), "{name} in {names:?}");
+    }
+    assert!(fs::read_to_string(folder.join("pods.json")).unwrap().contains("careless"));
+    lab.kubectl(&["delete", "pod", "careless", "--wait=false"]);
+}
+
+/// What nobody may read of a machine: private keys, keys of what is at rest, tokens.
+fn secrets(machine: &Machine) -> Vec<String> {
+    let found = machine.check(["find", "/etc/kubernetes", "/var/lib/kubelet/pki", "-type", "f"]).unwrap();
+    let mut secrets = Vec::new();
+    for path in found.lines() {
+        let text = String::from_utf8_lossy(&machine.read(path).unwrap()).into_owned();
+        let path = Path::new(path);
+        if path.extension().is_some_and(|extension| extension == "key" || extension == "pem") {
+            secrets.extend(key_lines(&text));
+        }
+        for line in text.lines() {
+            for field in ["client-key-data: ", "secret: ", "token: "] {
+                let value = line.trim_start_matches([' ', '-']).strip_prefix(field);
+                secrets.extend(value.map(|value| value.trim_matches('"').to_owned()));
+            }
+        }
+    }
+    secrets
+}
+
+/// The lines of private keys.
+fn key_lines(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        match line {
+            line if line.contains("-----BEGIN") => inside = line.contains("PRIVATE KEY"),
+            line if line.contains("-----END") => inside = false,
+            line if inside => lines.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    lines
+}
