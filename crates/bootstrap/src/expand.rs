@@ -1,9 +1,10 @@
 //! Phases made into the resources that they consist of.
 //!
-//! [`init`], [`join_worker`] and [`join_control_plane`] say what a node must look like as [`Desired`] resources of the
-//! providers `node` and `kubernetes`, each under the name of its phase ([`crate::phase`]). They depend on each other only
-//! where they have to: kubeconfigs on the CA, static pods on their certificates and on the kubelet, API objects on the API
-//! server. Pure: the same configuration, facts and inputs give the same resources.
+//! [`init`], [`join_worker`] and [`join_control_plane`] say what a node must look like as resources
+//! ([`slipway_resource::Desired`]) of the providers `node` and `kubernetes`, each under the name of its phase
+//! ([`crate::phase`]). They depend on each other only where they have to: kubeconfigs on the CA, static pods on their
+//! certificates and on the kubelet, API objects on the API server. Pure: the same configuration, facts and inputs give
+//! the same resources.
 
 mod certificates;
 mod cluster;
