@@ -6,6 +6,7 @@ mod concurrency;
 mod crash;
 mod failures;
 mod formats;
+mod hosts_plans;
 mod laws;
 mod leaves;
 mod offline;

@@ -1,0 +1,128 @@
+//! Plans for machines that exist, without entering any: their addresses, and the endpoint of the control plane.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::place::{Ended, Place};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+/// One host with an address for every rule.
+const HOST: &str = "apiVersion: slipway.dev/v1alpha1
+kind: Host
+metadata: { name: server, labels: { role: control-plane } }
+spec:
+  inventory: home
+  addresses:
+    - { type: public, address: 203.0.113.10, interface: eth1 }
+    - { type: internal, address: 10.0.0.10, interface: eth0 }
+    - { type: internal, address: 10.9.0.10, interface: vlan9 }
+  ssh: { hostKeys: [ ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ] }
+";
+
+/// The offline plan of the example of one machine, with an endpoint and a rule for addresses.
+fn plan(endpoint: &str, rule: &str) -> Result<(Json, String)> {
+    let place = Place::new(PROGRAM)?;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-single/cluster.yaml");
+    let spec = std::fs::read_to_string(example)?
+        .replace("elected: {}", endpoint)
+        .replace("inventory: home\n", &format!("inventory: home\n    {rule}\n"));
+    place.write("spec.yaml", &format!("{spec}---\n{HOST}"))?;
+    let run = |form: &str| -> Result<Ended> {
+        let mut command = place.command(&["plan", "-f", "spec.yaml", "--offline", "-o", form]);
+        Ended::of(command.env("TUNNELS", "[Interface]").output()?)
+    };
+    let (json, text) = (run("json")?, run("text")?);
+    ensure!(json.code == Some(2) && text.code == Some(2), "{}{}", json.err, text.err);
+    Ok((serde_json::from_str(&json.out)?, text.out))
+}
+
+/// What a resource will be, as text.
+fn after(plan: &Json, address: &str) -> Result<String> {
+    let changes = plan["resource_changes"].as_array().context("changes")?;
+    let change = changes.iter().find(|change| change["address"] == address);
+    Ok(change.with_context(|| address.to_owned())?["change"]["after"].to_string())
+}
+
+fn has(plan: &Json, part: &str) -> bool {
+    let changes = plan["resource_changes"].as_array();
+    changes
+        .into_iter()
+        .flatten()
+        .any(|change| change["address"].as_str().is_some_and(|name| name.contains(part)))
+}
+
+#[test]
+fn which_address_a_node_has_is_a_rule_of_its_pool() -> Result<()> {
+    for (rule, address) in [
+        ("", "10.0.0.10"),
+        ("address: { type: internal }", "10.0.0.10"),
+        ("address: { type: public }", "203.0.113.10"),
+        ("address: { interface: vlan9 }", "10.9.0.10"),
+        ("address: { interface: eth1 }", "203.0.113.10"),
+    ] {
+        let (plan, _) = plan("elected: {}", rule)?;
+        let pod = after(&plan, "static_pod.server/kube-apiserver")?;
+        ensure!(pod.contains(&format!("--advertise-address={address}\\n")), "{rule}: {pod}");
+        // Elected is the address that the machine has by the rule.
+        let kubeconfig = after(&plan, "kubeconfig.server/admin")?;
+        ensure!(kubeconfig.contains(&format!("https://{address}:6443")), "{rule}: {kubeconfig}");
+        let flags = after(&plan, "file.server/kubelet-flags")?;
+        ensure!(flags.contains(&format!("--node-ip={address}")), "{rule}: {flags}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_endpoint_that_the_user_gives_is_the_endpoint_of_all() -> Result<()> {
+    let (plan, _) = plan("given: { host: api.example.com, port: 8443 }", "")?;
+    let kubeconfig = after(&plan, "kubeconfig.server/admin")?;
+    ensure!(kubeconfig.contains("https://api.example.com:8443"), "{kubeconfig}");
+    // No machine is elected over it: its own address is nobody's endpoint.
+    for address in [
+        "kubernetes_object.ConfigMap/kube-system/kubeadm-config",
+        "kubernetes_object.ConfigMap/kube-public/cluster-info",
+    ] {
+        let object = after(&plan, address)?;
+        ensure!(object.contains("api.example.com:8443"), "{address}: {object}");
+        ensure!(!object.contains("10.0.0.10:6443"), "{address}: {object}");
+    }
+    let certificate = after(&plan, "certificate.server/apiserver")?;
+    ensure!(certificate.contains("api.example.com") && certificate.contains("10.0.0.10"), "{certificate}");
+    ensure!(!has(&plan, "kube-vip"));
+    Ok(())
+}
+
+#[test]
+fn a_virtual_address_is_rendered_and_the_plan_says_what_it_needs() -> Result<()> {
+    let bgp = "mode: bgp, bgp: { autonomousSystem: 65010, peers: [ { address: 10.0.0.1, autonomousSystem: 65001 } ] }";
+    let wireguard = "mode: wireguard, wireguard: { tunnels: { env: TUNNELS } }";
+    for (mode, parts, note) in [
+        ("interface: eth0", &["vip_arp", "10.0.0.40"][..], "its image has to be there"),
+        (
+            bgp,
+            &["bgp_as", "65010", "10.0.0.1:65001::false"][..],
+            "the routers have to accept the nodes as peers",
+        ),
+        (wireguard, &[][..], "only when the server at the other end of the tunnels forwards it"),
+    ] {
+        let (plan, text) = plan(&format!("virtualIp: {{ address: 10.0.0.40, {mode} }}"), "")?;
+        // Notes are wrapped.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let kubeconfig = after(&plan, "kubeconfig.server/admin")?;
+        ensure!(kubeconfig.contains("https://10.0.0.40:6443"), "{mode}: {kubeconfig}");
+        if parts.is_empty() {
+            ensure!(has(&plan, "DaemonSet/kube-system/kube-vip-ds"), "{mode}");
+        } else {
+            let pod = after(&plan, "static_pod.server/kube-vip")?;
+            ensure!(parts.iter().all(|part| pod.contains(part)), "{mode}: {pod}");
+        }
+        let notes = plan["notes"].to_string();
+        for said in ["kube-vip is rendered as its documentation has it", note] {
+            ensure!(notes.contains(said), "{mode}: {said} in {notes}");
+            ensure!(text.replace("\n", " ").contains(said), "{mode}: {said} in {text}");
+        }
+    }
+    Ok(())
+}
