@@ -41,6 +41,25 @@ impl Hosts {
     /// # Errors
     /// When this is not root, there is no such example, or a machine does not start.
     pub fn new(program: &Path, example: &str, names: &[&str]) -> Result<Self> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs").join(example);
+        let spec = fs::read_to_string(source.join("cluster.yaml"))?;
+        if !spec.contains(VERSION) {
+            bail!("specs/{example} is not about the version that is built");
+        }
+        let inventory = if example == "hosts-single" { "home" } else { "rack" };
+        Self::of_spec(program, names, inventory, |_| Ok(spec.replace(VERSION, SETTINGS)))
+    }
+
+    /// The same with a spec of its own, made when the machines have their addresses. They are in this inventory.
+    ///
+    /// # Errors
+    /// When this is not root, or a machine does not start.
+    pub fn of_spec(
+        program: &Path,
+        names: &[&str],
+        inventory: &str,
+        spec: impl FnOnce(&[Machine]) -> Result<String>,
+    ) -> Result<Self> {
         let folder = Scratch::new("hosts")?;
         let key = folder.path().join("id");
         cache::run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key))?;
@@ -53,14 +72,8 @@ impl Hosts {
         let copy = folder.path().join("slipway");
         fs::copy(stripped(program)?.join("slipway"), &copy)?;
         let hosts = Self { machines: machines?, network, program: copy, folder };
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs").join(example);
-        let spec = fs::read_to_string(source.join("cluster.yaml"))?;
-        if !spec.contains(VERSION) {
-            bail!("specs/{example} is not about the version that is built");
-        }
         fs::create_dir(hosts.folder.path().join("spec"))?;
-        fs::write(hosts.file("cluster.yaml"), spec.replace(VERSION, SETTINGS))?;
-        let inventory = if example == "hosts-single" { "home" } else { "rack" };
+        fs::write(hosts.file("cluster.yaml"), spec(&hosts.machines)?)?;
         fs::write(hosts.file("hosts.yaml"), hosts.documents(inventory)?)?;
         Ok(hosts)
     }

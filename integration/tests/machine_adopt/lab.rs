@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use slipway_testkit::machine::stripped;
-use slipway_testkit::{Machine, MachineOptions, Network};
-use tempfile::TempDir;
+use slipway_testkit::Machine;
+use slipway_testkit::hosts::Hosts;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
@@ -51,9 +50,7 @@ spec:
 "#;
 
 pub(crate) struct Lab {
-    network: Network,
-    program: PathBuf,
-    folder: TempDir,
+    hosts: Hosts,
 }
 
 /// What a call of the program said.
@@ -64,80 +61,42 @@ pub(crate) struct Said {
 }
 
 impl Lab {
-    /// A place for machines, and the program.
-    pub fn new() -> Result<Self> {
-        let folder = TempDir::new()?;
-        let key = folder.path().join("id");
-        let made =
-            Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status()?;
-        ensure!(made.success(), "ssh-keygen fails");
-        let network = Network::new()?;
-        // A copy of its own: the cached one goes when somebody builds another.
-        let program = folder.path().join("slipway");
-        fs::copy(stripped(Path::new(PROGRAM))?.join("slipway"), &program)?;
-        fs::create_dir(folder.path().join("spec"))?;
-        Ok(Self { network, program, folder })
+    /// Machines, and a spec for a cluster of them, the first of which is its endpoint.
+    pub fn new(names: &[&str]) -> Result<Self> {
+        let spec = |machines: &[Machine]| {
+            let endpoint = machines.first().context("no machine")?.address();
+            Ok(CLUSTER.replace("ENDPOINT", &endpoint))
+        };
+        Ok(Self { hosts: Hosts::of_spec(Path::new(PROGRAM), names, "rack", spec)? })
     }
 
-    pub fn machine(&self, name: &str) -> Result<Machine> {
-        let authorized_key = Some(fs::read_to_string(self.folder.path().join("id.pub"))?);
-        self.network.machine(name, MachineOptions { authorized_key, ..MachineOptions::default() })
+    pub fn machines(&self) -> &[Machine] {
+        &self.hosts.machines
     }
 
-    /// Describes a cluster of these machines, the first of which is its endpoint.
-    pub fn describe(&self, machines: &[&Machine]) -> Result<()> {
-        let endpoint = machines.first().context("no machine")?.address();
-        fs::write(self.spec(), CLUSTER.replace("ENDPOINT", &endpoint))?;
-        let mut documents = Vec::new();
-        for machine in machines {
-            let name = machine.name();
-            let role = if name.starts_with("worker") { "worker" } else { "control-plane" };
-            let key = machine.host_key()?;
-            let key: Vec<&str> = key.split_whitespace().take(2).collect();
-            documents.push(format!(
-                "apiVersion: slipway.dev/v1alpha1\nkind: Host\nmetadata: {{ name: {name}, labels: {{ role: {role} }} }}\n\
-                 spec:\n  inventory: rack\n  addresses: [ {{ address: {} }} ]\n  ssh: {{ identityFile: ../id, hostKeys: [ \"{}\" ] }}\n",
-                machine.address(),
-                key.join(" ")
-            ));
-        }
-        fs::write(self.folder.path().join("spec/hosts.yaml"), documents.join("---\n"))?;
-        Ok(())
-    }
-
-    fn spec(&self) -> PathBuf {
-        self.folder.path().join("spec/cluster.yaml")
+    /// A file beside the folder of the spec.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.hosts.file("..").join(name)
     }
 
     /// Has the program trust servers that this CA has signed.
     pub fn trust(&self, authority: &[u8]) -> Result<()> {
-        Ok(fs::write(self.folder.path().join("trusted.crt"), authority)?)
+        Ok(fs::write(self.beside("trusted.crt"), authority)?)
     }
 
     /// Changes the spec.
     pub fn edit(&self, from: &str, to: &str) -> Result<()> {
-        let text = fs::read_to_string(self.spec())?;
-        ensure!(text.contains(from), "{from} is not in the spec");
-        Ok(fs::write(self.spec(), text.replace(from, to))?)
+        self.hosts.edit(from, to)
     }
 
     /// Runs the program in the machines' network.
     pub fn run(&self, code: i32, arguments: &[&str]) -> Result<Said> {
-        let folder = self.folder.path().display();
-        let mut command = self.network.command([
-            "sh".as_ref(),
-            "-c".as_ref(),
-            format!(r#"cd {folder} && exec "$0" "$@" --state {folder}/state"#).as_ref(),
-            self.program.as_os_str(),
-        ]);
-        command.args(arguments);
-        command.env("XDG_CONFIG_HOME", format!("{folder}/config")).env("USER", "tester");
-        command.env("XDG_CACHE_HOME", format!("{folder}/cache"));
-        let trusted = self.folder.path().join("trusted.crt");
+        let mut command = self.hosts.command(arguments);
+        command.env("XDG_CACHE_HOME", self.beside("cache"));
+        let trusted = self.beside("trusted.crt");
         if trusted.exists() {
             command.env("SSL_CERT_FILE", trusted);
         }
-        command.env_remove("SLIPWAY_STATE").env_remove("SLIPWAY_CONFIG");
         let output = command.output().context("the program cannot be started")?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let said = Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
@@ -153,12 +112,12 @@ impl Lab {
 
     /// Whether there is any state.
     pub fn has_state(&self) -> bool {
-        self.folder.path().join("state").exists()
+        self.beside("state").exists()
     }
 
     /// Whether a text stands anywhere in the state in clear.
     pub fn state_shows(&self, text: &str) -> Result<bool> {
-        let state = self.folder.path().join("state");
+        let state = self.beside("state");
         Ok(Command::new("grep").args(["-rqF", "--", text]).arg(state).status()?.success())
     }
 }

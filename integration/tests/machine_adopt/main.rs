@@ -9,7 +9,7 @@ mod lab;
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use lab::{Lab, changed, files};
 use slipway_testkit::Machine;
 use slipway_testkit::kubeadm::Kubeadm;
@@ -27,15 +27,14 @@ fn versions(cluster: &Kubeadm<'_>) -> Result<String> {
 #[test]
 #[ignore = "needs root and namespaces"]
 fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
-    let lab = Lab::new()?;
-    let machines = [lab.machine("cp-0")?, lab.machine("cp-1")?, lab.machine("worker-0")?];
-    let [first, second, worker] = &machines;
+    let lab = Lab::new(&["cp-0", "cp-1", "worker-0"])?;
+    let machines = lab.machines();
+    let [first, second, worker] = machines else { bail!("there are {} machines", machines.len()) };
     let start = Instant::now();
     let mut cluster = Kubeadm::init(first)?;
     cluster.join_control_plane(second)?;
     cluster.join(worker)?;
     eprintln!("kubeadm's cluster: {:.1} s", start.elapsed().as_secs_f64());
-    lab.describe(&[first, second, worker])?;
     let of_all = || -> Result<Vec<_>> { machines.iter().map(files).collect() };
     let (before, objects) = (of_all()?, versions(&cluster)?);
 
@@ -47,7 +46,7 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     ensure!(!lab.has_state() && of_all()? == before);
 
     lab.run(0, &["adopt", "-f", "spec", "--yes"])?;
-    for ((before, after), machine) in before.iter().zip(of_all()?).zip(&machines) {
+    for ((before, after), machine) in before.iter().zip(of_all()?).zip(machines) {
         let own = ["/var/lib/slipway/bin/slipway", "/var/lib/slipway/bin/slipway.sha256"];
         ensure!(changed(before, &after) == own, "{}: {:?}", machine.name(), changed(before, &after));
     }
@@ -72,7 +71,7 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     let of_node = |before, after: &_| -> Vec<String> {
         changed(before, after).into_iter().filter(|path| !path.starts_with("/var/lib/slipway/")).collect()
     };
-    for ((before, after), machine) in adopted.iter().zip(of_all()?).zip(&machines) {
+    for ((before, after), machine) in adopted.iter().zip(of_all()?).zip(machines) {
         let wanted: &[&str] = match machine.name() {
             "worker-0" => &[],
             _ => &["/etc/kubernetes/manifests/kube-apiserver.yaml"],
