@@ -3,7 +3,7 @@
 mod acquire;
 mod garbage;
 pub(crate) mod hold;
-mod keeper;
+pub(crate) mod keeper;
 mod restore;
 
 use std::sync::Arc;
@@ -145,7 +145,8 @@ impl Holder {
             company: 1,
             failed: None,
         };
-        let journal = Journal { orders: append_orders, tip, hold: hold.clone(), hurry };
+        let journal =
+            Journal { orders: append_orders, tip, hold: hold.clone(), hurry, renewals: orders.downgrade() };
         let keeping = tokio::spawn(keeper.run(keeper_orders));
         let appending = tokio::spawn(task.run(appends, stopped));
         let ending = Ending(hold.clone());
@@ -175,10 +176,10 @@ impl Holder {
         self.journal.append(records).await
     }
 
-    /// Whether the lease holds; see [`Journal::valid`].
+    /// Whether the lease holds, with a margin. It reads a clock, and nothing else.
     ///
     /// # Errors
-    /// As [`Journal::valid`].
+    /// [`Error::Lost`] when somebody took over, [`Error::Lapsed`] when somebody may have.
     pub fn valid(&self) -> Result<()> {
         self.hold.valid()
     }
@@ -277,10 +278,7 @@ impl Holder {
     }
 
     async fn order(&self, event: Event) -> Result<Head> {
-        let (reply, answer) = oneshot::channel();
-        let ended = || Error::Ended { cluster: self.hold.cluster.clone() };
-        self.orders.send(keeper::Order { event, reply }).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())?
+        keeper::order(&self.orders, &self.hold, event).await
     }
 
     /// Finishes what was appended, then the last order, then both tasks.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::error::{Error, Result};
+use crate::head::protocol::Event;
 use crate::holder::hold::Hold;
+use crate::holder::keeper;
 use writer::{Order, Pending, Tip};
 
 /// Appends to the journal of one holder's epoch. Clones append to the same journal, at the same time: what is asked for
@@ -21,6 +23,8 @@ pub struct Journal {
     pub(crate) tip: Arc<Tip>,
     pub(crate) hold: Arc<Hold>,
     pub(crate) hurry: Arc<Notify>,
+    /// Weak, so that a clone of the journal does not keep the head's task alive.
+    pub(crate) renewals: mpsc::WeakSender<keeper::Order>,
 }
 
 impl Journal {
@@ -51,12 +55,23 @@ impl Journal {
         self.hurry.notify_one();
     }
 
-    /// Whether the lease holds, with a margin: to be asked right before a call leaves, after its record is durable. It
-    /// reads a clock, and nothing else.
+    /// Makes sure that the lease holds, with a margin: to be awaited right before a call leaves, after its record is
+    /// durable. While the lease is fresh it reads a clock, and nothing else. One that lapsed, as on a machine that
+    /// slept, is renewed first.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over, [`Error::Lapsed`] when somebody may have.
-    pub fn valid(&self) -> Result<()> {
+    /// [`Error::Lost`] when somebody took over; why the renewal failed.
+    pub async fn valid(&self) -> Result<()> {
+        if !matches!(self.hold.valid(), Err(Error::Lapsed { .. })) {
+            return self.hold.valid();
+        }
+        // One renewal serves all who wait for it.
+        let _renewing = self.hold.renewing.lock().await;
+        if !matches!(self.hold.valid(), Err(Error::Lapsed { .. })) {
+            return self.hold.valid();
+        }
+        let keeper = self.renewals.upgrade().ok_or_else(|| self.ended())?;
+        keeper::order(&keeper, &self.hold, Event::Renew).await?;
         self.hold.valid()
     }
 

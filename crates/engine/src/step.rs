@@ -141,7 +141,7 @@ async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> 
     loop {
         attempt += 1;
         // No call leaves when somebody may have taken over.
-        shared.journal.valid()?;
+        shared.journal.valid().await?;
         shared.events.send(Event::Started(id));
         tracing::debug!(address = %call.request.ownership.address, token = %call.request.token, attempt, "call");
         let mut seen = Seen::default();
@@ -221,7 +221,7 @@ async fn resolve(call: &Call, seen: Seen, shared: &Shared) -> Result<Resolution,
     let mut attempt = 0;
     loop {
         attempt += 1;
-        shared.journal.valid()?;
+        shared.journal.valid().await?;
         let request = ResumeRequest {
             request: call.request.clone(),
             identity: seen.identity.clone(),

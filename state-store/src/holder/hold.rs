@@ -16,6 +16,8 @@ pub(crate) struct Hold {
     pub(crate) key: protocol::Hold,
     clock: Arc<dyn Clock>,
     tenure: Mutex<Tenure>,
+    /// Held by who renews a lease that lapsed.
+    pub(crate) renewing: tokio::sync::Mutex<()>,
 }
 
 impl Hold {
@@ -28,7 +30,7 @@ impl Hold {
         sent: Duration,
     ) -> Arc<Self> {
         let tenure = Mutex::new(Tenure::new(usable, sent));
-        Arc::new(Self { cluster, key, clock, tenure })
+        Arc::new(Self { cluster, key, clock, tenure, renewing: tokio::sync::Mutex::default() })
     }
 
     /// Nobody is known to have taken over.

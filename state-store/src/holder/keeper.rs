@@ -24,6 +24,14 @@ pub(crate) struct Order {
     pub(crate) reply: oneshot::Sender<Result<Head>>,
 }
 
+/// Orders a change of the head from the task, and waits for it.
+pub(crate) async fn order(keeper: &mpsc::Sender<Order>, hold: &Hold, event: Event) -> Result<Head> {
+    let (reply, answer) = oneshot::channel();
+    let ended = || Error::Ended { cluster: hold.cluster.clone() };
+    keeper.send(Order { event, reply }).await.map_err(|_| ended())?;
+    answer.await.map_err(|_| ended())?
+}
+
 /// The task's own state.
 #[derive(Debug)]
 pub(crate) struct Keeper {

@@ -164,6 +164,44 @@ async fn a_lease_that_lapsed_comes_back_when_nobody_took_over() {
 }
 
 #[tokio::test]
+async fn a_run_that_slept_renews_before_it_goes_on() {
+    let backend = memory();
+    let (first, clock) = holder(&backend, acquire("ada")).await;
+    clock.advance(100 * SECOND);
+    assert!(matches!(first.valid(), Err(Error::Lapsed { .. })));
+    let before = first.head();
+    let waiting: Vec<_> = (0..20)
+        .map(|_| first.journal().clone())
+        .map(|journal| tokio::spawn(async move { journal.valid().await }))
+        .collect();
+    for one in waiting {
+        one.await.unwrap().unwrap();
+    }
+    assert_ne!(first.head(), before, "it was renewed");
+    first.valid().unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_slept_through_a_takeover_is_told_by_whom() {
+    let backend = memory();
+    let (first, clock) = holder(&backend, acquire("ada")).await;
+    let later = Arc::new(ManualClock::new());
+    let contender = tokio::spawn({
+        let (backend, later) = (backend.clone(), later.clone());
+        async move { Holder::acquire(backend, &cluster(), acquire("bob").wait(1_000 * SECOND), later).await }
+    });
+    for _ in 0..200 {
+        later.advance(SECOND);
+        settle().await;
+    }
+    let _second = contender.await.unwrap().unwrap();
+    clock.advance(100 * SECOND);
+    assert!(matches!(first.valid(), Err(Error::Lapsed { .. })));
+    let Err(Error::Lost { by: Some(by), .. }) = first.journal().valid().await else { panic!("not lost") };
+    assert!(by.contains("bob"), "{by}");
+}
+
+#[tokio::test]
 async fn a_dead_process_of_this_host_is_replaced_at_once_on_a_local_backend_only() {
     for (locality, is_replaced) in
         [(slipway_state_store::Locality::Local, true), (slipway_state_store::Locality::Remote, false)]
@@ -188,7 +226,7 @@ async fn a_new_life_counts_on_and_nobody_of_the_old_one_can_write() {
     let tombstone = view(&backend).await;
     assert!(tombstone.head.deleted && tombstone.snapshot.is_none() && tombstone.records.is_empty());
     assert_eq!(tombstone.head.last_commit.unwrap().operation, "delete");
-    assert_eq!(left.valid().unwrap_err().code(), "STATE0019");
+    assert_eq!(left.valid().await.unwrap_err().code(), "STATE0019");
     assert_eq!(left.append(vec![record(2)]).await.unwrap_err().code(), "STATE0019");
 
     let plain = Acquire { create: None, ..acquire("bob") };
