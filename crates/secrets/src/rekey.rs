@@ -78,7 +78,7 @@ async fn one(
         } else {
             return Ok(());
         };
-        fence.valid()?;
+        fence.valid().await?;
         match backend.update(key, replacement.into(), &tag).await {
             Ok(_) => {
                 *done = next;

@@ -109,7 +109,7 @@ impl SecretStore {
         let bytes = self.keyring.seal(context, value).await?;
         let mut attempt = 1;
         loop {
-            fence.valid()?;
+            fence.valid().await?;
             match self.backend.create(&key, bytes.clone().into()).await {
                 // Who else has this token is an earlier attempt of the same step.
                 Ok(_) | Err(BackendError::AlreadyExists { .. }) => return Ok(reference),
@@ -164,7 +164,7 @@ impl SecretStore {
     /// # Errors
     /// When the hold on the cluster was lost, or the store fails.
     pub async fn delete(&self, fence: &Journal, reference: &SecretReference) -> Result<()> {
-        fence.valid()?;
+        fence.valid().await?;
         Ok(self.backend.delete(&self.key(reference)?).await?)
     }
 
