@@ -1,4 +1,4 @@
-//! moto with a window: what there is, without AWS' own APIs, and reads that lag behind.
+//! moto with a window: what there is, without AWS' own APIs, reads that lag behind, and what there was at a moment.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use slipway_testkit::{Moto, http};
 #[path = "../support/mended.rs"]
 mod mended;
 
-const WINDOW: &str = include_str!("cloud.py");
+const WINDOW: &str = concat!(include_str!("cloud.py"), "\n\n", include_str!("copies.py"));
 
 /// An object in moto.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,10 +59,20 @@ impl Cloud {
         self.tell(&format!("/lab/lag?seconds={seconds}")).map(drop)
     }
 
-    /// Forgets everything.
+    /// Keeps everything as it is now.
+    pub fn keep(&self) -> Result<()> {
+        self.tell("/lab/keep").map(drop)
+    }
+
+    /// Makes everything as it was kept, as often as it is wanted.
+    pub fn restore(&self) -> Result<()> {
+        self.tell("/lab/restore").map(drop)
+    }
+
+    /// Forgets everything, also what was kept.
     pub fn reset(&self) -> Result<()> {
-        self.lag(0)?;
-        self.tell("/moto-api/reset").map(drop)
+        self.tell("/moto-api/reset")?;
+        self.lag(0)
     }
 }
 

@@ -50,5 +50,11 @@ fn main() -> ExitCode {
         Trial::test(*name, move || test().map_err(|error| format!("{error:?}").into()))
             .with_ignored_flag(needs_cases && std::env::var_os(adopted::CASES).is_none())
     };
+    let named = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).map_err(anyhow::Error::from);
+    let named = named.and_then(|folder| world::Executables::keep(folder.path()).map(|()| folder));
+    if let Err(error) = named {
+        eprintln!("{error:?}");
+        return ExitCode::FAILURE;
+    }
     libtest_mimic::run(&Arguments::from_args(), TESTS.iter().map(trial).collect()).exit_code()
 }

@@ -13,27 +13,64 @@ const AT_A_TIME: usize = 3;
 
 /// Does something for each of some cases, each in a world of its own.
 pub fn each<T: Sync>(cases: &[T], live: impl Fn(&World, &T) -> Result<()> + Sync) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let failed = Mutex::new(Vec::new());
-    let fail = |error: anyhow::Error| {
-        failed.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{error:?}"))
-    };
+    in_turns(cases, |next| {
+        let cloud = Arc::new(Cloud::start()?);
+        next.each(|case| World::on(Arc::clone(&cloud)).and_then(|world| live(&world, case)));
+        Ok(())
+    })
+}
+
+/// Does something for each of some cases, each from the same beginning.
+pub fn each_from<T: Sync>(
+    begin: impl Fn(&World) -> Result<()> + Sync,
+    cases: &[T],
+    live: impl Fn(&World, &T) -> Result<()> + Sync,
+) -> Result<()> {
+    in_turns(cases, |next| {
+        let mut world = World::new()?;
+        begin(&world)?;
+        world.keep()?;
+        next.each(|case| world.restore().and_then(|()| live(&world, case)));
+        Ok(())
+    })
+}
+
+/// The cases that nobody has begun yet.
+struct Next<'a, T> {
+    cases: &'a [T],
+    begun: AtomicUsize,
+    failed: Mutex<Vec<String>>,
+}
+
+impl<T> Next<'_, T> {
+    /// Takes cases, one after the other, as long as there are any.
+    fn each(&self, mut live: impl FnMut(&T) -> Result<()>) {
+        while let Some(case) = self.cases.get(self.begun.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = live(case) {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn fail(&self, error: &anyhow::Error) {
+        let text = format!("{error:?}");
+        eprintln!("failed: {text}");
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+}
+
+fn in_turns<T: Sync>(cases: &[T], take: impl Fn(&Next<'_, T>) -> Result<()> + Sync) -> Result<()> {
+    let next = Next { cases, begun: AtomicUsize::new(0), failed: Mutex::new(Vec::new()) };
     std::thread::scope(|scope| {
         for _ in 0..AT_A_TIME.min(cases.len()) {
             scope.spawn(|| {
-                let cloud = match Cloud::start() {
-                    Ok(cloud) => Arc::new(cloud),
-                    Err(error) => return fail(error),
-                };
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = World::on(Arc::clone(&cloud)).and_then(|world| live(&world, case)) {
-                        fail(error);
-                    }
+                if let Err(error) = take(&next) {
+                    next.fail(&error);
                 }
             });
         }
     });
-    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failed = next.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     ensure!(failed.is_empty(), "{} of {} failed:\n{}", failed.len(), cases.len(), failed.join("\n\n"));
     Ok(())
 }

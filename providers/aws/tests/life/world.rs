@@ -1,10 +1,10 @@
 //! A place in which a test runs the program against a moto of its own, through a proxy.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
 use slipway_testkit::http;
@@ -32,6 +32,28 @@ const SIGNED: (&str, &str) = (
 const ZONE: &str = "<CreateHostedZoneRequest xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\">\
     <Name>example.com</Name><CallerReference>test</CallerReference></CreateHostedZoneRequest>";
 
+/// What runs, under names of its own: a long run goes on with it while something else is built.
+pub struct Executables {
+    program: PathBuf,
+    provider: PathBuf,
+}
+
+static EXECUTABLES: OnceLock<Executables> = OnceLock::new();
+
+impl Executables {
+    /// Gives them names in a folder beside them, which has to stand as long as something is run.
+    pub fn keep(folder: &Path) -> Result<()> {
+        let built = Self { program: folder.join("slipway"), provider: folder.join("slipway-provider-aws") };
+        std::fs::hard_link(std::env::current_exe()?, &built.program)?;
+        std::fs::hard_link(env!("CARGO_BIN_EXE_slipway-provider-aws"), &built.provider)?;
+        EXECUTABLES.set(built).map_err(|_| anyhow!("they have names already"))
+    }
+
+    fn of_this_run() -> Result<&'static Self> {
+        EXECUTABLES.get().context("they have no names yet")
+    }
+}
+
 /// The program, its state, its specs, and the cloud behind a proxy.
 pub struct World {
     pub cloud: Arc<Cloud>,
@@ -42,6 +64,8 @@ pub struct World {
     pub api: ClusterApi,
     _proxy: Proxy,
     place: Place,
+    /// The state as it was kept.
+    kept: Option<Place>,
 }
 
 impl World {
@@ -71,18 +95,39 @@ impl World {
             ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let place = Place::new(std::env::current_exe()?)?.with_environment(environment);
+        let built = Executables::of_this_run()?;
+        let place = Place::new(&built.program)?.with_environment(environment);
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("provider.toml");
         let manifest = std::fs::read_to_string(manifest)?
             .replace("../../target/release/slipway-provider-aws-offline", "slipway-provider-aws")
             .replace("../../target/release/", "");
         place.write("providers/aws/provider.toml", &manifest)?;
         let executable = place.path().join("providers/aws/slipway-provider-aws");
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_slipway-provider-aws"), executable)?;
+        std::os::unix::fs::symlink(&built.provider, executable)?;
         place.expect(0, &["provider", "lock", "aws"])?;
         let before = cloud.objects()?;
         let api = ClusterApi::start(port);
-        Ok(Self { cloud, disturbance, before, api, _proxy: proxy, place })
+        Ok(Self { cloud, disturbance, before, api, _proxy: proxy, place, kept: None })
+    }
+
+    /// Keeps the cloud and the state as they are now.
+    pub fn keep(&mut self) -> Result<()> {
+        self.cloud.keep()?;
+        let kept = Place::new(&Executables::of_this_run()?.program)?;
+        kept.copy_from(&self.place)?;
+        self.kept = Some(kept);
+        Ok(())
+    }
+
+    /// Makes the cloud and the state as they were kept.
+    pub fn restore(&self) -> Result<()> {
+        let kept = self.kept.as_ref().context("nothing was kept")?;
+        self.cloud.restore()?;
+        let state = self.place.state();
+        if state.exists() {
+            std::fs::remove_dir_all(&state)?;
+        }
+        self.place.copy_from(kept)
     }
 
     pub fn place(&self) -> &Place {
