@@ -17,6 +17,13 @@ pub const NAME: &str = "secrets";
 /// The pace class of every type.
 pub(crate) const RATE_CLASS: &str = "secrets";
 
+/// All types; sessions are configured by nothing.
+pub(crate) fn schema() -> Arc<Schema> {
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    let schema = || Arc::new(Schema { config: BTreeMap::new(), types: kind::types() });
+    SCHEMA.get_or_init(schema).clone()
+}
+
 /// The provider of the secrets that clusters keep themselves.
 #[derive(Clone, Debug)]
 pub struct Builtin {
@@ -44,9 +51,7 @@ impl Provider for Builtin {
     }
 
     async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
-        static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
-        let schema = || Arc::new(Schema { config: BTreeMap::new(), types: kind::types() });
-        Ok(SCHEMA.get_or_init(schema).clone())
+        Ok(schema())
     }
 
     async fn validate_config(&self, _config: &Value) -> Result<Vec<String>, ProviderError> {

@@ -1,5 +1,6 @@
 //! The calls of the provider contract over a vault.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use slipway_resource::{
 
 use crate::content::Content;
 use crate::kind::{self, Kind};
+use crate::provider;
 use crate::vault::{Vault, reference};
 
 /// A session: the secrets of one cluster.
@@ -86,6 +88,8 @@ impl Session for Secrets {
     }
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        // One list for all: what it costs does not grow with what is asked for.
+        let owners: BTreeMap<Identity, ClusterUid> = self.vault.list().await?.into_iter().collect();
         let mut answers = Vec::with_capacity(requests.len());
         for ReadRequest { address, identity } in requests {
             let absent = |address, identity| Observed {
@@ -94,8 +98,8 @@ impl Session for Secrets {
                 token: None,
                 observation: Observation::Absent,
             };
-            answers.push(match self.owner(&identity).await? {
-                Some(uid) => self.observed(&uid, &address, &identity).await,
+            answers.push(match owners.get(&identity) {
+                Some(uid) => self.observed(uid, &address, &identity).await,
                 None => absent(address, identity),
             });
         }
@@ -186,10 +190,9 @@ impl Session for Secrets {
         &self,
         kind: &str,
         version: u32,
-        _attributes: Value,
+        attributes: Value,
     ) -> Result<Value, ProviderError> {
-        let text = format!("{kind} has had no version {version}");
-        Err(ProviderError::new(ErrorClass::Invalid, text))
+        provider::schema().of_version(kind, version, attributes)
     }
 
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {

@@ -6,7 +6,7 @@ use slipway_bootstrap::from_cluster::Placement;
 use slipway_resource::ProviderError;
 use slipway_spec::model::{Cluster, Host, NodePool, Role};
 
-use crate::error::invalid;
+use crate::error::{invalid, together};
 
 /// What is known when hosts are chosen.
 pub(crate) struct Known<'a> {
@@ -37,14 +37,19 @@ pub(crate) fn assign<'a>(known: &Known<'a>) -> Result<Vec<Assigned<'a>>, Provide
         let stay = kept(known, pool, &assigned);
         assigned.extend(stay.into_iter().map(|host| Assigned { host, pool }));
     }
+    let mut lacking = Vec::new();
     for pool in &pools {
         let wanted = usize::try_from(pool.size.min()).unwrap_or(usize::MAX);
         while assigned.iter().filter(|other| other.pool.name == pool.name).count() < wanted {
             let Some(host) = next(known, pool, &assigned) else {
-                return Err(too_few(known, pool, &assigned));
+                lacking.push(too_few(known, pool, &assigned));
+                break;
             };
             assigned.push(Assigned { host, pool });
         }
+    }
+    if let Some(failure) = together(lacking) {
+        return Err(failure);
     }
     assigned.sort_by(|one, other| one.host.name.cmp(&other.host.name));
     Ok(assigned)

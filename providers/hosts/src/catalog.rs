@@ -9,8 +9,8 @@ use slipway_resource::provider::{Catalog, CatalogRequest};
 use slipway_spec::model::{Cluster, Endpoint, Host, Role};
 
 use crate::assign::{Assigned, Known, assign};
-use crate::error::{invalid, permanent};
-use crate::facts::{self, Seen};
+use crate::error::{invalid, permanent, together};
+use crate::facts::{self, Seen, SeenNode};
 use crate::session::HostsSession;
 
 impl HostsSession {
@@ -34,7 +34,12 @@ impl HostsSession {
         let assigned = assign(&known)?;
         let machines =
             join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await;
-        let machines: Vec<Machine> = machines.into_iter().collect::<Result<_, _>>()?;
+        let (machines, failed): (Vec<_>, Vec<_>) = machines.into_iter().partition(Result::is_ok);
+        // Whatever stands in the way of any machine is told at once, before anything is changed.
+        if let Some(failure) = together(failed.into_iter().filter_map(Result::err).collect()) {
+            return Err(failure);
+        }
+        let machines: Vec<Machine> = machines.into_iter().filter_map(Result::ok).collect();
         let elected = elected(&cluster, &assigned, pinned.as_ref());
         let founders = match &pinned {
             Some(pinned) => pinned.founders.clone(),
@@ -42,7 +47,11 @@ impl HostsSession {
             None => founders(&cluster, &machines),
         };
         let proxies_found = pinned.as_ref().and_then(|pinned| pinned.proxies_found.clone());
-        let mut placement = Placement { machines, elected, founders, proxies_found };
+        let key_algorithm = match &pinned {
+            Some(pinned) => pinned.key_algorithm,
+            None => machines.iter().find_map(|machine| machine.found.as_ref()?.key_algorithm),
+        };
+        let mut placement = Placement { machines, elected, founders, proxies_found, key_algorithm };
         if adopting {
             // A cluster that cannot be expanded says so when it is.
             let expanded = from_cluster::expand(&cluster, &placement, &[]).unwrap_or_default();
@@ -83,11 +92,13 @@ impl HostsSession {
             founding: before.map_or(began, |before| before.founding),
             facts: seen.facts,
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
-            found: before
-                .map(|before| before.found.clone())
-                .unwrap_or(node.map(|node| FoundNode { etcd_members: node.etcd_members })),
+            found: before.map(|before| before.found.clone()).unwrap_or(node.map(found)),
         })
     }
+}
+
+fn found(node: SeenNode) -> FoundNode {
+    FoundNode { etcd_members: node.etcd_members, key_algorithm: node.key_algorithm }
 }
 
 /// The control planes that a cluster began with, by what is found on one of them.

@@ -18,6 +18,29 @@ pub(crate) fn permanent(text: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Permanent, text)
 }
 
+/// Several failures as one, so that all are known at once: all messages, and every way out once.
+pub(crate) fn together(mut failures: Vec<ProviderError>) -> Option<ProviderError> {
+    if failures.len() < 2 {
+        return failures.pop();
+    }
+    let lines = |texts: Vec<String>| {
+        let mut known: Vec<String> = Vec::new();
+        for text in texts {
+            if !known.contains(&text) {
+                known.push(text);
+            }
+        }
+        known.join("; ")
+    };
+    let message = lines(failures.iter().map(|failure| failure.message.clone()).collect());
+    let hint = lines(failures.iter().filter_map(|failure| failure.hint.clone()).collect());
+    // One that may pass by itself does not make the others pass.
+    let lasting = failures.iter().position(|failure| !failure.class.is_retryable()).unwrap_or_default();
+    let class = failures.swap_remove(lasting).class;
+    let failure = ProviderError::new(class, message);
+    Some(if hint.is_empty() { failure } else { failure.with_hint(hint) })
+}
+
 pub(crate) fn not_found(text: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::NotFound, text)
 }

@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::expand::{Facts, InitSystem};
 use slipway_bootstrap::from_cluster::Founder;
+use slipway_bootstrap::pki::Certificate;
 use slipway_spec::model::Host;
 
 use crate::config::Config;
@@ -26,6 +30,8 @@ pub(crate) struct SeenNode {
     pub etcd_members: Vec<Founder>,
     /// Whether that etcd joined members that were there before.
     pub joined: bool,
+    /// The algorithm of its API server's key.
+    pub key_algorithm: Option<EncryptionAlgorithm>,
 }
 
 /// Where container runtimes listen, in kubeadm's order.
@@ -57,6 +63,7 @@ if [ -e /etc/kubernetes/kubelet.conf ]; then
   sed -n 's/^containerRuntimeEndpoint: *"*\([^"]*\).*/cri-used=\1/p' /var/lib/kubelet/instance-config.yaml 2>/dev/null
   sed -n 's/.*--container-runtime-endpoint=\([^ "]*\).*/cri-used=\1/p' /var/lib/kubelet/kubeadm-flags.env 2>/dev/null
   sed -n 's/^ *- --initial-cluster=/etcd=/p; s/^ *- --initial-cluster-state=/etcd-state=/p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null
+  if [ -r /etc/kubernetes/pki/apiserver.crt ]; then printf 'serves=%s\n' "$(base64 < /etc/kubernetes/pki/apiserver.crt | tr -d '\n')"; fi
 fi
 echo "path=$PATH"
 "#,
@@ -91,6 +98,7 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
             "cri-used" => seen.node.get_or_insert_default().cri_socket = Some(value.to_owned()),
             "etcd" => seen.node.get_or_insert_default().etcd_members = members(value),
             "etcd-state" => seen.node.get_or_insert_default().joined = value == "existing",
+            "serves" => seen.node.get_or_insert_default().key_algorithm = algorithm(value),
             "path" if seen.facts.init_system == InitSystem::None => {
                 seen.facts.kubelet_environment.entry("PATH".to_owned()).or_insert_with(|| value.to_owned());
             }
@@ -125,6 +133,12 @@ fn members(text: &str) -> Vec<Founder> {
     text.split(',').filter_map(member).collect()
 }
 
+/// The algorithm of a certificate's key; nothing for one that no key of ours could have.
+fn algorithm(encoded: &str) -> Option<EncryptionAlgorithm> {
+    let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
+    Certificate::from_pem(&pem).ok()?.public_key().algorithm().parse().ok()
+}
+
 fn init_system(text: &str) -> InitSystem {
     match text {
         "openrc" => InitSystem::Openrc,
@@ -135,6 +149,11 @@ fn init_system(text: &str) -> InitSystem {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use slipway_bootstrap::pki::{PrivateKey, Template};
+
     use super::*;
 
     #[test]
@@ -151,6 +170,19 @@ mod tests {
         let members: Vec<String> =
             node.etcd_members.iter().map(|member| format!("{}={}", member.name, member.address)).collect();
         assert_eq!(members, ["cp-0=10.0.0.1", "cp-1=fd00::2"]);
+        assert_eq!(node.key_algorithm, None);
         assert!(read("hostname=fresh\n", &host, &Config::default()).node.is_none());
+    }
+
+    #[test]
+    fn a_control_plane_tells_which_keys_its_cluster_has() {
+        for wanted in [EncryptionAlgorithm::EcdsaP256, EncryptionAlgorithm::Rsa2048] {
+            let key = PrivateKey::generate(wanted).unwrap();
+            let template =
+                Template::authority("apiserver", Timestamp::now(), Duration::from_secs(60)).unwrap();
+            let certificate = template.self_signed(&key).unwrap().to_pem();
+            assert_eq!(algorithm(&STANDARD.encode(certificate)), Some(wanted));
+        }
+        assert_eq!(algorithm("bm8gY2VydGlmaWNhdGU="), None);
     }
 }

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use slipway_resource::{ClusterUid, Ownership, ProviderError, Token, with_causes};
 use slipway_state_store::backend::Error as BackendError;
-use slipway_state_store::{Backend, Key, Prefix};
+use slipway_state_store::{Backend, Key, Prefix, Tag};
 
-use crate::error::{conflict, invalid, permanent, transient};
+use crate::error::{conflict, invalid, not_found, permanent, transient};
 
 const FORMAT: u32 = 1;
 const FOLDER: &str = "hosts";
+
+/// How often a claim that changes at the same moment is read again.
+const ATTEMPTS: usize = 5;
 
 /// A host that is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,20 @@ pub(crate) struct Claim {
     pub address: String,
     /// The token of the step that made it.
     pub token: Token,
+}
+
+impl Claim {
+    fn to_bytes(&self) -> Result<Vec<u8>, ProviderError> {
+        serde_json::to_vec_pretty(self).map_err(|error| permanent(error.to_string()))
+    }
+
+    fn of_another(&self, inventory: &str, host: &str) -> ProviderError {
+        let text = format!(
+            "the host {host} of the inventory {inventory} belongs to cluster {} ({})",
+            self.cluster, self.uid
+        );
+        conflict(text).with_hint("choose another host, or delete that cluster first")
+    }
 }
 
 /// The inventories of one state store.
@@ -55,7 +72,7 @@ impl Inventory {
             let (Some(inventory), Some(host), None) = (parts.next(), parts.next(), parts.next()) else {
                 continue;
             };
-            if let Some(claim) = self.read(&key).await? {
+            if let Some((claim, _)) = self.read(&key).await? {
                 claims.insert((inventory.to_owned(), host.to_owned()), claim);
             }
         }
@@ -64,13 +81,13 @@ impl Inventory {
 
     /// Who has a host.
     pub async fn claim(&self, inventory: &str, host: &str) -> Result<Option<Claim>, ProviderError> {
-        self.read(&key(inventory, host)?).await
+        Ok(self.read(&key(inventory, host)?).await?.map(|(claim, _)| claim))
     }
 
     /// Takes a host, unless somebody has it.
     ///
     /// # Errors
-    /// `conflict` when another cluster has it.
+    /// `conflict` when another cluster has it, or another resource of this one.
     pub async fn take(
         &self,
         inventory: &str,
@@ -86,23 +103,62 @@ impl Inventory {
             address: ownership.address.to_string(),
             token: token.clone(),
         };
-        let bytes = serde_json::to_vec_pretty(&claim).map_err(|error| permanent(error.to_string()))?;
-        match self.backend.create(&key, bytes.into()).await {
+        match self.backend.create(&key, claim.to_bytes()?.into()).await {
             Ok(_) => return Ok(()),
             Err(BackendError::AlreadyExists { .. } | BackendError::OutcomeUnknown { .. }) => {}
             Err(error) => return Err(failed(error)),
         }
         match self.read(&key).await? {
-            Some(known) if known.uid == ownership.uid => Ok(()),
-            Some(known) => {
+            Some((known, _)) if known.uid != ownership.uid => Err(known.of_another(inventory, host)),
+            Some((known, _)) if known.address != claim.address => {
                 let text = format!(
-                    "the host {host} of the inventory {inventory} belongs to cluster {} ({})",
-                    known.cluster, known.uid
+                    "the host {host} of the inventory {inventory} is claimed already, by {}",
+                    known.address
                 );
-                Err(conflict(text).with_hint("choose another host, or delete that cluster first"))
+                Err(conflict(text).with_hint("one cluster claims a host once: remove one of the two"))
             }
+            Some(_) => Ok(()),
             None => Err(transient(format!("somebody else takes or leaves the host {host} at this moment"))),
         }
+    }
+
+    /// Gives a claim of this cluster another address. Who made it, and when, stays as it was.
+    ///
+    /// # Errors
+    /// `not-found` when nobody has the host, `conflict` when another cluster has it.
+    pub async fn rename(
+        &self,
+        inventory: &str,
+        host: &str,
+        ownership: &Ownership,
+    ) -> Result<(), ProviderError> {
+        let key = key(inventory, host)?;
+        let address = ownership.address.to_string();
+        for _ in 0..ATTEMPTS {
+            let Some((known, tag)) = self.read(&key).await? else {
+                return Err(not_found(format!(
+                    "nobody has claimed the host {host} of the inventory {inventory}"
+                )));
+            };
+            if known.uid != ownership.uid {
+                return Err(known.of_another(inventory, host));
+            }
+            if known.address == address {
+                return Ok(());
+            }
+            let renamed = Claim { address: address.clone(), ..known };
+            match self.backend.update(&key, renamed.to_bytes()?.into(), &tag).await {
+                Ok(_) => return Ok(()),
+                // Whoever was faster may have done the same; a write of unknown outcome is seen when it is read again.
+                Err(
+                    BackendError::Conflict { .. }
+                    | BackendError::NotFound { .. }
+                    | BackendError::OutcomeUnknown { .. },
+                ) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(transient(format!("somebody else changes the claim of the host {host} at this moment")))
     }
 
     /// Gives a host back, if this cluster has it.
@@ -115,19 +171,19 @@ impl Inventory {
         let key = key(inventory, host)?;
         match self.read(&key).await? {
             // Only its owner ever removes a claim, and a cluster has one holder.
-            Some(known) if known.uid == *uid => self.backend.delete(&key).await.map_err(failed),
+            Some((known, _)) if known.uid == *uid => self.backend.delete(&key).await.map_err(failed),
             _ => Ok(()),
         }
     }
 
-    async fn read(&self, key: &Key) -> Result<Option<Claim>, ProviderError> {
-        let Some((bytes, _)) = self.backend.get(key).await.map_err(failed)? else { return Ok(None) };
+    async fn read(&self, key: &Key) -> Result<Option<(Claim, Tag)>, ProviderError> {
+        let Some((bytes, tag)) = self.backend.get(key).await.map_err(failed)? else { return Ok(None) };
         let claim: Claim = serde_json::from_slice(&bytes)
             .map_err(|error| permanent(format!("{} does not say who has the host: {error}", key.as_str())))?;
         if claim.format > FORMAT {
             return Err(permanent(format!("{} was written by a newer Slipway", key.as_str())));
         }
-        Ok(Some(claim))
+        Ok(Some((claim, tag)))
     }
 }
 
@@ -172,5 +228,27 @@ mod tests {
         assert!(inventory.claim("rack", "cp-0").await.unwrap().is_some());
         inventory.give_back("rack", "cp-0", &winner.uid).await.unwrap();
         take(stranger).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_claim_has_one_address_and_may_get_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let inventory = Inventory::open(folder.path().to_str().unwrap()).unwrap();
+        let one = ownership("u1");
+        let moved = Ownership { address: Address::new("host_claim", "first"), ..one.clone() };
+        let missing = inventory.rename("rack", "cp-0", &moved).await.unwrap_err();
+        assert_eq!(missing.class, slipway_resource::ErrorClass::NotFound);
+        inventory.take("rack", "cp-0", &one, &Token::new("t")).await.unwrap();
+        let twice = inventory.take("rack", "cp-0", &moved, &Token::new("t2")).await.unwrap_err();
+        assert!(twice.message.ends_with("is claimed already, by host_claim.cp-0"), "{twice}");
+        let refused = inventory.rename("rack", "cp-0", &ownership("u2")).await.unwrap_err();
+        assert!(refused.message.contains("belongs to cluster cluster-u1"), "{refused}");
+        // Twice at once, as after a crash: both end well.
+        let (first, second) =
+            tokio::join!(inventory.rename("rack", "cp-0", &moved), inventory.rename("rack", "cp-0", &moved));
+        first.unwrap();
+        second.unwrap();
+        let claim = inventory.claim("rack", "cp-0").await.unwrap().unwrap();
+        assert_eq!((claim.address.as_str(), claim.token.as_str()), ("host_claim.first", "t"));
     }
 }

@@ -26,7 +26,7 @@ fn key_pair(name: &str) -> Address {
 
 /// What the cluster's state keeps: authorities, the key of service accounts, a token, the key for what is at rest.
 pub(super) fn resources(cluster: &Cluster, placement: &Placement) -> Vec<Desired> {
-    let algorithm = algorithm(cluster).as_str();
+    let algorithm = algorithm(cluster, placement).as_str();
     let authority = |name: &str, common_name: &str| {
         let authority = Value::map([("common_name", common_name)]);
         let attributes =

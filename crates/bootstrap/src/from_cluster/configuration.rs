@@ -15,12 +15,13 @@ use crate::configuration::{
 };
 use crate::kubelet::use_external_cloud_provider;
 
-/// The algorithm of all keys of a cluster: small and quick, unless kubeadm's default is asked for.
-pub(super) fn algorithm(cluster: &Cluster) -> EncryptionAlgorithm {
-    match cluster.profile {
+/// The algorithm of all keys of a cluster: the one that it was found with; else small and quick, unless kubeadm's default
+/// is asked for.
+pub(super) fn algorithm(cluster: &Cluster, placement: &Placement) -> EncryptionAlgorithm {
+    placement.key_algorithm.unwrap_or(match cluster.profile {
         Profile::Slipway => EncryptionAlgorithm::EcdsaP256,
         Profile::Kubeadm => EncryptionAlgorithm::Rsa2048,
-    }
+    })
 }
 
 /// Whether a machine runs the control plane.
@@ -90,7 +91,7 @@ fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) 
             .image_registry
             .clone()
             .unwrap_or_else(|| ClusterSettings::default().image_repository),
-        encryption_algorithm: algorithm(cluster),
+        encryption_algorithm: algorithm(cluster, placement),
         api_server: ApiServer { component: api_server, cert_sans: certificate_names(cluster, placement) },
         controller_manager: component(&cluster.component(ComponentName::ControllerManager)),
         scheduler: component(&cluster.component(ComponentName::Scheduler)),

@@ -2,6 +2,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::configuration::EncryptionAlgorithm;
 use crate::expand::Facts;
 
 /// Which machines a cluster has: what a provider of machines pins in its catalog, under `placement`.
@@ -20,6 +21,9 @@ pub struct Placement {
     /// The settings of kube-proxy, as a digest, with which a cluster was taken over: its pods were started with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxies_found: Option<String>,
+    /// The algorithm of keys in a cluster that was taken over: who made it chose, and what comes later is like it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_algorithm: Option<EncryptionAlgorithm>,
 }
 
 /// A control plane that a cluster began with.
@@ -66,6 +70,9 @@ pub struct FoundNode {
     /// The members that its etcd was started with, itself among them; nothing where it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub etcd_members: Vec<Founder>,
+    /// The algorithm of its API server's key; nothing where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_algorithm: Option<EncryptionAlgorithm>,
 }
 
 impl Placement {

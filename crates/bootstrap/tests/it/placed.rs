@@ -33,7 +33,10 @@ fn machine(name: &str, last: u8, founding: bool, members: Option<&[(&str, u8)]>)
         founding,
         facts: Default::default(),
         cri_sockets: Vec::new(),
-        found: members.map(|members| FoundNode { etcd_members: members.iter().map(founder).collect() }),
+        found: members.map(|members| FoundNode {
+            etcd_members: members.iter().map(founder).collect(),
+            ..FoundNode::default()
+        }),
     }
 }
 

@@ -47,6 +47,7 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
     let key = match desired.get("key") {
         Some(Value::Secret(Secret { text: Some(text), .. })) => Zeroizing::new(text.expose().to_owned()),
         Some(Value::Secret(secret)) => return Err(format!("cannot be: {} has no text", secret.source)),
+        Some(Value::String(text)) => Zeroizing::new(text.clone()),
         _ => made(desired)?,
     };
     let mut fields = vec![("key", key.clone())];
@@ -56,7 +57,8 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
         let text = encryption::configuration(&settings, &SecretText::new(key.as_str()));
         fields.push(("configuration", Zeroizing::new(text.expose().to_owned())));
     }
-    Ok((with_outputs(desired, []), fields))
+    // Nothing of the key is shown, whoever supplied it in whatever form.
+    Ok((with_outputs(desired, [("key", Value::Null)]), fields))
 }
 
 fn made(desired: &Value) -> Result<Zeroizing<String>, String> {

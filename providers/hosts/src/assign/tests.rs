@@ -70,6 +70,23 @@ fn a_host_of_somebody_else_is_named() {
 }
 
 #[test]
+fn all_pools_that_lack_hosts_are_named_at_once() {
+    let cluster = cluster(
+        &[("cp", "controlPlane", 3), ("w", "worker", 2)],
+        &[("a", "a", "controlPlane"), ("b", "b", "worker")],
+    );
+    let taken = BTreeMap::new();
+    let known = Known { cluster: &cluster, hosts: &cluster.hosts, pinned: None, taken: &taken };
+    let refused = assign(&known).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "the pool cp asks for 3 hosts, and 1 fit; the pool w asks for 2 hosts, and 1 fit"
+    );
+    let hint = refused.hint.unwrap();
+    assert_eq!(hint, "add Host documents with the labels of the pool's selection, or ask for fewer");
+}
+
+#[test]
 fn a_host_that_vanished_is_named_when_there_is_no_other() {
     let cluster = cluster(&[("w", "worker", 1)], &[("a", "a", "controlPlane")]);
     let before = pinned(&[("w", "gone")], None);

@@ -16,8 +16,17 @@ pub(super) fn of(key: &str) -> Option<String> {
     Some(format!("{kind} SHA256:{}", STANDARD_NO_PAD.encode(digest(&SHA256, &bytes))))
 }
 
-/// The fingerprints of the keys that a host shows now; none when it cannot be asked.
-pub(super) async fn shown(address: &str, port: u16) -> Vec<String> {
+/// A key that a host shows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Shown {
+    /// As people compare it.
+    pub fingerprint: String,
+    /// As it is pinned.
+    pub key: String,
+}
+
+/// The keys that a host shows now; none when it cannot be asked.
+pub(super) async fn shown(address: &str, port: u16) -> Vec<Shown> {
     let mut command = Command::new("ssh-keyscan");
     command.args(["-T", "5", "-p", &port.to_string(), address]);
     command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
@@ -27,7 +36,8 @@ pub(super) async fn shown(address: &str, port: u16) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     // `name type key`
     let keys = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
-    let mut shown: Vec<String> = keys.filter_map(|(_, key)| of(key)).collect();
+    let one = |key: &str| Some(Shown { fingerprint: of(key)?, key: key.trim().to_owned() });
+    let mut shown: Vec<Shown> = keys.filter_map(|(_, key)| one(key)).collect();
     shown.sort();
     shown
 }

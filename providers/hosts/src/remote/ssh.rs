@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-use super::fingerprint;
+use super::fingerprint::{self, Shown};
 use crate::config::Config;
 use crate::error::{invalid, permanent, transient};
 
@@ -163,7 +163,8 @@ impl Ssh {
         let (name, address, port) = (&self.name, &self.address, self.access.port);
         let last = words.lines().last().unwrap_or("the connection ended");
         if words.contains("Host key verification failed") || words.contains("REMOTE HOST IDENTIFICATION") {
-            let shown = fingerprint::shown(address, port).await;
+            let keys = fingerprint::shown(address, port).await;
+            let shown: Vec<&str> = keys.iter().map(|shown| shown.fingerprint.as_str()).collect();
             let shown = if shown.is_empty() { "another key".to_owned() } else { shown.join(", ") };
             let pinned: Vec<String> =
                 self.access.host_keys.iter().filter_map(|key| fingerprint::of(key)).collect();
@@ -176,9 +177,7 @@ impl Ssh {
                 )
             };
             return ProviderError::new(ErrorClass::Permission { action: "enter the host".to_owned() }, text)
-                .with_hint(
-                    "compare it with what the machine itself says (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub), then put the key into `hostKeys`",
-                );
+                .with_hint(pinning(&keys));
         }
         if words.contains("Permission denied") {
             let text = format!("{name} ({address}:{port}) lets {} not in: {last}", self.access.user);
@@ -187,6 +186,19 @@ impl Ssh {
         }
         transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
             .with_hint("if the machine is gone for ever, its Host document can say so: `lost: true`")
+    }
+}
+
+/// What to do about keys that are not pinned. Who only copies the line trusts whoever answered.
+fn pinning(keys: &[Shown]) -> String {
+    let compare =
+        "compare it with what the machine itself says (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub)";
+    let is_short = |shown: &&Shown| shown.key.starts_with("ssh-ed25519 ");
+    match keys.iter().find(is_short).or(keys.first()) {
+        Some(shown) => {
+            format!("{compare}; if it is the same, its Host document gets `hostKeys: [\"{}\"]`", shown.key)
+        }
+        None => format!("{compare}, then put the key into `hostKeys`"),
     }
 }
 
@@ -200,6 +212,16 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::{Shown, pinning};
+
+    #[test]
+    fn what_to_pin_is_said_as_it_is_pinned() {
+        let shown = |key: &str| Shown { fingerprint: String::new(), key: key.to_owned() };
+        let hint = pinning(&[shown("ecdsa-sha2-nistp256 AAAAE"), shown("ssh-ed25519 AAAAC")]);
+        assert!(hint.ends_with("gets `hostKeys: [\"ssh-ed25519 AAAAC\"]`"), "{hint}");
+        assert!(pinning(&[]).ends_with("into `hostKeys`"));
+    }
+
     #[test]
     fn a_script_is_one_word() {
         assert_eq!(super::quoted("echo 'a b'"), r"'echo '\''a b'\'''");

@@ -98,7 +98,7 @@ impl HostsSession {
             }
             Action::Tag { identity } => match identity.as_str().split_once('/') {
                 Some((name, host)) => {
-                    inventory.take(name, host, ownership, &request.token).await?;
+                    inventory.rename(name, host, ownership).await?;
                     let attributes = claim_attributes(name, host);
                     Ok(Applied { identity: Some(identity.clone()), attributes })
                 }

@@ -132,10 +132,8 @@ impl HostsSession {
         let observation = match request.address.kind() {
             CLAIM => match name.split_once('/') {
                 Some((inventory, host)) => match self.inventory()?.claim(inventory, host).await? {
-                    Some(claim) if claim.address == request.address.to_string() => {
-                        Observation::Present(claim_attributes(inventory, host))
-                    }
-                    _ => Observation::Absent,
+                    Some(_) => Observation::Present(claim_attributes(inventory, host)),
+                    None => Observation::Absent,
                 },
                 None => Observation::Absent,
             },
