@@ -1,12 +1,14 @@
 //! A directory in which a test runs the program: its state, its simulated cloud, its specs.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use slipway_provider_sim::inspect::Inventory;
 use slipway_state_store::{Backend, FileBackend};
+/// How a call of the program ended.
+pub use slipway_testkit::Said as Ended;
 use tempfile::TempDir;
 
 use crate::bucket::Bucket;
@@ -17,17 +19,6 @@ pub struct Place {
     program: PathBuf,
     bucket: Option<Bucket>,
     environment: Vec<(String, String)>,
-}
-
-/// How a call of the program ended.
-#[derive(Debug)]
-pub struct Ended {
-    /// The exit code; `None` when a signal ended it.
-    pub code: Option<i32>,
-    /// Standard output.
-    pub out: String,
-    /// Standard error.
-    pub err: String,
 }
 
 impl Place {
@@ -148,17 +139,7 @@ impl Place {
     /// # Errors
     /// When it ends with another one; the message holds all that it said.
     pub fn expect(&self, code: i32, arguments: &[&str]) -> Result<Ended> {
-        let ended = self.run(arguments)?;
-        if ended.code != Some(code) {
-            bail!(
-                "slipway {} ended with {:?}, wanted {code}\n--- out\n{}\n--- err\n{}",
-                arguments.join(" "),
-                ended.code,
-                ended.out,
-                ended.err
-            );
-        }
-        Ok(ended)
+        self.run(arguments)?.wanted(code, &format!("slipway {}", arguments.join(" ")))
     }
 
     /// What exists in the simulated cloud.
@@ -178,20 +159,6 @@ impl Place {
             to.copy_from(from)?;
         }
         copy(&other.path().join(".slipway"), &self.path().join(".slipway"))
-    }
-}
-
-impl Ended {
-    /// What a finished process said.
-    ///
-    /// # Errors
-    /// When it did not say it in UTF-8.
-    pub fn of(output: Output) -> Result<Self> {
-        Ok(Self {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout)?,
-            err: String::from_utf8(output.stderr)?,
-        })
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::machine::{Machine, MachineOptions, stripped};
 use crate::scratch::Scratch;
-use crate::{Network, cache, kubernetes};
+use crate::{Network, Said, cache, kubernetes};
 
 /// What kubelets and kube-proxies of machines without a kernel of their own need beyond an example.
 const SETTINGS: &str = "  kubernetesVersion: 1.34.4
@@ -141,13 +141,8 @@ impl Hosts {
     /// # Errors
     /// When it ends otherwise, with all that it said.
     pub fn expect(&self, code: i32, arguments: &[&str]) -> Result<String> {
-        let output = self.command(arguments).output().context("nsenter cannot be started")?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.code() != Some(code) {
-            let complained = String::from_utf8_lossy(&output.stderr);
-            bail!("slipway {}: {}\n{said}{complained}", arguments.join(" "), output.status);
-        }
-        Ok(said)
+        let said = Said::by(&mut self.command(arguments))?;
+        Ok(said.wanted(code, &format!("slipway {}", arguments.join(" ")))?.out)
     }
 
     /// Lets the administrator into a cluster, and gives the kubeconfig.
@@ -175,11 +170,7 @@ impl Hosts {
     /// # Errors
     /// When it fails, with what it said.
     pub fn ask(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
-        let output: Output = self.kubectl(kubeconfig, arguments)?.output()?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !output.status.success() {
-            bail!("kubectl {}: {said}{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(said)
+        let said = Said::by(&mut self.kubectl(kubeconfig, arguments)?)?;
+        Ok(said.wanted(0, &format!("kubectl {}", arguments.join(" ")))?.out)
     }
 }

@@ -4,11 +4,12 @@
 mod join;
 
 use anyhow::{Context as _, Result, ensure};
+use slipway_testkit::Said;
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
 
-use crate::place::{Said, expect, kubectl, machine, unchanged};
+use crate::place::{expect, kubectl, machine, unchanged};
 
 /// Where an undisturbed run writes down how often it wrote.
 const COUNT: &str = "/root/count";

@@ -1,9 +1,9 @@
 //! Machines with the program on them, and what tests do there.
 
 use std::path::PathBuf;
-use std::process::Output;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
+use slipway_testkit::Said;
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::machine::{Machine, MachineOptions};
 use slipway_testkit::network::Network;
@@ -20,23 +20,6 @@ pub(crate) fn machine(network: &Network, name: &str) -> Result<Machine> {
     network.machine(name, MachineOptions { slipway, ..MachineOptions::default() })
 }
 
-/// What a call of the program said.
-pub(crate) struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-}
-
 /// Calls `slipway node …` on a machine.
 pub(crate) fn node(machine: &Machine, arguments: &[&str]) -> Result<Said> {
     Ok(machine.run(["slipway", "node"].iter().chain(arguments))?.into())
@@ -44,17 +27,8 @@ pub(crate) fn node(machine: &Machine, arguments: &[&str]) -> Result<Said> {
 
 /// The same, with an exit code that it has to have.
 pub(crate) fn expect(machine: &Machine, code: i32, arguments: &[&str]) -> Result<Said> {
-    let said = node(machine, arguments)?;
-    ensure!(
-        said.code == Some(code),
-        "{}: slipway node {} ended with {:?}, wanted {code}\n--- out\n{}\n--- err\n{}",
-        machine.name(),
-        arguments.join(" "),
-        said.code,
-        said.out,
-        said.err
-    );
-    Ok(said)
+    let what = format!("{}: slipway node {}", machine.name(), arguments.join(" "));
+    node(machine, arguments)?.wanted(code, &what)
 }
 
 /// A cluster that the program began on a machine.
