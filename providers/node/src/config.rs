@@ -16,6 +16,8 @@ pub struct Config {
     pub exclusive: bool,
     /// Where programs are looked for, as in `PATH`; the one of the process when empty.
     pub path: String,
+    /// Whether nobody of the cluster stays: then its etcd need not agree to the members that go.
+    pub leaving: bool,
 }
 
 /// What runs the services of a node.
@@ -38,7 +40,13 @@ impl InitSystem {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { root: "/".to_owned(), init_system: InitSystem::Auto, exclusive: true, path: String::new() }
+        Self {
+            root: "/".to_owned(),
+            init_system: InitSystem::Auto,
+            exclusive: true,
+            path: String::new(),
+            leaving: false,
+        }
     }
 }
 
@@ -62,6 +70,7 @@ impl Config {
             init_system: known.map_or(InitSystem::Auto, |(_, system)| system),
             exclusive: value.get("exclusive").and_then(Value::as_bool).unwrap_or(true),
             path: text("path").unwrap_or_default().to_owned(),
+            leaving: value.get("leaving").and_then(Value::as_bool).unwrap_or(false),
         };
         (config, problems)
     }
@@ -75,6 +84,7 @@ impl Config {
             ("init_system", system.map_or("auto", |(name, _)| name).into()),
             ("exclusive", self.exclusive.into()),
             ("path", if self.path.is_empty() { Value::Null } else { self.path.as_str().into() }),
+            ("leaving", self.leaving.into()),
         ])
     }
 
@@ -99,6 +109,14 @@ impl Config {
             (
                 "path".to_owned(),
                 Attribute::optional(Type::String).describe("Where programs are looked for, as in PATH."),
+            ),
+            (
+                "leaving".to_owned(),
+                attribute(
+                    Type::Bool,
+                    false.into(),
+                    "Whether nobody of the cluster stays: its etcd need not agree to the members that go.",
+                ),
             ),
         ])
     }

@@ -15,7 +15,7 @@ use tonic_prost::ProstCodec;
 use crate::disk::Disk;
 use crate::error::transient;
 
-pub(crate) use message::PodSandbox;
+pub(crate) use message::{Container, PodSandbox};
 use message::{ContainerFilter, SandboxId, StopContainer};
 use message::{
     Empty, ListContainers, ListContainersAnswer, ListPodSandboxes, ListPodSandboxesAnswer, SandboxOf,
@@ -84,16 +84,25 @@ impl Runtime {
         }
     }
 
-    /// Stops the containers of a pod; the kubelet starts them again.
-    pub(crate) async fn stop_containers(&mut self, pod: &str) -> Result<(), ProviderError> {
+    /// The containers of all pods, running or not.
+    pub(crate) async fn containers(&mut self) -> Result<Vec<Container>, ProviderError> {
+        let request = ListContainers { filter: None };
+        let answer: ListContainersAnswer = self.ask("ListContainers", request, ANSWER).await?;
+        Ok(answer.containers)
+    }
+
+    /// Stops the containers of a pod; the kubelet starts others in their place. Returns those that were stopped.
+    pub(crate) async fn stop_containers(&mut self, pod: &str) -> Result<Vec<String>, ProviderError> {
         let filter = ContainerFilter { sandbox: pod.to_owned() };
         let request = ListContainers { filter: Some(filter) };
         let answer: ListContainersAnswer = self.ask("ListContainers", request, ANSWER).await?;
+        let mut stopped = Vec::new();
         for container in answer.containers.iter().filter(|container| container.is_running()) {
             let request = StopContainer { id: container.id.clone(), timeout: 30 };
             let Empty {} = self.ask("StopContainer", request, STOP).await?;
+            stopped.push(container.id.clone());
         }
-        Ok(())
+        Ok(stopped)
     }
 
     /// Stops a pod and takes it away.
@@ -133,16 +142,41 @@ fn configured(disk: &Disk) -> Option<String> {
     })
 }
 
-/// The pods of one manifest of the kubelet: `pod` in `namespace`, with the node's name behind it.
+/// The pods of one manifest of the kubelet: `pod` in `namespace`, with the node's name behind it. The node's name is behind
+/// all pods of manifests, by which `etcd` on `backup-1` is told from `etcd-backup` on `1`.
 pub(crate) fn of_manifest<'a>(
     pods: &'a [PodSandbox],
     namespace: &'a str,
     pod: &'a str,
 ) -> impl Iterator<Item = &'a PodSandbox> {
+    let is_static = |sandbox: &PodSandbox| {
+        sandbox.annotations.get("kubernetes.io/config.source").is_some_and(|from| from == "file")
+    };
     pods.iter().filter(move |sandbox| {
         let SandboxOf { name, namespace: within } = sandbox.of();
-        let is_static =
-            sandbox.annotations.get("kubernetes.io/config.source").is_some_and(|from| from == "file");
-        is_static && within == namespace && name.strip_prefix(pod).is_some_and(|rest| rest.starts_with('-'))
+        let node = name.strip_prefix(pod).filter(|rest| rest.starts_with('-'));
+        let is_nodes = |node: &str| {
+            let mut others = pods.iter().filter(|other| is_static(other) && other.is_ready());
+            others.all(|other| other.of().name.ends_with(node))
+        };
+        is_static(sandbox) && within == namespace && node.is_some_and(is_nodes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_of_a_manifest_end_in_the_nodes_name() {
+        let pod = |id: &str, name: &str| PodSandbox::of_file(id, "kube-system", name, "hash", true);
+        let pods = [pod("1", "etcd-n1"), pod("2", "etcd-backup-n1"), pod("3", "kube-apiserver-n1")];
+        let found = |name: &'static str| -> Vec<&str> {
+            of_manifest(&pods, "kube-system", name).map(|pod| pod.id.as_str()).collect()
+        };
+        assert_eq!(found("etcd"), ["1"]);
+        assert_eq!(found("etcd-backup"), ["2"]);
+        assert!(found("kube").is_empty());
+        assert_eq!(of_manifest(&pods, "default", "etcd").count(), 0);
+    }
 }

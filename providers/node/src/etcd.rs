@@ -36,6 +36,12 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// A member that votes, as it is remembered: by its id in hexadecimal digits.
+    pub(crate) fn known(id: &str, name: &str, peer_urls: &[String]) -> Self {
+        let id = u64::from_str_radix(id, 16).map_or_else(|_| id.to_owned(), |id| id.to_string());
+        Self { id, name: name.to_owned(), peer_urls: peer_urls.to_vec(), ..Self::default() }
+    }
+
     /// Its id as etcd's tools show it.
     pub(crate) fn id(&self) -> String {
         self.id.parse::<u64>().map_or_else(|_| self.id.clone(), |id| format!("{id:x}"))

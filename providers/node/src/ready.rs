@@ -71,6 +71,11 @@ impl Condition {
         self.url.is_none() && self.path.is_none()
     }
 
+    /// How long to wait until it holds.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Whether it holds now; why not, otherwise.
     pub(crate) async fn look(&self, disk: &Disk) -> Result<(), String> {
         if let Some(path) = &self.path

@@ -59,6 +59,26 @@ impl PodSandbox {
     pub(crate) fn is_ready(&self) -> bool {
         self.state == 0
     }
+
+    /// What the kubelet calls the manifest that it is made of.
+    pub(crate) fn hash(&self) -> &str {
+        self.annotations.get("kubernetes.io/config.hash").map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+impl PodSandbox {
+    /// One of a manifest of the kubelet's.
+    pub(crate) fn of_file(id: &str, namespace: &str, name: &str, hash: &str, is_ready: bool) -> Self {
+        let annotation = |name: &str, text: &str| (format!("kubernetes.io/config.{name}"), text.to_owned());
+        Self {
+            id: id.to_owned(),
+            metadata: Some(Metadata { name: name.to_owned(), namespace: namespace.to_owned() }),
+            state: i32::from(!is_ready),
+            labels: HashMap::new(),
+            annotations: HashMap::from([annotation("source", "file"), annotation("hash", hash)]),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -79,18 +99,45 @@ pub(super) struct ListContainersAnswer {
     pub(super) containers: Vec<Container>,
 }
 
+/// A container, as the runtime has it.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Container {
+pub(crate) struct Container {
+    /// What the runtime calls it.
     #[prost(string, tag = "1")]
-    pub(super) id: String,
+    pub(crate) id: String,
+    /// What it calls the pod that it is of.
+    #[prost(string, tag = "2")]
+    pub(crate) pod: String,
+    #[prost(message, optional, tag = "3")]
+    metadata: Option<ContainerMetadata>,
     /// 1 is running.
     #[prost(int32, tag = "6")]
     state: i32,
 }
 
+#[derive(Clone, PartialEq, prost::Message)]
+struct ContainerMetadata {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
 impl Container {
-    pub(super) fn is_running(&self) -> bool {
+    /// Its name in the pod.
+    pub(crate) fn name(&self) -> &str {
+        self.metadata.as_ref().map_or("", |metadata| &metadata.name)
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
         self.state == 1
+    }
+}
+
+#[cfg(test)]
+impl Container {
+    /// One that runs.
+    pub(crate) fn running(id: &str, pod: &str, name: &str) -> Self {
+        let metadata = Some(ContainerMetadata { name: name.to_owned() });
+        Self { id: id.to_owned(), pod: pod.to_owned(), metadata, state: 1 }
     }
 }
 

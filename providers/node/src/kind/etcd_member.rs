@@ -12,6 +12,7 @@ use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
+use crate::disk::Disk;
 use crate::error::{conflict, invalid, not_found};
 use crate::etcd::{self, Etcd, Member};
 use crate::ledger::Found;
@@ -26,7 +27,21 @@ pub(crate) struct Memory {
     pub(super) member_id: String,
     /// The members when it came: what its own flags say for ever.
     pub(super) initial_cluster: String,
+    /// Whether it has left, or stays as the last one: nobody has to be asked when it is deleted, and nobody could be, since
+    /// its pod goes before it.
+    #[serde(default)]
+    pub(super) has_left: bool,
 }
+
+impl Memory {
+    /// The member as it is remembered.
+    pub(super) fn member(&self, place: &Place, peer_urls: &[String]) -> Member {
+        Member::known(&self.member_id, place.identity.as_str(), peer_urls)
+    }
+}
+
+/// The name of the type, as the ledger has it.
+const KIND: &str = "etcd_member";
 
 /// Removes a member whose machine is gone.
 const EXPEL: &str = "expel";
@@ -60,7 +75,28 @@ pub(super) fn connect(work: &Work, wanted: Attributes<'_>) -> Result<Etcd, Provi
 
 /// Lets the member of this id leave, unless it is the last one.
 pub(super) async fn leave(work: &Work, id: &str) -> Result<(), ProviderError> {
-    join::leave(work, work.place.wanted(), id).await
+    join::leave(work, work.place.wanted(), id).await?;
+    mark(work, true).await
+}
+
+/// Remembers of a voter's member whether it has left.
+pub(super) async fn mark(work: &Work, has_left: bool) -> Result<(), ProviderError> {
+    work.blocking(move |work| {
+        let ledger = &work.host().ledger;
+        let Some(mut entry) = ledger.get(KIND, work.identity())? else { return Ok(()) };
+        let Some(memory) = recall::<Memory>(&entry.memory) else { return Ok(()) };
+        if memory.has_left == has_left {
+            return Ok(());
+        }
+        entry.memory = memorise(&Memory { has_left, ..memory })?;
+        ledger.put(&entry)
+    })
+    .await
+}
+
+/// The members of the cluster that attributes speak of.
+pub(super) async fn listed(disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Member>, ProviderError> {
+    Etcd::connect(disk, wanted, endpoints(wanted))?.members().await
 }
 
 fn endpoints(wanted: Attributes<'_>) -> Vec<String> {
@@ -176,6 +212,9 @@ impl Kind for EtcdMember {
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
         let wanted = work.place.wanted();
         let memory = recall::<Memory>(work.place.memory()).unwrap_or_default();
+        if memory.has_left {
+            return Ok(());
+        }
         join::leave(work, wanted, &memory.member_id).await
     }
 
@@ -183,9 +222,15 @@ impl Kind for EtcdMember {
         let memory = recall::<Memory>(place.memory()).unwrap_or_default();
         let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
         let wanted = Attributes(&asked);
-        let endpoints = endpoints(wanted);
-        let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
         let own = wanted.texts("peer_urls");
+        let members = match listed(&place.host.disk, wanted).await {
+            Ok(members) => members,
+            // Its pod has gone before it.
+            Err(_) if memory.has_left => return Ok(None),
+            // Nobody stays who could say more of it.
+            Err(_) if place.host.config.leaving && place.entry.is_some() => vec![memory.member(place, &own)],
+            Err(error) => return Err(error),
+        };
         let by_id = members.iter().find(|member| member.id() == memory.member_id);
         let Some(member) = by_id.or_else(|| find(&members, place.identity.as_str(), &own)) else {
             return Ok(None);

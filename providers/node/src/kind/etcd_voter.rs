@@ -8,7 +8,7 @@ use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
-use super::etcd_member::{Memory, access_attributes, connect, find, leave};
+use super::etcd_member::{Memory, access_attributes, connect, find, leave, listed, mark};
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
@@ -60,7 +60,10 @@ impl Kind for EtcdVoter {
         let (begun, mut told) = (Instant::now(), None::<Instant>);
         loop {
             let why = match step(work, wanted, &own).await? {
-                Ok(member_id) => return memorise(&Memory { member_id, initial_cluster: String::new() }),
+                Ok(member_id) => {
+                    mark(work, false).await?;
+                    return memorise(&Memory { member_id, ..Memory::default() });
+                }
                 Err(why) => why,
             };
             if told.is_none_or(|told| told.elapsed() >= TELL) {
@@ -88,10 +91,16 @@ impl Kind for EtcdVoter {
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
         let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
         let wanted = Attributes(&asked);
-        let mut endpoints = wanted.texts("endpoints");
-        endpoints.extend(wanted.texts("client_urls"));
-        let members = Etcd::connect(&place.host.disk, wanted, endpoints)?.members().await?;
-        let member = find(&members, place.identity.as_str(), &wanted.texts("peer_urls"));
+        let own = wanted.texts("peer_urls");
+        let members = match listed(&place.host.disk, wanted).await {
+            Ok(members) => members,
+            // Nobody stays who could say more of it.
+            Err(_) if place.host.config.leaving && place.entry.is_some() => {
+                vec![recall::<Memory>(place.memory()).unwrap_or_default().member(place, &own)]
+            }
+            Err(error) => return Err(error),
+        };
+        let member = find(&members, place.identity.as_str(), &own);
         Ok(member.filter(|member| member.has_started() && !member.is_learner).map(|member| {
             let mut value = Value::map([("name", place.identity.as_str())]);
             value.set(&Path::key("member_id"), member.id().into());

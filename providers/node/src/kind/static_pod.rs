@@ -1,6 +1,10 @@
 //! A pod that the kubelet runs from a file.
 
-use std::collections::BTreeMap;
+mod manifest;
+mod processes;
+mod running;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,24 +18,52 @@ use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work, file_digest};
 use crate::attributes::Attributes;
 use crate::cri::{self, Runtime};
+use crate::disk::Access;
 use crate::error::{conflict, invalid};
 use crate::ledger::Found;
 use crate::ready::{self, Condition, VERIFY};
+use manifest::Manifest;
+use running::{Before, SEEN};
 
 /// A manifest in the kubelet's folder, and the pod that comes of it.
 ///
 /// What the pod reads when it starts may change without the manifest. A note of that in the manifest would not be
 /// kubeadm's; so the containers are stopped by the runtime then, and the kubelet starts them again. Without a runtime
 /// that answers, the manifest is taken out of the folder and put back.
+///
+/// A changed pod is ready when the new one runs and nothing of the one before does, and then its condition holds: the
+/// runtime says so. Without one that answers, the processes of the one before must have ended.
 pub(crate) struct StaticPod;
 
-/// How long the kubelet has to see a changed manifest: it looks every twenty seconds where it is not told.
-const SEEN: Duration = Duration::from_secs(45);
-
+/// What is remembered of a pod.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Memory {
     /// Digest of the volatile inputs that it was started with.
     inputs: Option<String>,
+    /// What the kubelet made of a manifest the last time that it was waited for.
+    ran: Option<Ran>,
+    /// While a change is under way: the kubelet's hashes of what has run since it began.
+    replaced: BTreeSet<String>,
+}
+
+/// A manifest and what the kubelet calls its pod.
+#[derive(Debug, Serialize, Deserialize)]
+struct Ran {
+    manifest: String,
+    hash: String,
+}
+
+impl Memory {
+    /// What has to end before this manifest runs.
+    fn before(&self, manifest: &Manifest) -> Before {
+        let mut hashes = self.replaced.clone();
+        // One that comes back is not in its own way.
+        if let Some(ran) = self.ran.as_ref().filter(|ran| ran.manifest == manifest.digest) {
+            hashes.remove(&ran.hash);
+        }
+        Before { hashes, ..Before::default() }
+    }
 }
 
 #[async_trait]
@@ -81,7 +113,7 @@ impl Kind for StaticPod {
         let manifest = planned.normalised.get("manifest");
         let digest = match manifest {
             Some(Value::String(text)) => {
-                if text.contains("${") || pod_of(text).is_some() {
+                if text.contains("${") || Manifest::of(text).is_some() {
                     file_digest(text.as_bytes()).into()
                 } else {
                     return Err(invalid("manifest: it is not the YAML of a pod with a name"));
@@ -118,27 +150,62 @@ impl Kind for StaticPod {
         .await
     }
 
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        let mut memory: Memory = recall(work.place.memory()).unwrap_or_default();
+        let wanted = Manifest::needed(work.wanted().text("manifest")?)?;
+        let there = work.host().disk.read_text(work.identity())?;
+        let there = there.as_deref().and_then(Manifest::of).filter(|there| there.digest != wanted.digest);
+        if let (Some(there), Some(mut runtime)) = (there, self.runtime(work).await) {
+            let hashes = running::hashes(&mut runtime, &there).await?;
+            if let (None, 1, Some(hash)) = (&memory.ran, hashes.len(), hashes.first()) {
+                memory.ran = Some(Ran { manifest: there.digest, hash: hash.clone() });
+            }
+            memory.replaced.extend(hashes);
+        }
+        memorise(&memory)
+    }
+
     async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
         let wanted = work.wanted();
-        let manifest = wanted.text("manifest")?.to_owned();
+        let (text, disk) = (wanted.text("manifest")?, &work.host().disk);
+        let manifest = Manifest::needed(text)?;
         let inputs = digest_of(&wanted.map("volatile_inputs")?)?;
         let memory: Memory = recall(work.place.memory()).unwrap_or_default();
-        let there = work.host().disk.read_text(work.identity())?;
-        let stale = there.is_some()
-            && match &memory.inputs {
-                Some(known) => *known != inputs,
-                // With what another tool has started it, nobody knows.
-                None => work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::TakenOver),
-            };
-        if there.as_deref() != Some(manifest.as_str()) {
-            self.write(work, &manifest, there.as_deref()).await?;
-        } else if stale {
-            self.restart(work, &manifest).await?;
+        let access = form::access(disk, wanted, "mode", 0o600)?;
+        let there = disk.read_text(work.identity())?;
+        let mut runtime = self.runtime(work).await;
+        let mut before = memory.before(&manifest);
+        let mut processes = BTreeSet::new();
+        if there.as_deref() != Some(text) {
+            if let (Some(there), None) = (there.as_deref().and_then(Manifest::of), &runtime)
+                && there.digest != manifest.digest
+            {
+                processes = processes::of(work, &there);
+            }
+            write(work, text, access).await?;
+        } else if is_stale(work, &memory, &inputs) {
+            work.tell("what it reads has changed: its containers are started again");
+            processes = if runtime.is_none() { processes::of(work, &manifest) } else { processes };
+            before.containers = restart(work, runtime.as_mut(), &manifest, text, access).await?;
         }
-        let access = form::access(&work.host().disk, wanted, "mode", 0o600)?;
         work.blocking(move |work| work.host().disk.set_access(work.identity(), access)).await?;
-        Condition::of(wanted)?.wait(work).await?;
-        memorise(&Memory { inputs: Some(inputs) })
+        let condition = Condition::of(wanted)?;
+        match &mut runtime {
+            Some(runtime) if !before.is_empty() => {
+                running::wait(work, runtime, &manifest, &before, &condition).await?;
+            }
+            _ => {
+                processes::ended(work, &manifest, processes).await?;
+                condition.wait(work).await?;
+            }
+        }
+        let hashes = match &mut runtime {
+            Some(runtime) => running::hashes(runtime, &manifest).await.unwrap_or_default(),
+            None => BTreeSet::new(),
+        };
+        let hash = (hashes.len() == 1).then(|| hashes.into_iter().next()).flatten();
+        let ran = hash.map(|hash| Ran { manifest: manifest.digest, hash });
+        memorise(&Memory { inputs: Some(inputs), ran, replaced: BTreeSet::new() })
     }
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
@@ -146,14 +213,20 @@ impl Kind for StaticPod {
         if work.stays() {
             return Ok(());
         }
+        let manifest = text.as_deref().and_then(Manifest::of);
+        let mut runtime = self.runtime(work).await;
+        let processes = match (&manifest, &runtime) {
+            (Some(manifest), None) => processes::of(work, manifest),
+            _ => BTreeSet::new(),
+        };
         work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
-        let Some((namespace, name)) = text.as_deref().and_then(pod_of) else { return Ok(()) };
-        let Some(mut runtime) = self.runtime(work).await else { return Ok(()) };
+        let Some(manifest) = manifest else { return Ok(()) };
         // What it has open must be closed before its data goes.
+        let Some(runtime) = &mut runtime else { return processes::ended(work, &manifest, processes).await };
         let begun = Instant::now();
         loop {
             let pods = runtime.pods().await?;
-            let left: Vec<String> = cri::of_manifest(&pods, &namespace, &name)
+            let left: Vec<String> = cri::of_manifest(&pods, &manifest.namespace, &manifest.name)
                 .filter(|pod| pod.is_ready())
                 .map(|pod| pod.id.clone())
                 .collect();
@@ -203,72 +276,44 @@ impl StaticPod {
             asked.iter().find_map(|wanted| wanted.optional_text("runtime_endpoint").ok().flatten());
         Runtime::of(&work.host().disk, endpoint).await
     }
+}
 
-    /// Writes a manifest. Where one was there, waits until the kubelet has made a new pod of it: the old one would say that
-    /// it is ready.
-    async fn write(&self, work: &Work, manifest: &str, before: Option<&str>) -> Result<(), ProviderError> {
-        let access = form::access(&work.host().disk, work.wanted(), "mode", 0o600)?;
-        let name = before.and_then(pod_of);
-        let mut runtime = if name.is_some() { self.runtime(work).await } else { None };
-        let mut known = Vec::new();
-        if let (Some(runtime), Some((namespace, name))) = (&mut runtime, &name) {
-            let pods = runtime.pods().await?;
-            known = cri::of_manifest(&pods, namespace, name).map(|pod| pod.id.clone()).collect();
-        }
-        let text = manifest.to_owned();
-        work.blocking(move |work| work.host().disk.write(work.identity(), text.as_bytes(), access)).await?;
-        if known.is_empty() {
-            return Ok(());
-        }
-        let (Some(mut runtime), Some((namespace, name))) = (runtime, name) else { return Ok(()) };
-        let begun = Instant::now();
-        loop {
-            let pods = runtime.pods().await?;
-            let mut ours = cri::of_manifest(&pods, &namespace, &name);
-            if ours.any(|pod| pod.is_ready() && !known.contains(&pod.id)) {
-                return Ok(());
-            }
-            if begun.elapsed() > SEEN {
-                work.tell("the kubelet has not started the pod anew yet");
-                return Ok(());
-            }
-            work.pause(Duration::from_millis(200)).await?;
-        }
-    }
-
-    /// Has the kubelet start the pod's containers again.
-    async fn restart(&self, work: &Work, manifest: &str) -> Result<(), ProviderError> {
-        let Some((namespace, name)) = pod_of(manifest) else { return Ok(()) };
-        work.tell("what it reads has changed: its containers are started again");
-        if let Some(mut runtime) = self.runtime(work).await {
-            let pods = runtime.pods().await?;
-            let ours: Vec<String> = cri::of_manifest(&pods, &namespace, &name)
-                .filter(|pod| pod.is_ready())
-                .map(|pod| pod.id.clone())
-                .collect();
-            for pod in &ours {
-                runtime.stop_containers(pod).await?;
-            }
-            if !ours.is_empty() {
-                return Ok(());
-            }
-        }
-        let access = form::access(&work.host().disk, work.wanted(), "mode", 0o600)?;
-        work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
-        // Long enough for the kubelet's own look at the folder.
-        work.pause(Duration::from_secs(21)).await?;
-        let text = manifest.to_owned();
-        work.blocking(move |work| work.host().disk.write(work.identity(), text.as_bytes(), access)).await
+/// Whether it was started with other inputs than there are now.
+fn is_stale(work: &Work, memory: &Memory, inputs: &str) -> bool {
+    match &memory.inputs {
+        Some(known) => known != inputs,
+        // With what another tool has started it, nobody knows.
+        None => work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::TakenOver),
     }
 }
 
-/// Namespace and name of the pod of a manifest.
-fn pod_of(manifest: &str) -> Option<(String, String)> {
-    let document: Json = serde_yaml::from_str(manifest).ok()?;
-    let text = |pointer: &str| document.pointer(pointer).and_then(Json::as_str).map(str::to_owned);
-    let name = text("/metadata/name").filter(|name| !name.is_empty())?;
-    (document.get("kind").and_then(Json::as_str) == Some("Pod"))
-        .then(|| (text("/metadata/namespace").unwrap_or_else(|| "default".to_owned()), name))
+async fn write(work: &Work, text: &str, access: Access) -> Result<(), ProviderError> {
+    let text = text.to_owned();
+    work.blocking(move |work| work.host().disk.write(work.identity(), text.as_bytes(), access)).await
+}
+
+/// Has the kubelet start the pod's containers again; those that were stopped.
+async fn restart(
+    work: &Work,
+    runtime: Option<&mut Runtime>,
+    manifest: &Manifest,
+    text: &str,
+    access: Access,
+) -> Result<BTreeSet<String>, ProviderError> {
+    let mut stopped = BTreeSet::new();
+    if let Some(runtime) = runtime {
+        let pods = runtime.pods().await?;
+        for pod in cri::of_manifest(&pods, &manifest.namespace, &manifest.name).filter(|pod| pod.is_ready()) {
+            stopped.extend(runtime.stop_containers(&pod.id).await?);
+        }
+    }
+    if stopped.is_empty() {
+        work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
+        // Long enough for the kubelet's own look at the folder.
+        work.pause(Duration::from_secs(21)).await?;
+        write(work, text, access).await?;
+    }
+    Ok(stopped)
 }
 
 fn digest_of(inputs: &BTreeMap<String, String>) -> Result<String, ProviderError> {

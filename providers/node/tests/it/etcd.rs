@@ -1,12 +1,14 @@
 //! Members of a real etcd: announced one after the other, promoted, removed, taken up again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use slipway_resource::provider::Applied;
+use slipway_provider_node::{Config, InitSystem, Node};
+use slipway_resource::provider::{Action, Applied};
 use slipway_resource::{ErrorClass, Identity, Observation, ProviderError, Value};
 use slipway_testkit::process::Process;
 use slipway_testkit::{kubernetes, port};
@@ -124,6 +126,12 @@ impl Host {
     }
 }
 
+/// Has one member throw out another.
+fn expel(identity: &str, other: &str) -> Action {
+    let arguments = value(json!({"name": other}));
+    Action::Operation { identity: Identity::new(identity), name: "expel".to_owned(), arguments }
+}
+
 /// What an action has left.
 fn output(applied: &Applied, name: &str) -> String {
     applied.attributes.get(name).and_then(Value::as_str).unwrap().to_owned()
@@ -190,14 +198,60 @@ async fn members_join_one_after_the_other_and_leave() {
     assert!(matches!(two.bench.read("etcd_member.etcd", "two").await, Observation::Present(_)));
     // Its machine is gone: another member throws it out.
     drop(_two);
-    let action = slipway_resource::provider::Action::Operation {
-        identity: Identity::new("one"),
-        name: "expel".to_owned(),
-        arguments: value(json!({"name": "two"})),
-    };
-    let refused = one.bench.apply(one.bench.request("etcd_member.etcd", action)).await;
+    let refused = one.bench.apply(one.bench.request("etcd_member.etcd", expel("one", "two"))).await;
     // Of two members one is no majority; etcd says so, and nothing is lost.
     assert!(refused.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_one_goes_although_its_pod_went_before_it() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let two = Host::new("two", Some(&one)).await;
+    let joined = two.announce(&endpoints).await.unwrap().unwrap();
+    let process = two.start(&output(&joined, "initial_cluster"), "existing");
+    two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
+    // The first one leaves, and the other is the last.
+    two.bench.apply(two.bench.request("etcd_member.etcd", expel("two", "one"))).await.unwrap();
+    // Until it leads, it says so, and whoever asks comes again.
+    while let Err(error) = two.bench.delete("etcd_voter.etcd", "two").await {
+        assert!(error.class.is_retryable(), "{error}");
+    }
+    assert!(matches!(two.bench.read("etcd_member.etcd", "two").await, Observation::Present(_)));
+    drop(process);
+    assert_eq!(two.bench.read("etcd_member.etcd", "two").await, Observation::Absent);
+    two.bench.delete("etcd_member.etcd", "two").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_without_a_majority_goes_only_when_nobody_stays() {
+    let (one, process) = first().await;
+    let endpoints = vec![one.url()];
+    let two = Host::new("two", Some(&one)).await;
+    let joined = two.announce(&endpoints).await.unwrap().unwrap();
+    let _two = two.start(&output(&joined, "initial_cluster"), "existing");
+    two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
+    drop(process);
+    let found = two.bench.read("etcd_member.etcd", "two").await;
+    assert!(matches!(found, Observation::Unreadable(_)), "{found:?}");
+    assert!(two.bench.delete("etcd_voter.etcd", "two").await.is_err());
+
+    let config = Config {
+        root: two.bench.root.display().to_string(),
+        init_system: InitSystem::None,
+        leaving: true,
+        ..Config::default()
+    };
+    let leaving = Bench::open(Node::new(), config).await;
+    for (address, attributes) in [("etcd_voter.etcd", 2), ("etcd_member.etcd", 5)] {
+        let remembered = leaving.attributes(address, "two").await;
+        assert_eq!(remembered.get("member_id"), joined.attributes.get("member_id"));
+        assert_eq!(remembered.as_map().map(BTreeMap::len), Some(attributes), "{remembered:?}");
+    }
+    leaving.delete("etcd_voter.etcd", "two").await.unwrap();
+    assert_eq!(leaving.read("etcd_member.etcd", "two").await, Observation::Absent);
+    leaving.delete("etcd_member.etcd", "two").await.unwrap();
+    assert!(leaving.told.lock().unwrap().iter().any(|told| told.contains("without having left etcd")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use slipway_protocol::{Deadlines, Tunnel};
@@ -95,7 +96,8 @@ metadata:
   namespace: kube-system
 spec:
   containers:
-  - args:
+  - command:
+    - /agnhost
     - netexec
     - --http-port=8090
     - --udp-port=-1
@@ -159,11 +161,33 @@ async fn a_static_pod_follows_its_manifest_and_what_it_reads() {
     node.update("static_pod.web", path, pod("2", "b")).await;
     assert_eq!(node.pod(), third, "nothing has changed");
 
+    // A kubelet that was started anew knows nothing of the pod before, and starts the new one beside it: the one before
+    // answers until it is found and ended.
+    let kubelet = machine.check(["pidof", "kubelet"]).unwrap();
+    machine.check(["kill", "-STOP", kubelet.trim()]).unwrap();
+    tokio::join!(node.update("static_pod.web", path, pod("3", "b")), async {
+        while !machine.run(["grep", "version: \"3\"", path]).unwrap().status.success() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        machine.check(["kill", "-KILL", kubelet.trim()]).unwrap();
+    });
+    let fourth = node.pod();
+    assert_eq!(fourth.len(), 1, "{third:?}, then {fourth:?}");
+    assert_ne!(third, fourth);
+
+    // Where no runtime can be asked, the process of the one before has to end.
+    let mut alone = pod("4", "b");
+    alone["runtime_endpoint"] = "unix:///run/nobody.sock".into();
+    node.update("static_pod.web", path, alone).await;
+    let fifth = node.pod();
+    assert_eq!(fifth.len(), 1, "{fourth:?}, then {fifth:?}");
+    assert_ne!(fourth, fifth);
+
     node.delete("static_pod.web", path).await;
     assert!(node.pod().is_empty(), "it has ended when the delete is through");
 
     // A reset while pods run: the kubelet is stopped, and takes nothing down itself.
-    node.create("static_pod.again", pod("3", "a")).await;
+    node.create("static_pod.again", pod("5", "a")).await;
     let kept = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     node.delete("service.kubelet", "kubelet").await;
     assert_eq!(node.pod().len(), 1, "pods outlive the kubelet");

@@ -1,0 +1,213 @@
+//! Whether the kubelet runs what a manifest says now, and not what it said before.
+//!
+//! While a pod is replaced, the one before may still answer at its URL, and both may run side by side when the kubelet was
+//! started anew in the same moment. The runtime tells them apart: the kubelet names every pod of a file by a hash of it,
+//! which is taken over its own types, so that nobody else can compute it. What ran before is remembered therefore, and any
+//! other hash is the new manifest's.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use slipway_resource::{ErrorClass, ProviderError};
+use tokio::time::Instant;
+
+use super::manifest::Manifest;
+use crate::cri::{self, Container, PodSandbox, Runtime};
+use crate::kind::Work;
+use crate::ready::Condition;
+use crate::supervise;
+
+/// How long the kubelet has to see a changed manifest: it looks every twenty seconds where it is not told.
+pub(super) const SEEN: Duration = Duration::from_secs(45);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How often people are told why it still waits.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What has to end before the manifest that is wanted runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Before {
+    /// The kubelet's hashes of other manifests.
+    pub(super) hashes: BTreeSet<String>,
+    /// Containers that were stopped.
+    pub(super) containers: BTreeSet<String>,
+}
+
+impl Before {
+    pub(super) fn is_empty(&self) -> bool {
+        self.hashes.is_empty() && self.containers.is_empty()
+    }
+}
+
+/// How far the kubelet is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Progress {
+    /// What ran before runs, and nothing else.
+    Untouched,
+    /// It is at work: why that is not enough.
+    UnderWay(String),
+    /// What is wanted runs, and nothing else: in these containers.
+    Runs(BTreeSet<String>),
+}
+
+/// The kubelet's hashes of the pods of a manifest that run.
+pub(super) async fn hashes(
+    runtime: &mut Runtime,
+    manifest: &Manifest,
+) -> Result<BTreeSet<String>, ProviderError> {
+    let pods = runtime.pods().await?;
+    let ours = cri::of_manifest(&pods, &manifest.namespace, &manifest.name);
+    Ok(ours.filter(|pod| pod.is_ready()).map(|pod| pod.hash().to_owned()).collect())
+}
+
+/// Waits until a manifest runs in place of what was there before, and its condition holds. A kubelet that makes nothing
+/// else of it, since to its eyes the manifest says the same, has time to see it, and then the condition alone counts.
+pub(super) async fn wait(
+    work: &Work,
+    runtime: &mut Runtime,
+    manifest: &Manifest,
+    before: &Before,
+    condition: &Condition,
+) -> Result<(), ProviderError> {
+    let begun = Instant::now();
+    let until = work.deadline.min(begun + condition.timeout());
+    let seen_by = begun + SEEN + Duration::from_secs(manifest.grace_seconds);
+    let mut told = None::<Instant>;
+    loop {
+        let why = match look(runtime, manifest, before).await? {
+            progress @ Progress::Runs(_) => match condition.look(&work.host().disk).await {
+                // Somebody has answered. It was this one if it still runs.
+                Ok(()) if look(runtime, manifest, before).await? == progress => return Ok(()),
+                Ok(()) => "its containers have ended again".to_owned(),
+                Err(why) => why,
+            },
+            Progress::Untouched if Instant::now() < seen_by => {
+                "the kubelet has not started the pod anew yet".to_owned()
+            }
+            Progress::Untouched if !condition.is_empty() && is_stopped(work).await => {
+                "the kubelet does not run".to_owned()
+            }
+            Progress::Untouched => {
+                work.tell("the kubelet makes no other pod of the changed manifest");
+                return condition.wait(work).await;
+            }
+            Progress::UnderWay(why) => why,
+        };
+        if told.is_none_or(|told| told.elapsed() >= TELL) {
+            work.tell(format!("waits until the new pod is ready: {why}"));
+            told = Some(Instant::now());
+        }
+        if Instant::now() + PAUSE >= until {
+            let seconds = begun.elapsed().as_secs_f64().ceil();
+            let text = format!("{} was not ready within {seconds} s: {why}", work.identity());
+            return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(
+                "what the kubelet and the pod say in their logs on the node; the step may be run again",
+            ));
+        }
+        work.pause(PAUSE).await?;
+    }
+}
+
+/// Whether there is a kubelet that does not run.
+async fn is_stopped(work: &Work) -> bool {
+    let kubelet = supervise::of(work.host()).state(work.host(), "kubelet").await;
+    kubelet.is_ok_and(|state| state.is_some_and(|state| !state.running))
+}
+
+async fn look(
+    runtime: &mut Runtime,
+    manifest: &Manifest,
+    before: &Before,
+) -> Result<Progress, ProviderError> {
+    let pods = runtime.pods().await?;
+    let containers = runtime.containers().await?;
+    Ok(judge(&pods, &containers, manifest, before))
+}
+
+fn judge(pods: &[PodSandbox], containers: &[Container], manifest: &Manifest, before: &Before) -> Progress {
+    let ours: Vec<&PodSandbox> = cri::of_manifest(pods, &manifest.namespace, &manifest.name).collect();
+    let is_old = |pod: &PodSandbox| before.hashes.contains(pod.hash());
+    let runs_in = |pod: &PodSandbox| -> Vec<&Container> {
+        containers.iter().filter(|container| container.pod == pod.id && container.is_running()).collect()
+    };
+    let wanted: Vec<&&PodSandbox> = ours.iter().filter(|pod| pod.is_ready() && !is_old(pod)).collect();
+    let has_old = ours.iter().any(|pod| is_old(pod) && (pod.is_ready() || !runs_in(pod).is_empty()));
+    let has_stopped = containers
+        .iter()
+        .any(|container| container.is_running() && before.containers.contains(&container.id));
+    let (pod, has_old) = match wanted.as_slice() {
+        [] if has_old => return Progress::Untouched,
+        [] => return Progress::UnderWay("the kubelet has not started it yet".to_owned()),
+        [pod] => (*pod, has_old || has_stopped),
+        _ => return Progress::UnderWay("more than one of it runs".to_owned()),
+    };
+    if has_old {
+        return Progress::UnderWay("the one before still runs".to_owned());
+    }
+    let running = runs_in(pod);
+    let missing = manifest.containers.iter().find(|name| running.iter().all(|one| one.name() != *name));
+    match missing {
+        Some(name) => Progress::UnderWay(format!("its container {name} does not run")),
+        None => Progress::Runs(running.iter().map(|container| container.id.clone()).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(id: &str, hash: &str, is_ready: bool) -> PodSandbox {
+        PodSandbox::of_file(id, "kube-system", "web-node", hash, is_ready)
+    }
+
+    #[test]
+    fn a_new_pod_runs_when_the_one_before_does_not() {
+        let manifest = Manifest::of(
+            "kind: Pod\nmetadata: {name: web, namespace: kube-system}\nspec: {containers: [{name: a}, {name: b}]}\n",
+        );
+        let manifest = manifest.unwrap();
+        let before = Before { hashes: BTreeSet::from(["old".to_owned()]), ..Before::default() };
+        let (old, new) = (pod("1", "old", true), pod("2", "new", true));
+        let containers = ["a", "b"].map(|name| Container::running(&format!("1{name}"), "1", name));
+        let [a, b] = ["a", "b"].map(|name| Container::running(&format!("2{name}"), "2", name));
+        let judge = |pods: &[&PodSandbox], containers: &[&Container]| {
+            let pods: Vec<PodSandbox> = pods.iter().map(|pod| (*pod).clone()).collect();
+            let containers: Vec<Container> = containers.iter().map(|one| (*one).clone()).collect();
+            super::judge(&pods, &containers, &manifest, &before)
+        };
+        let [old_a, old_b] = &containers;
+        assert_eq!(judge(&[&old], &[old_a, old_b]), Progress::Untouched);
+        for (pods, containers) in [
+            (vec![&old, &new], vec![old_a, old_b, &a, &b]),
+            (vec![&new], vec![&a]),
+            (vec![&new], vec![]),
+            (vec![], vec![]),
+        ] {
+            assert!(matches!(judge(&pods, &containers), Progress::UnderWay(_)), "{pods:?} {containers:?}");
+        }
+        // A sandbox that has ended, one of whose containers has not.
+        let ending = pod("1", "old", false);
+        assert!(matches!(judge(&[&ending, &new], &[old_a, &a, &b]), Progress::UnderWay(_)));
+        // Pods of others are no matter.
+        let other = PodSandbox::of_file("3", "kube-system", "website-node", "old", true);
+        let running = Progress::Runs(["2a", "2b"].map(str::to_owned).into());
+        assert_eq!(judge(&[&ending, &new, &other], &[&a, &b]), running);
+    }
+
+    #[test]
+    fn containers_that_were_stopped_must_have_ended() {
+        let manifest = Manifest::of(
+            "kind: Pod\nmetadata: {name: web, namespace: kube-system}\nspec: {containers: [{name: a}]}\n",
+        );
+        let manifest = manifest.unwrap();
+        let before = Before { containers: BTreeSet::from(["1".to_owned()]), ..Before::default() };
+        let pods = [pod("p", "same", true)];
+        let judge = |ids: &[&str]| {
+            let containers: Vec<Container> = ids.iter().map(|id| Container::running(id, "p", "a")).collect();
+            super::judge(&pods, &containers, &manifest, &before)
+        };
+        assert!(matches!(judge(&["1"]), Progress::UnderWay(_)));
+        assert!(matches!(judge(&[]), Progress::UnderWay(_)));
+        assert!(matches!(judge(&["2"]), Progress::Runs(_)));
+    }
+}
