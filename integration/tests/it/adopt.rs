@@ -5,22 +5,9 @@ use slipway_integration::place::Place;
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::{PLAN, PROGRAM, SMALL};
 
-const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: line }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium }
+const WORKERS: &str = "\
 ---
 apiVersion: slipway.dev/v1alpha1
 kind: NodePool
@@ -28,13 +15,16 @@ metadata: { name: workers }
 spec: { role: worker, machineType: sim.medium, size: { fixed: 2 }, image: image-new }
 ";
 
-const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
+fn spec() -> String {
+    format!("{SMALL}{WORKERS}")
+}
+
 const ADOPT: &[&str] = &["adopt", "-f", "spec.yaml", "--yes"];
 
 /// A place with a cluster that nobody has tagged and no state knows.
 fn of_another_tool() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", &spec())?;
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     let tamper = Tamper::open(place.cloud());
     for object in place.inventory()?.objects {
@@ -89,7 +79,7 @@ fn what_differs_is_shown_and_images_stay_as_found() -> Result<()> {
         .filter_map(|change| change["address"].as_str())
         .collect();
     ensure!(changed.len() == 1 && changed[0].starts_with("sim_network."), "{changed:?}");
-    place.write("spec.yaml", &SPEC.replace("image-new", "image-newer"))?;
+    place.write("spec.yaml", &spec().replace("image-new", "image-newer"))?;
     let plan = place.expect(2, PLAN)?;
     ensure!(plan.out.contains("image-old") && plan.out.contains("image-newer"), "{}", plan.out);
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
@@ -111,7 +101,7 @@ fn twins_are_named_and_nothing_is_guessed() -> Result<()> {
 #[test]
 fn a_cluster_that_nobody_made_is_not_taken_over() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", &spec())?;
     let ended = place.expect(1, ADOPT)?;
     ensure!(ended.err.contains("RUN0022"), "{}", ended.err);
     Ok(())
@@ -120,7 +110,7 @@ fn a_cluster_that_nobody_made_is_not_taken_over() -> Result<()> {
 #[test]
 fn a_configuration_of_terraform_imports_what_exists() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", &spec())?;
     let export = |arguments: &[&str]| {
         place.expect(0, &[&["export", "terraform", "-f", "spec.yaml"], arguments].concat())
     };

@@ -12,26 +12,7 @@ use slipway_integration::place::{Ended, Place};
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Digest;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
-
-const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: line }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium }
-";
-
-const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
-const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
+use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -39,7 +20,7 @@ fn root() -> PathBuf {
 
 fn place() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     Ok(place)
 }
 
@@ -399,7 +380,7 @@ fn an_unknown_provider_is_named_with_the_way_out() -> Result<()> {
     let place = place()?;
     let unknown = place.expect(1, &[PLAN, &["--provider", "nosuch"]].concat())?;
     ensure!(unknown.err.contains("nosuch") && unknown.err.contains("hint:"), "{}", unknown.err);
-    place.write("other.yaml", &SPEC.replace("name: sim }", "name: sim, config: { latencyy: true } }"))?;
+    place.write("other.yaml", &SMALL.replace("name: sim }", "name: sim, config: { latencyy: true } }"))?;
     let setting = place.expect(1, &["plan", "-f", "other.yaml"])?;
     ensure!(setting.err.contains("did you mean `latency`"), "{}", setting.err);
     place.expect(1, &[PLAN, &["--provider", "sim", "--provider-config", "[1"]].concat())?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::{Ended, Place};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 /// The rollout's cluster, slow enough to be met at work: a simulated second takes 40 ms.
 fn slow(image: &str) -> String {

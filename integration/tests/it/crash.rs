@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use slipway_integration::place::{Ended, Place};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 /// How many kills of one scenario run without `SLIPWAY_CRASH=all`.
 const SAMPLE: usize = 12;

@@ -9,7 +9,8 @@ use slipway_integration::place::Place;
 use slipway_provider_sim::inspect;
 use slipway_resource::ErrorClass;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
+
 const SPEC: &str = include_str!("rollout.yaml");
 
 fn with_faults(faults: &serde_json::Value) -> Result<Lab> {

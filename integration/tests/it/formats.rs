@@ -15,9 +15,8 @@ use serde_json::Value;
 use slipway_integration::place::{Ended, Place};
 use slipway_state_store::{Key, Prefix};
 
-use crate::state::{PROGRAM, SPEC, larger};
-
-const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
+use crate::state::larger;
+use crate::{APPLY, PROGRAM, SMALL};
 
 /// The documents of a store: all its objects, and a plan file.
 type Documents = BTreeMap<String, Vec<u8>>;
@@ -29,7 +28,7 @@ fn kept() -> PathBuf {
 /// A life that leaves a document of every format behind, the last run killed in the middle.
 fn life() -> Result<(Place, Documents)> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     place.expect(0, APPLY)?;
     place.write("spec.yaml", &larger())?;
     place.expect(2, &["plan", "-f", "spec.yaml", "--out", "state:"])?;
@@ -39,7 +38,7 @@ fn life() -> Result<(Place, Documents)> {
     place.expect(0, &["approve", &format!("state:{digest}"), "--yes"])?;
     place.expect(2, &["plan", "-f", "spec.yaml", "--out", "plan.slipway"])?;
     place.expect(0, APPLY)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let killed =
         place.command(APPLY).envs([("SLIPWAY_TEST_KILL", "5:after"), ("SLIPWAY_TEST_TERM", "1")]).output()?;
     ensure!(killed.status.code().is_none(), "the last run is killed: {killed:?}");
@@ -72,7 +71,7 @@ fn dump(place: &Place) -> Result<Documents> {
 /// A place that has these objects.
 fn restore(documents: &Documents) -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let backend = place.backend()?;
     with_runtime(async {
         for (key, bytes) in documents.iter().filter(|(key, _)| key.contains('/')) {

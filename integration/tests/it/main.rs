@@ -24,3 +24,12 @@ mod state_plans;
 mod state_recovery;
 mod terraform_cases;
 mod upgrade;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+/// A cluster named `line`, with one control plane and no more.
+const SMALL: &str = include_str!("small.yaml");
+
+const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
+const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

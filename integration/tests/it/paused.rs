@@ -12,7 +12,7 @@ use serde_json::Value;
 use slipway_integration::place::{Ended, Place};
 use slipway_state_store::{Backend, ClusterName, Epoch, layout};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 const APPLY: [&str; 6] = ["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
 

@@ -1,5 +1,7 @@
 //! Plans of a small cluster: as text, saved, narrowed, against a cloud that others changed, in every form.
 
+use crate::{APPLY, PLAN};
+
 mod drift;
 mod forms;
 mod saved;

@@ -13,23 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use slipway_integration::place::{Ended, Place};
 use slipway_resource::Digest;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
-
-const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: policy }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium }
-";
+use crate::{PROGRAM, SMALL};
 
 const WORKERS: &str = "\
 ---
@@ -120,7 +104,7 @@ fn conftest(place: &Place, plan: &str) -> Result<(bool, String)> {
 #[test]
 fn terraform_reads_every_kind_of_plan() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", &format!("{SPEC}{WORKERS}"))?;
+    place.write("spec.yaml", &format!("{SMALL}{WORKERS}"))?;
     let plan = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
     let lines = terraform(&plan)?;
     ensure!(lines.contains(&"sim_machine_pool.workers create".to_owned()), "{lines:?}");
@@ -131,7 +115,7 @@ fn terraform_reads_every_kind_of_plan() -> Result<()> {
     let nothing = place.expect(0, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
     ensure!(terraform(&nothing)?.iter().all(|line| line.trim() == "planned"), "{nothing}");
 
-    let changed = SPEC.replace("zones: [sim-1a]", "zones: [sim-1a]\n  cloudLabels: { team: a }");
+    let changed = SMALL.replace("zones: [sim-1a]", "zones: [sim-1a]\n  cloudLabels: { team: a }");
     place.write("changed.yaml", &changed)?;
     let plan =
         place.expect(2, &["plan", "-f", "changed.yaml", "--replace", "sim_listener.api", "-o", "json"])?.out;
@@ -144,7 +128,7 @@ fn terraform_reads_every_kind_of_plan() -> Result<()> {
     ensure!(of_listener.into_iter().any(|word| replaced.contains(&word)), "{lines:#?}");
     ensure!(!lines.iter().any(|line| line.contains("unknown")), "{lines:#?}");
 
-    let delete = place.expect(2, &["delete", "policy", "--dry-run", "-o", "json"])?.out;
+    let delete = place.expect(2, &["delete", "line", "--dry-run", "-o", "json"])?.out;
     let lines = terraform(&delete)?;
     ensure!(lines.contains(&"sim_network.main delete".to_owned()), "{lines:#?}");
     Ok(())
@@ -153,12 +137,12 @@ fn terraform_reads_every_kind_of_plan() -> Result<()> {
 #[test]
 fn a_policy_forbids_deletions() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", &format!("{SPEC}{WORKERS}"))?;
+    place.write("spec.yaml", &format!("{SMALL}{WORKERS}"))?;
     let create = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
     let (passes, said) = conftest(&place, &create)?;
     ensure!(passes, "{said}");
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let delete = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
     let (passes, said) = conftest(&place, &delete)?;
     ensure!(!passes && said.contains("sim_machine_pool.workers would be deleted"), "{said}");

@@ -8,24 +8,8 @@ use anyhow::{Result, ensure};
 use slipway_integration::place::{Ended, Place};
 use slipway_state_store::Prefix;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
-
-const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: vault }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
-  encryption: { atRest: { key: SECRET } }
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium, image: image-1 }
-";
+use crate::PROGRAM;
+use crate::secrets::vault;
 
 const FROM_ENVIRONMENT: &str = "zN4-key-from-the-environment-Qw7";
 const FROM_FILE: &str = "tR9-key-from-a-file-with-\"quotes\"-Xp2";
@@ -138,7 +122,9 @@ fn nothing_secret_is_in_clear_after_a_whole_life() -> Result<()> {
     let mut found = Found::default();
     let apply = ["apply", "-f", "spec.yaml", "--yes", "-vvv"];
     let plan = ["plan", "-f", "spec.yaml", "-vvv", "--log-format", "json"];
-    let with = |secret: &str, image: &str| SPEC.replace("SECRET", secret).replace("image-1", image);
+    let with = |secret: &str, image: &str| {
+        vault(secret).replace("sim.medium }", &format!("sim.medium, image: {image} }}"))
+    };
 
     place.write("spec.yaml", &with("{ env: KEY }", "image-1"))?;
     found.run(&place, 2, &[&plan[..], &["--out", "first.plan"]].concat(), &[])?;

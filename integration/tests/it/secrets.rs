@@ -5,32 +5,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::{Ended, Place};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
-const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: vault }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
-  encryption: { atRest: { key: SECRET } }
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium }
-";
+/// A cluster whose secrets are encrypted under this key.
+pub(crate) fn vault(key: &str) -> String {
+    let encryption = format!("zones: [sim-1a]\n  encryption: {{ atRest: {{ key: {key} }} }}\n");
+    SMALL.replace("name: line", "name: vault").replace("zones: [sim-1a]\n", &encryption)
+}
 
 const TEXT: &str = "c2VjcmV0LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
-const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
-const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
-
 fn place(secret: &str) -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", &SPEC.replace("SECRET", secret))?;
+    place.write("spec.yaml", &vault(secret))?;
     Ok(place)
 }
 
@@ -108,7 +94,7 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
 #[test]
 fn without_a_secret_there_is_no_key() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", &SPEC.replace("  encryption: { atRest: { key: SECRET } }\n", ""))?;
+    place.write("spec.yaml", &SMALL.replace("name: line", "name: vault"))?;
     expect(&place, 0, APPLY, &[])?;
     ensure!(!place.path().join("config/slipway").exists() && envelopes(&place)? == 0);
     Ok(())

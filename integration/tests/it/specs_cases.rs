@@ -13,7 +13,8 @@ use slipway_integration::place::{Ended, Place};
 use slipway_spec::source::SourceFile;
 use slipway_spec::yaml;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
+
 const THREADS: usize = 2;
 
 #[test]

@@ -9,35 +9,17 @@ use slipway_integration::place::{Ended, Place};
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Address;
 
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
-
-pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
-
-pub(crate) const SPEC: &str = "\
-apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: { name: line }
-spec:
-  provider: { name: sim }
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: { name: control-plane }
-spec: { role: controlPlane, machineType: sim.medium }
-";
+use crate::{APPLY, PROGRAM, SMALL};
 
 /// The spec with other pod addresses, which is one change.
 pub(crate) fn larger() -> String {
-    SPEC.replace("sim.medium", "sim.large")
+    SMALL.replace("sim.medium", "sim.large")
 }
 
 /// A place with a cluster.
 pub(crate) fn applied() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     place.expect(0, APPLY)?;
     Ok(place)
 }
@@ -86,12 +68,12 @@ fn actions(place: &Place) -> Result<BTreeMap<String, Json>> {
 #[test]
 fn every_generation_says_who_made_it_by_which_plan_and_how_it_ended() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let plan = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?;
     ensure!(run_as(&place, "ada", APPLY)?.code == Some(0));
     place.write("spec.yaml", &larger())?;
     ensure!(run_as(&place, "bob@example.com", APPLY)?.code == Some(0));
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let fault = r#"[{"method": "update", "kind": "fail-before", "class": "permanent"}]"#;
     place.write(".slipway/sim/faults.json", fault)?;
     ensure!(run_as(&place, "eve", APPLY)?.code == Some(1));
@@ -218,12 +200,12 @@ fn what_is_forgotten_is_taken_over_again_when_wanted_and_left_alone_when_not() -
 #[test]
 fn garbage_is_what_the_retention_does_not_keep() -> Result<()> {
     let place = applied()?;
-    for spec in [larger(), SPEC.to_owned(), larger()] {
+    for spec in [larger(), SMALL.to_owned(), larger()] {
         place.write("spec.yaml", &spec)?;
         place.expect(2, &["plan", "-f", "spec.yaml", "--out", "state:"])?;
         place.expect(0, APPLY)?;
     }
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     place.expect(2, &["plan", "-f", "spec.yaml", "--out", "state:"])?;
     let plans = || -> Result<usize> { Ok(std::fs::read_dir(place.state().join("line/plans"))?.count()) };
     ensure!(plans()? == 4);
@@ -302,7 +284,7 @@ fn a_list_of_clusters_costs_a_call_for_each_and_none_for_what_they_have() -> Res
         Ok(std::fs::read_to_string(&file)?.lines().map(str::to_owned).collect())
     };
     for name in ["one", "two", "three"] {
-        place.write("spec.yaml", &SPEC.replace("line", name))?;
+        place.write("spec.yaml", &SMALL.replace("line", name))?;
         place.expect(0, APPLY)?;
     }
     let expected = ["list-children ", "get one/head", "get three/head", "get two/head"];

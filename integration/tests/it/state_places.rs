@@ -7,7 +7,7 @@ use slipway_integration::place::{Ended, Place};
 use slipway_testkit::proxy::Verdict;
 use slipway_testkit::{Moto, Proxy};
 
-use crate::state::{APPLY, PROGRAM, SPEC};
+use crate::{APPLY, PROGRAM, SMALL};
 
 /// A place for the program, and a bucket behind a proxy.
 struct Bucket {
@@ -29,7 +29,7 @@ impl Bucket {
             _ => Verdict::Pass,
         })?;
         let place = Place::new(PROGRAM)?;
-        place.write("spec.yaml", SPEC)?;
+        place.write("spec.yaml", SMALL)?;
         Ok(Self { place, moto, proxy })
     }
 

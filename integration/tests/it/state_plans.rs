@@ -3,7 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::{Ended, Place};
 
-use crate::state::{APPLY, PROGRAM, SPEC, applied, json, larger, run_as, tree};
+use crate::state::{applied, json, larger, run_as, tree};
+use crate::{APPLY, PROGRAM, SMALL};
 
 const STORE: &[&str] = &["plan", "-f", "spec.yaml", "--out", "state:"];
 
@@ -22,7 +23,7 @@ fn a_stored_plan_is_applied_by_its_digest_from_another_machine() -> Result<()> {
     let here = Place::new(PROGRAM)?;
     // One cloud for both machines.
     let cloud = format!("provider: {{ name: sim, config: {{ directory: {} }} }}", here.cloud().display());
-    here.write("spec.yaml", &SPEC.replace("provider: { name: sim }", &cloud))?;
+    here.write("spec.yaml", &SMALL.replace("provider: { name: sim }", &cloud))?;
     let digest = store(&here)?;
     ensure!(store(&here)? == digest, "the same plan is stored twice");
     let elsewhere = Place::new(PROGRAM)?;
@@ -127,7 +128,7 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     // One that is protected is not even stored.
     place.write(
         "spec.yaml",
-        &SPEC.replace("  region: sim-1\n", "  region: sim-1\n  deletionProtection: true\n"),
+        &SMALL.replace("  region: sim-1\n", "  region: sim-1\n  deletionProtection: true\n"),
     )?;
     place.expect(0, APPLY)?;
     ensure!(place.expect(1, &dry)?.err.contains("CLI0010"));
@@ -175,7 +176,7 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
     std::fs::write(place.path().join("cut.json"), &bytes[..bytes.len() / 2])?;
     ensure!(place.expect(1, &["state", "import", "cut.json", "--yes"])?.err.contains("STATE0042"));
     let other = Place::new(PROGRAM)?;
-    other.write("spec.yaml", SPEC)?;
+    other.write("spec.yaml", SMALL)?;
     other.expect(0, APPLY)?;
     std::fs::write(other.path().join("one.json"), &bytes)?;
     let refused = other.expect(1, &["state", "import", "one.json", "--yes"])?.err;

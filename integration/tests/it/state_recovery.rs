@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
 
-use crate::state::{APPLY, PROGRAM, SPEC, applied, tree};
+use crate::state::{applied, tree};
+use crate::{APPLY, PROGRAM, SMALL};
 
 const REBUILD: &[&str] = &["state", "rebuild", "line", "-f", "spec.yaml"];
 
@@ -117,7 +118,7 @@ fn a_journal_that_is_lost_in_the_middle_of_a_run_doubles_nothing() -> Result<()>
     ];
     for (name, damage) in ways {
         let place = Place::new(PROGRAM)?;
-        place.write("spec.yaml", SPEC)?;
+        place.write("spec.yaml", SMALL)?;
         // Killed in the middle of its first apply, with calls under way.
         let killed = place.command(APPLY).env("SLIPWAY_TEST_KILL", "7:after").output()?;
         ensure!(Ended::of(killed)?.code.is_none(), "{name}: it was not killed");
@@ -137,7 +138,7 @@ fn a_journal_that_is_lost_in_the_middle_of_a_run_doubles_nothing() -> Result<()>
 #[test]
 fn there_is_nothing_to_rebuild_from_an_empty_or_an_unreadable_cloud() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     let empty = place.expect(1, &[REBUILD, &["--yes"]].concat())?.err;
     ensure!(empty.contains("RUN0021"), "{empty}");
     ensure!(!place.state().join("line").exists(), "something was written");
@@ -155,7 +156,7 @@ fn there_is_nothing_to_rebuild_from_an_empty_or_an_unreadable_cloud() -> Result<
 #[test]
 fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    place.write("spec.yaml", SPEC)?;
+    place.write("spec.yaml", SMALL)?;
     place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
     let run = |passphrase: &str, arguments: &[&str]| {
         Ended::of(place.command(arguments).env("SLIPWAY_PASSPHRASE", passphrase).output()?)

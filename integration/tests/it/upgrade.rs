@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use slipway_integration::place::Place;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 #[test]
 fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use slipway_provider_sim::inspect::Tamper;
 
 use super::shared::*;
+use crate::{APPLY, PLAN};
 
 #[test]
 fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Ended;
 
 use super::shared::*;
+use crate::{APPLY, PLAN};
 
 #[test]
 fn every_form_is_well_formed() -> Result<()> {

@@ -5,6 +5,7 @@ use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
 
 use super::shared::*;
+use crate::{APPLY, PLAN};
 
 #[test]
 fn a_saved_plan_is_applied_as_it_is() -> Result<()> {

@@ -8,6 +8,7 @@ use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
 
 use super::shared::*;
+use crate::{APPLY, PLAN};
 
 #[test]
 fn targets_narrow_and_replacements_widen() -> Result<()> {

@@ -8,7 +8,7 @@ use slipway_integration::place::Place;
 use slipway_provider_sim::inspect::Object;
 use slipway_resource::Address;
 
-pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::{APPLY, PLAN, PROGRAM};
 
 pub(super) const CLUSTER: &str = "\
 apiVersion: slipway.dev/v1alpha1
@@ -40,9 +40,6 @@ kind: NodePool
 metadata: { name: workers }
 spec: { machineType: sim.medium, image: sim-linux-1, size: { fixed: 2 } }
 ";
-
-pub(super) const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
-pub(super) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
 
 pub(super) fn spec() -> String {
     [CLUSTER, CONTROL_PLANE, WORKERS].concat()
