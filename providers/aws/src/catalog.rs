@@ -25,6 +25,8 @@ pub(crate) use machine::offered;
 pub(crate) struct Seen {
     /// Ids of images.
     pub images: Mutex<BTreeSet<String>>,
+    /// Images that specs name and that nobody has.
+    pub missing_images: Mutex<BTreeSet<String>>,
     /// The zones that offer a type of machines.
     pub offers: Mutex<BTreeMap<String, Vec<String>>>,
     /// How many processors a type of machines has.
@@ -74,7 +76,7 @@ async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, P
     if needs.zones {
         data.zones = zones;
     }
-    remember(cloud, &images, &machines);
+    remember(cloud, &needs.images, &images, &machines);
     data.images.extend(images);
     data.instance_types.extend(machines);
     data.hosted_zones.extend(hosted);
@@ -85,8 +87,15 @@ async fn complete(cloud: &Cloud, mut data: Data, needs: Needs) -> Result<Data, P
     Ok(data)
 }
 
-fn remember(cloud: &Cloud, images: &BTreeMap<String, Image>, machines: &BTreeMap<String, InstanceType>) {
+fn remember(
+    cloud: &Cloud,
+    asked: &BTreeSet<String>,
+    images: &BTreeMap<String, Image>,
+    machines: &BTreeMap<String, InstanceType>,
+) {
     let seen = cloud.shared::<Seen>();
+    let missing = asked.iter().filter(|name| !images.contains_key(*name)).cloned();
+    seen.missing_images.lock().unwrap_or_else(PoisonError::into_inner).extend(missing);
     let ids = images.values().map(|image| image.id.clone());
     seen.images.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
     let offers = machines.iter().map(|(name, known)| (name.clone(), known.zones.clone()));

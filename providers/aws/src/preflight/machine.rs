@@ -137,9 +137,8 @@ pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefli
                 ids.insert(id, &item.address);
             }
             Some(Value::Unknown) => {
-                let text = "the image that the spec names does not exist for this account in this region";
                 let hint = "name an image by its id, by owner and name, or by the path of a parameter";
-                found.push(finding(Some(&item.address), ErrorClass::NotFound, text.to_owned(), hint));
+                found.push(finding(Some(&item.address), ErrorClass::NotFound, missing(cloud), hint));
             }
             _ => {}
         }
@@ -165,4 +164,13 @@ pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefli
         Err(error) => tracing::debug!(%error, "images cannot be read"),
     }
     found
+}
+
+/// What to say of an image that nobody knows the id of.
+fn missing(cloud: &Cloud) -> String {
+    let seen = cloud.shared::<Seen>();
+    let names = seen.missing_images.lock().unwrap_or_else(PoisonError::into_inner);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let named = if names.is_empty() { "that the spec names".to_owned() } else { names.join(" or ") };
+    format!("the image {named} does not exist for this account in {}", cloud.region())
 }

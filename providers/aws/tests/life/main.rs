@@ -19,6 +19,7 @@ mod changes;
 mod cloud;
 mod disturbance;
 mod faults;
+mod images;
 mod kills;
 mod several;
 mod whole;
@@ -35,6 +36,7 @@ const TESTS: &[(&str, Test)] = &[
     ("calls::highly_available", calls::highly_available),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
     ("faults::of_one_kind_each", faults::of_one_kind_each),
+    ("images::by_parameter", images::by_parameter),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),
     ("kills::highly_available", kills::highly_available),

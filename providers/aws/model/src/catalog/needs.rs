@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slipway_spec::model::{Architecture, Cluster, DnsKind, NodePool};
 
-use super::Catalog;
+use super::{Catalog, Image};
 use crate::settings::{self, ClusterSettings};
 
 /// What a catalog lacks for a cluster.
@@ -57,6 +57,12 @@ pub fn image_name(pool: &NodePool) -> String {
 }
 
 impl Catalog {
+    /// The image of a pool, as far as it is known.
+    #[must_use]
+    pub fn image(&self, pool: &NodePool) -> Option<&Image> {
+        self.images.get(&image_name(pool))
+    }
+
     /// What it lacks for a cluster.
     #[must_use]
     pub fn needs(&self, cluster: &Cluster) -> Needs {

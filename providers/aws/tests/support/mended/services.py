@@ -6,6 +6,7 @@ from moto.core.responses import EmptyResult
 from moto.elbv2 import models as balancing
 from moto.iam import responses as iam_responses
 from moto.sqs import models as sqs
+from moto.ssm import models as ssm
 
 
 # Load balancers tell the addresses that they were given.
@@ -83,3 +84,31 @@ def remove_client_id(present, unwanted):
 
 iam_responses.IamResponse.add_client_id_to_open_id_connect_provider = change_client_ids(add_client_id)
 iam_responses.IamResponse.remove_client_id_from_open_id_connect_provider = change_client_ids(remove_client_id)
+
+
+# Publishers' images stand under paths that everybody may read.
+
+UBUNTU = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{}/hvm/ebs-gp3/ami-id"
+PUBLISHED = {"amd64": "ami-785db401", "arm64": "ami-0e9271c829888680e"}
+
+
+@wrap(ssm.ParameterDict, "_check_loading_status")
+def publish(original, self, key):
+    original(self, key)
+    if not str(key or "").startswith("/aws/service/canonical/") or getattr(self, "has_published", False):
+        return
+    self.has_published = True
+    for architecture, image in PUBLISHED.items():
+        name = UBUNTU.format(architecture)
+        nothing = {"description": None, "allowed_pattern": None, "keyid": None}
+        parameter = ssm.Parameter(
+            account_id=self.account_id,
+            name=name,
+            value=image,
+            parameter_type="String",
+            last_modified_date=0,
+            version=1,
+            data_type="aws:ec2:image",
+            **nothing,
+        )
+        self[name].append(parameter)

@@ -31,8 +31,7 @@ pub(super) fn mappings(builder: &Builder<'_>, pool: &NodePool) -> Result<Vec<Val
 
 /// The device that the image boots from: only the account knows it.
 fn root_device(builder: &Builder<'_>, pool: &NodePool) -> Value {
-    let image = pool.image.as_deref().and_then(|image| builder.catalog.images.get(image));
-    match (image, &pool.root_volume.device) {
+    match (builder.catalog.image(pool), &pool.root_volume.device) {
         (_, Some(device)) => device.as_str().into(),
         (Some(image), None) if !image.root_device.is_empty() => image.root_device.as_str().into(),
         _ => Value::Unknown,

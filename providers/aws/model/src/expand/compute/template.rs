@@ -64,13 +64,10 @@ fn block<const N: usize>(fields: [(&str, Value); N]) -> Value {
 
 /// The image's id: as it is given, as the account knows it, or unknown until it is asked.
 fn image(builder: &Builder<'_>, pool: &NodePool) -> Value {
-    match pool.image.as_deref() {
-        None => Value::Unknown,
-        Some(id) if id.starts_with("ami-") => id.into(),
-        Some(name) => match builder.catalog.images.get(name) {
-            Some(image) if !image.id.is_empty() => image.id.as_str().into(),
-            _ => Value::Unknown,
-        },
+    match (pool.image.as_deref(), builder.catalog.image(pool)) {
+        (Some(id), _) if id.starts_with("ami-") => id.into(),
+        (_, Some(image)) if !image.id.is_empty() => image.id.as_str().into(),
+        _ => Value::Unknown,
     }
 }
 

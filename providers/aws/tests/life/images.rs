@@ -1,0 +1,34 @@
+//! Images by the path of a parameter, as pools have them that name none.
+
+use anyhow::{Result, ensure};
+
+use crate::world::World;
+
+/// What Canonical publishes under the path of the default image, in the tests' moto.
+const PUBLISHED: &str = "ami-785db401";
+
+/// Pools that name no image get the one that is published; one whose parameter is not there is told before anything is
+/// made.
+pub fn by_parameter() -> Result<()> {
+    let world = World::new()?;
+    let named = ("image: ami-1e749f67, ", "");
+    let missing = ("\n  image: ami-1e749f67", "\n  image: ssm:/nobody/has/published/this");
+    world.public(&[named, missing])?;
+    let ended = world.expect(1, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let told = format!("{}{}", ended.out, ended.err);
+    ensure!(told.contains("ssm:/nobody/has/published/this"), "the image is not named: {told}");
+    ensure!(world.cloud.objects()? == world.before, "something was made");
+
+    world.public(&[named, ("\n  image: ami-1e749f67", "")])?;
+    world.apply()?;
+    world.is_settled()?;
+    let objects = world.cloud.objects()?;
+    let machines: Vec<&str> = objects
+        .iter()
+        .filter(|object| object.kind == "instance")
+        .map(|object| object.name.as_str())
+        .collect();
+    ensure!(machines.len() == 3 && machines.iter().all(|name| name.ends_with(PUBLISHED)), "{machines:?}");
+    world.delete()?;
+    world.is_empty()
+}
