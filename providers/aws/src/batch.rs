@@ -28,6 +28,35 @@ pub(crate) trait Family: Send + Sync + 'static {
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Self::Item>, ProviderError>;
 }
 
+/// Reads many at once where one that does not exist fails the call for all: then each is asked for alone.
+///
+/// # Errors
+/// As the calls say, but for `not-found`.
+pub(crate) async fn fetch_existing<T, F>(
+    keys: &[String],
+    fetch: impl Fn(Vec<String>) -> F + Send + Sync,
+) -> Result<BTreeMap<String, T>, ProviderError>
+where
+    T: Send,
+    F: Future<Output = Result<BTreeMap<String, T>, ProviderError>> + Send,
+{
+    let alone = match fetch(keys.to_vec()).await {
+        Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
+            futures_util::future::join_all(keys.iter().map(|key| fetch(vec![key.clone()]))).await
+        }
+        result => vec![result],
+    };
+    let mut found = BTreeMap::new();
+    for result in alone {
+        match result {
+            Ok(items) => found.extend(items),
+            Err(error) if error.class == ErrorClass::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
 /// How long reads are gathered that somebody waits for.
 const SHORTLY: Duration = Duration::from_millis(3);
 /// How long reads are gathered that only confirm.

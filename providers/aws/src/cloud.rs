@@ -185,6 +185,34 @@ impl Cloud {
         self.paced(call, &send).await
     }
 
+    /// All pages of a call that only reads: `send` is given what names a page, and `next` finds what names the one after it.
+    ///
+    /// # Errors
+    /// As [`Cloud::read`].
+    pub async fn pages<T, E, S>(
+        &self,
+        class: Class,
+        action: &'static str,
+        send: impl Fn(Option<String>) -> S + Send + Sync,
+        next: impl Fn(&T) -> Option<&str> + Send + Sync,
+    ) -> Result<Vec<T>, ProviderError>
+    where
+        T: Send,
+        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+    {
+        let mut pages = Vec::new();
+        let mut name: Option<String> = None;
+        loop {
+            let page = self.read(class, action, || send(name.clone())).await?;
+            name = next(&page).filter(|name| !name.is_empty()).map(str::to_owned);
+            pages.push(page);
+            if name.is_none() {
+                return Ok(pages);
+            }
+        }
+    }
+
     /// A call that only reads and that may fail: sent once, but for refusals of its pace.
     ///
     /// # Errors

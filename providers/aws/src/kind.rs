@@ -17,110 +17,30 @@ mod nat;
 mod object;
 mod queue;
 mod range;
+mod registry;
 mod route;
 mod route_table;
 mod rule;
 mod scaling;
 mod security_group;
 mod subnet;
+mod tags;
 mod volume;
 mod vpc;
+
+pub(crate) use registry::{all, left_to_read, of};
+pub(crate) use tags::{create_tags, update_tags};
 
 use async_trait::async_trait;
 use slipway_aws_model::normalise::normalised;
 use slipway_resource::provider::Applied;
-use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::{error, invalid, permanent};
 use crate::look::{Look, tagged};
 use crate::owner::{self, Owner, TOKEN, Tags};
-use crate::rate::Class;
-
-/// Every kind.
-static KINDS: &[&dyn Kind] = &[
-    // Networks.
-    &vpc::Vpc,
-    &range::Range,
-    &dhcp::Options,
-    &dhcp::Association,
-    &subnet::Subnet,
-    &gateway::Internet,
-    &gateway::EgressOnly,
-    &nat::ElasticAddress,
-    &nat::NatGateway,
-    &route_table::RouteTable,
-    &route_table::Association,
-    &route::Route,
-    &security_group::SecurityGroup,
-    &rule::SecurityGroupRule,
-    // Identities.
-    &iam::Role,
-    &iam::RolePolicy,
-    &iam::RolePolicyAttachment,
-    &iam::InstanceProfile,
-    &iam::OpenIdConnectProvider,
-    // Machines.
-    &key_pair::KeyPair,
-    &volume::Volume,
-    &launch_template::LaunchTemplate,
-    &scaling::Group,
-    &scaling::LifecycleHook,
-    // Load balancers.
-    &balance::LoadBalancer,
-    &balance::TargetGroup,
-    &balance::Listener,
-    // Names.
-    &dns::Zone,
-    &dns::Record,
-    &dns::ZoneAssociation,
-    // Documents.
-    &object::Object,
-    // Interruptions.
-    &queue::Queue,
-    &events::EventRule,
-    &events::EventTarget,
-];
-
-/// Types that AWS cannot list by a tag, and that are therefore listed only where the cluster's unique id is not known.
-const LEFT_TO_READ: &[&str] = &[
-    "aws_iam_role",
-    "aws_iam_role_policy",
-    "aws_iam_role_policy_attachment",
-    "aws_iam_instance_profile",
-    "aws_iam_openid_connect_provider",
-    "aws_lb",
-    "aws_lb_target_group",
-    "aws_lb_listener",
-    "aws_route53_zone",
-    "aws_route53_record",
-    "aws_route53_zone_association",
-    "aws_s3_object",
-    "aws_sqs_queue",
-    "aws_cloudwatch_event_rule",
-    "aws_cloudwatch_event_target",
-];
-
-/// Types whose objects are not found by the cluster's unique id, but by their identities.
-pub(crate) fn left_to_read() -> Vec<String> {
-    LEFT_TO_READ.iter().map(|kind| (*kind).to_owned()).collect()
-}
-
-/// Every kind that the provider works with.
-pub(crate) fn all() -> &'static [&'static dyn Kind] {
-    KINDS
-}
-
-/// The kind of an address.
-///
-/// # Errors
-/// `invalid` when there is none.
-pub(crate) fn of(address: &Address) -> Result<&'static dyn Kind, ProviderError> {
-    KINDS.iter().find(|kind| kind.name() == address.kind()).copied().ok_or_else(|| {
-        invalid(format!("{} is no type of provider aws", address.kind())).with_address(address)
-    })
-}
 
 /// An object that exists.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +54,9 @@ pub(crate) struct Found {
     /// How far it is.
     pub condition: Condition,
 }
+
+/// What AWS calls an object, and its tags.
+pub(crate) type Tagged = (Identity, Tags);
 
 /// How far an object is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -226,18 +149,22 @@ pub(crate) trait Kind: Send + Sync {
         Ok(())
     }
 
-    /// Changes an object from `prior` to `desired`. Sent again after a crash: it may find everything or nothing done.
+    /// Changes an object from `prior` to `desired`. Sent again after a crash: it may find everything or nothing done. Of
+    /// what nothing else is said here, the tags alone change.
     ///
     /// # Errors
     /// By class.
     async fn update(
         &self,
-        _act: &Act<'_>,
-        _identity: &Identity,
-        _prior: &Value,
-        _desired: &Value,
+        act: &Act<'_>,
+        identity: &Identity,
+        prior: &Value,
+        desired: &Value,
     ) -> Result<(), ProviderError> {
-        Err(invalid(format!("{} cannot be changed in place", self.name())))
+        if self.tagged_as().is_none() {
+            return Err(invalid(format!("{} cannot be changed in place", self.name())));
+        }
+        update_tags(act.cloud, identity.as_str(), prior, desired).await
     }
 
     /// Sends the deleting call. What is gone already may be `not-found`; that counts as a success.
@@ -287,6 +214,15 @@ pub(crate) trait Kind: Send + Sync {
         Ok(Blockers::default())
     }
 
+    /// The objects in a network with their tags, whoever made them, for types that EC2's tags do not list; `None` where
+    /// names tell enough.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    async fn in_network(&self, _cloud: &Cloud, _vpc: &str) -> Result<Option<Vec<Tagged>>, ProviderError> {
+        Ok(None)
+    }
+
     /// Runs a gate.
     ///
     /// # Errors
@@ -318,37 +254,6 @@ pub(crate) async fn read(
 pub(crate) fn in_form(kind: &dyn Kind, mut found: Found) -> Found {
     found.attributes = normalised(kind.name(), &found.attributes);
     found
-}
-
-/// Sets tags on an object of EC2.
-///
-/// # Errors
-/// By class.
-pub(crate) async fn create_tags(cloud: &Cloud, id: &str, tags: &Tags) -> Result<(), ProviderError> {
-    let request = cloud.ec2().create_tags().resources(id).set_tags(Some(owner::ec2_tags(tags)));
-    cloud.write(Class::Ec2Write, "CreateTags", || request.clone().send()).await.map(drop)
-}
-
-/// Brings the tags of an object of EC2 from those in `prior` to those in `desired`.
-///
-/// # Errors
-/// By class.
-pub(crate) async fn update_tags(
-    cloud: &Cloud,
-    id: &str,
-    prior: &Value,
-    desired: &Value,
-) -> Result<(), ProviderError> {
-    let (set, gone) = owner::difference(prior, desired);
-    if !set.is_empty() {
-        create_tags(cloud, id, &set).await?;
-    }
-    if !gone.is_empty() {
-        let keys = gone.iter().map(|key| aws_sdk_ec2::types::Tag::builder().key(key).build()).collect();
-        let request = cloud.ec2().delete_tags().resources(id).set_tags(Some(keys));
-        cloud.write(Class::Ec2Write, "DeleteTags", || request.clone().send()).await?;
-    }
-    Ok(())
 }
 
 /// A result in which an object that does not exist is nothing to complain of.

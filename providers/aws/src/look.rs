@@ -110,26 +110,19 @@ pub(crate) async fn tagged(
 ) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
     let filters = vec![filter("key", [key]), filter("value", [value])];
     let request = cloud.ec2().describe_tags().set_filters(Some(filters));
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeTags", send, |page| page.next_token()).await?;
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut next = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeTags", || request.clone().set_next_token(next.clone()).send())
-            .await?;
-        for tag in page.tags() {
-            if let (Some(id), Some(kind)) = (tag.resource_id(), tag.resource_type()) {
-                found.entry(type_of(id, kind).to_owned()).or_default().push(id.to_owned());
-            }
-        }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            found.values_mut().for_each(|ids| {
-                ids.sort();
-                ids.dedup();
-            });
-            return Ok(found);
+    for tag in pages.iter().flat_map(|page| page.tags()) {
+        if let (Some(id), Some(kind)) = (tag.resource_id(), tag.resource_type()) {
+            found.entry(type_of(id, kind).to_owned()).or_default().push(id.to_owned());
         }
     }
+    found.values_mut().for_each(|ids| {
+        ids.sort();
+        ids.dedup();
+    });
+    Ok(found)
 }
 
 /// A filter of EC2's Describe calls.

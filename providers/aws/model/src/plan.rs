@@ -34,6 +34,7 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
         let rollout = (kind == GROUP).then(|| rollout::rollout(&wanted, None));
         return Ok(Planned { normalised: wanted, rollout, ..Planned::default() });
     };
+    let wanted = with_name_as_found(kind, wanted, observed);
     let wanted = with_addresses_as_found(kind, wanted, observed);
     let wanted = if kind == GROUP { with_version_as_found(wanted, observed) } else { wanted };
     replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
@@ -129,6 +130,23 @@ fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
         _ => Vec::new(),
     };
     names.into_iter().map(Path::key).collect()
+}
+
+/// Load balancers and target groups that another tool made are known by their tags, and may have any name. It stays: another
+/// would be another object.
+fn with_name_as_found(kind: &str, mut wanted: Value, observed: &Value) -> Value {
+    let name = Path::key("name");
+    let is_known_by = |key: &str| {
+        let key = Path::key("tags").child(key);
+        observed.at(&key).is_some_and(|tag| wanted.at(&key) == Some(tag))
+    };
+    if matches!(kind, "aws_lb" | "aws_lb_target_group")
+        && ["KubernetesCluster", "Name"].into_iter().all(is_known_by)
+        && let Some(found) = observed.at(&name)
+    {
+        wanted.set(&name, found.clone());
+    }
+    wanted
 }
 
 /// Where a load balancer's addresses are left to AWS, they are those that it has.

@@ -45,26 +45,17 @@ async fn described(
     for part in names.chunks(FILTER) {
         let wanted = filter("instance-type", part.iter().map(|name| name.as_str()));
         let request = cloud.ec2().describe_instance_types().filters(wanted);
-        let mut next: Option<String> = None;
-        loop {
-            let page = cloud
-                .read(Class::Ec2Read, "DescribeInstanceTypes", || {
-                    request.clone().set_next_token(next.clone()).send()
-                })
-                .await?;
-            for info in page.instance_types() {
-                if let Some(name) = info.instance_type() {
-                    let count = info.v_cpu_info().and_then(|processors| processors.default_v_cpus());
-                    let count = count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
-                    let seen = cloud.shared::<Seen>();
-                    let mut seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
-                    seen.insert(name.as_str().to_owned(), count);
-                    found.insert(name.as_str().to_owned(), known(info));
-                }
-            }
-            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                break;
+        let send = |token| request.clone().set_next_token(token).send();
+        let pages =
+            cloud.pages(Class::Ec2Read, "DescribeInstanceTypes", send, |page| page.next_token()).await?;
+        for info in pages.iter().flat_map(|page| page.instance_types()) {
+            if let Some(name) = info.instance_type() {
+                let count = info.v_cpu_info().and_then(|processors| processors.default_v_cpus());
+                let count = count.and_then(|count| u64::try_from(count).ok()).unwrap_or_default();
+                let seen = cloud.shared::<Seen>();
+                let mut seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.insert(name.as_str().to_owned(), count);
+                found.insert(name.as_str().to_owned(), known(info));
             }
         }
     }
@@ -85,21 +76,12 @@ pub(crate) async fn offered(
             .describe_instance_type_offerings()
             .location_type(LocationType::AvailabilityZone)
             .filters(wanted);
-        let mut next: Option<String> = None;
-        loop {
-            let page = cloud
-                .read(Class::Ec2Read, "DescribeInstanceTypeOfferings", || {
-                    request.clone().set_next_token(next.clone()).send()
-                })
-                .await?;
-            for offer in page.instance_type_offerings() {
-                if let (Some(name), Some(zone)) = (offer.instance_type(), offer.location()) {
-                    found.push((name.as_str().to_owned(), zone.to_owned()));
-                }
-            }
-            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                break;
+        let send = |token| request.clone().set_next_token(token).send();
+        let action = "DescribeInstanceTypeOfferings";
+        let pages = cloud.pages(Class::Ec2Read, action, send, |page| page.next_token()).await?;
+        for offer in pages.iter().flat_map(|page| page.instance_type_offerings()) {
+            if let (Some(name), Some(zone)) = (offer.instance_type(), offer.location()) {
+                found.push((name.as_str().to_owned(), zone.to_owned()));
             }
         }
     }

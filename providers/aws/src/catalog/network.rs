@@ -84,48 +84,32 @@ async fn internet(cloud: &Cloud, vpc: &str) -> Result<Option<String>, ProviderEr
 /// These have no filter for what they are attached to.
 async fn egress(cloud: &Cloud, vpc: &str) -> Result<Option<String>, ProviderError> {
     let request = cloud.ec2().describe_egress_only_internet_gateways();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeEgressOnlyInternetGateways", || {
-                request.clone().set_next_token(next.clone()).send()
-            })
-            .await?;
-        let is_attached = |gateway: &&EgressOnlyInternetGateway| {
-            gateway.attachments().iter().filter_map(InternetGatewayAttachment::vpc_id).any(|own| own == vpc)
-        };
-        let found = page.egress_only_internet_gateways().iter().find(is_attached);
-        if let Some(id) = found.and_then(EgressOnlyInternetGateway::egress_only_internet_gateway_id) {
-            return Ok(Some(id.to_owned()));
-        }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(None);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud
+        .pages(Class::Ec2Read, "DescribeEgressOnlyInternetGateways", send, |page| page.next_token())
+        .await?;
+    let is_attached = |gateway: &&EgressOnlyInternetGateway| {
+        gateway.attachments().iter().filter_map(InternetGatewayAttachment::vpc_id).any(|own| own == vpc)
+    };
+    let found = pages.iter().flat_map(|page| page.egress_only_internet_gateways()).find(is_attached);
+    let id = found.and_then(EgressOnlyInternetGateway::egress_only_internet_gateway_id);
+    Ok(id.map(str::to_owned))
 }
 
 async fn subnets(cloud: &Cloud, vpc: &str) -> Result<BTreeMap<String, VpcSubnet>, ProviderError> {
     let request = cloud.ec2().describe_subnets().filters(filter("vpc-id", [vpc]));
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeSubnets", send, |page| page.next_token()).await?;
     let mut found = BTreeMap::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeSubnets", || request.clone().set_next_token(next.clone()).send())
-            .await?;
-        for subnet in page.subnets() {
-            let (Some(id), Some(zone)) = (subnet.subnet_id(), subnet.availability_zone()) else { continue };
-            let range = subnet.ipv6_cidr_block_association_set().first();
-            let known = VpcSubnet {
-                zone: zone.to_owned(),
-                cidr_block: subnet.cidr_block().filter(|range| !range.is_empty()).map(str::to_owned),
-                ipv6_cidr_block: range.and_then(|range| range.ipv6_cidr_block()).map(str::to_owned),
-            };
-            found.insert(id.to_owned(), known);
-        }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
+    for subnet in pages.iter().flat_map(|page| page.subnets()) {
+        let (Some(id), Some(zone)) = (subnet.subnet_id(), subnet.availability_zone()) else { continue };
+        let range = subnet.ipv6_cidr_block_association_set().first();
+        let known = VpcSubnet {
+            zone: zone.to_owned(),
+            cidr_block: subnet.cidr_block().filter(|range| !range.is_empty()).map(str::to_owned),
+            ipv6_cidr_block: range.and_then(|range| range.ipv6_cidr_block()).map(str::to_owned),
+        };
+        found.insert(id.to_owned(), known);
     }
+    Ok(found)
 }

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use aws_sdk_elasticloadbalancingv2::types as sdk;
 use slipway_aws_model::names::hashed;
-use slipway_resource::{ErrorClass, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError, Value};
 
 use super::by_name::{if_any, is_ours};
-use super::{Found, taken};
+use super::{Found, Tagged, taken};
 use crate::act::Act;
-use crate::batch::Family;
+use crate::batch::{Family, fetch_existing};
 use crate::cloud::Cloud;
 use crate::look::{Listing, Look};
 use crate::owner::{Tags, difference};
@@ -36,7 +36,7 @@ macro_rules! by_arn {
             const LIMIT: usize = 20;
 
             async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, $item>, ProviderError> {
-                tolerant(keys, |keys| async move {
+                fetch_existing(keys, |keys| async move {
                     let request = cloud.balancing().$call().$set(Some(keys));
                     let page = cloud.read(Class::Balancing, $action, || request.clone().send()).await?;
                     let items = page.$items().iter();
@@ -72,7 +72,7 @@ impl Family for TagsOf {
     const LIMIT: usize = 20;
 
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Tags>, ProviderError> {
-        tolerant(keys, |keys| async move {
+        fetch_existing(keys, |keys| async move {
             let request = cloud.balancing().describe_tags().set_resource_arns(Some(keys));
             let page = cloud.read(Class::Balancing, "DescribeTags", || request.clone().send()).await?;
             let described = page.tag_descriptions().iter();
@@ -81,28 +81,6 @@ impl Family for TagsOf {
                 .collect())
         })
         .await
-    }
-}
-
-/// Reads many at once. One that does not exist fails the call for all, and then each is asked for alone.
-async fn tolerant<T, F>(
-    keys: &[String],
-    fetch: impl Fn(Vec<String>) -> F + Send + Sync,
-) -> Result<BTreeMap<String, T>, ProviderError>
-where
-    T: Send,
-    F: Future<Output = Result<BTreeMap<String, T>, ProviderError>> + Send,
-{
-    match fetch(keys.to_vec()).await {
-        Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
-            let alone = futures_util::future::join_all(keys.iter().map(|key| fetch(vec![key.clone()]))).await;
-            let mut found = BTreeMap::new();
-            for one in alone {
-                found.extend(if_any(one)?.unwrap_or_default());
-            }
-            Ok(found)
-        }
-        result => Ok(if_any(result)?.unwrap_or_default()),
     }
 }
 
@@ -140,6 +118,14 @@ async fn check_owner(act: &Act<'_>, arn: &str) -> Result<(), ProviderError> {
     let cloud = act.patient();
     let Some(tags) = act.rest(cloud.get::<TagsOf>(arn)).await? else { return Ok(()) };
     if is_ours(act, &Found::ready(arn, Value::Null, &tags)) { Ok(()) } else { Err(taken(arn)) }
+}
+
+/// Objects with their tags.
+async fn with_tags(cloud: &Cloud, arns: Vec<String>) -> Result<Option<Vec<Tagged>>, ProviderError> {
+    let reads = arns.iter().map(|arn| cloud.get::<TagsOf>(arn));
+    let tags = futures_util::future::try_join_all(reads).await?;
+    let tagged = arns.into_iter().zip(tags);
+    Ok(Some(tagged.filter_map(|(arn, tags)| Some((Identity::new(arn), tags?.as_ref().clone()))).collect()))
 }
 
 /// The ARN of a load balancer by name.

@@ -6,7 +6,7 @@ use slipway_resource::{Address, Identity, ProviderError, Value};
 
 use super::attribute::{need, number, text, texts};
 use super::family::{DhcpOptions as Family, Vpcs};
-use super::{Blockers, Found, Kind, create_tags, update_tags};
+use super::{Blockers, Found, Kind, create_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -72,16 +72,6 @@ impl Kind for Options {
             tag_late(act, id, &act.tags(desired)).await?;
         }
         Ok(identity(id))
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {

@@ -70,18 +70,9 @@ impl Family for Rules {
 
 async fn rules(cloud: &Cloud, bus: &str, prefix: &str) -> Result<Vec<Rule>, ProviderError> {
     let request = cloud.events().list_rules().event_bus_name(bus).name_prefix(prefix);
-    let mut found = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Events, "ListRules", || request.clone().set_next_token(next.clone()).send())
-            .await?;
-        found.extend(page.rules().iter().cloned());
-        next = page.next_token().map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Events, "ListRules", send, |page| page.next_token()).await?;
+    Ok(pages.iter().flat_map(|page| page.rules()).cloned().collect())
 }
 
 /// The longest text that all names begin with.

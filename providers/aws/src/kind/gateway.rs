@@ -13,7 +13,7 @@ use super::attribute::{differs, need, text};
 use super::family::InternetGateways;
 use super::{Blockers, Found, Kind, blocker, or_gone, update_tags};
 use crate::act::Act;
-use crate::batch::Family;
+use crate::batch::{Family, fetch_existing};
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::owner::{identity, of_ec2, specification, visible};
@@ -136,34 +136,15 @@ impl Family for EgressGateways {
     const LIMIT: usize = 100;
 
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, EgressSdk>, ProviderError> {
-        match describe(cloud, keys).await {
-            // One that is gone hides the others.
-            Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
-                let mut found = BTreeMap::new();
-                for key in keys {
-                    found.extend(or_none(describe(cloud, std::slice::from_ref(key)).await)?);
-                }
-                Ok(found)
-            }
-            other => or_none(other),
-        }
+        fetch_existing(keys, |keys| describe(cloud, keys)).await
     }
 }
 
-fn or_none(
-    result: Result<BTreeMap<String, EgressSdk>, ProviderError>,
-) -> Result<BTreeMap<String, EgressSdk>, ProviderError> {
-    match result {
-        Err(error) if error.class == ErrorClass::NotFound => Ok(BTreeMap::new()),
-        other => other,
-    }
-}
-
-async fn describe(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, EgressSdk>, ProviderError> {
+async fn describe(cloud: &Cloud, keys: Vec<String>) -> Result<BTreeMap<String, EgressSdk>, ProviderError> {
     let request = cloud
         .ec2()
         .describe_egress_only_internet_gateways()
-        .set_egress_only_internet_gateway_ids(Some(keys.to_vec()));
+        .set_egress_only_internet_gateway_ids(Some(keys.clone()));
     let page =
         cloud.read(Class::Ec2Read, "DescribeEgressOnlyInternetGateways", || request.clone().send()).await?;
     let gateways = page.egress_only_internet_gateways().iter();
@@ -211,16 +192,6 @@ impl Kind for EgressOnly {
             .await?;
         let id = answer.egress_only_internet_gateway().and_then(EgressSdk::egress_only_internet_gateway_id);
         Ok(identity(id.ok_or_else(|| incomplete("CreateEgressOnlyInternetGateway", "id"))?))
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{LaunchTemplate as Sdk, LaunchTemplateVersion};
 use futures_util::future::try_join_all;
 use slipway_aws_model::tags;
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, text};
 use super::by_name::if_any;
 use super::{Found, Kind, update_tags};
 use crate::act::Act;
-use crate::batch::Family;
+use crate::batch::{Family, fetch_existing};
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::look::{Look, filter};
@@ -41,24 +41,13 @@ impl Family for LaunchTemplates {
     type Item = Sdk;
     const LIMIT: usize = 200;
 
-    /// One id that does not exist fails the call for all; then each is asked for alone.
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Sdk>, ProviderError> {
-        match describe(cloud, keys).await {
-            Err(error) if error.class == ErrorClass::NotFound && keys.len() > 1 => {
-                let alone = keys.iter().map(|key| describe(cloud, std::slice::from_ref(key)));
-                let mut found = BTreeMap::new();
-                for one in futures_util::future::join_all(alone).await {
-                    found.extend(if_any(one)?.unwrap_or_default());
-                }
-                Ok(found)
-            }
-            result => Ok(if_any(result)?.unwrap_or_default()),
-        }
+        fetch_existing(keys, |keys| describe(cloud, keys)).await
     }
 }
 
-async fn describe(cloud: &Cloud, ids: &[String]) -> Result<BTreeMap<String, Sdk>, ProviderError> {
-    let request = cloud.ec2().describe_launch_templates().set_launch_template_ids(Some(ids.to_vec()));
+async fn describe(cloud: &Cloud, ids: Vec<String>) -> Result<BTreeMap<String, Sdk>, ProviderError> {
+    let request = cloud.ec2().describe_launch_templates().set_launch_template_ids(Some(ids));
     let answer = cloud.read(Class::Ec2Read, "DescribeLaunchTemplates", || request.clone().send()).await?;
     let templates = answer.launch_templates().iter();
     Ok(templates
@@ -120,20 +109,11 @@ async fn newest_of_cluster(
         .versions(NEWEST)
         .filters(filter("iam-instance-profile", [profiles]))
         .max_results(200);
-    let mut found = BTreeMap::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeLaunchTemplateVersions", || {
-                request.clone().set_next_token(next.clone()).send()
-            })
-            .await?;
-        found.extend(page.launch_template_versions().iter().cloned().map(by_template));
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let action = "DescribeLaunchTemplateVersions";
+    let pages = cloud.pages(Class::Ec2Read, action, send, |page| page.next_token()).await?;
+    let versions = pages.iter().flat_map(|page| page.launch_template_versions());
+    Ok(versions.cloned().map(by_template).collect())
 }
 
 #[async_trait]

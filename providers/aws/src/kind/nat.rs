@@ -9,7 +9,8 @@ use aws_sdk_ec2::types::{
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::attribute::{need, some, text};
-use super::{Blockers, Condition, Found, Kind, update_tags};
+use super::family::NatGateways;
+use super::{Blockers, Condition, Found, Kind};
 use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
@@ -23,37 +24,6 @@ pub(super) struct NatGateway;
 
 /// `aws_eip`.
 pub(super) struct ElasticAddress;
-
-/// NAT gateways by id.
-struct NatGateways;
-
-#[async_trait]
-impl Family for NatGateways {
-    type Item = NatSdk;
-    const LIMIT: usize = 200;
-
-    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, NatSdk>, ProviderError> {
-        let request = cloud.ec2().describe_nat_gateways().filter(filter("nat-gateway-id", keys));
-        let mut found = BTreeMap::new();
-        let mut next: Option<String> = None;
-        loop {
-            let page = cloud
-                .read(Class::Ec2Read, "DescribeNatGateways", || {
-                    request.clone().set_next_token(next.clone()).send()
-                })
-                .await?;
-            for gateway in page.nat_gateways() {
-                if let Some(id) = gateway.nat_gateway_id() {
-                    found.insert(id.to_owned(), gateway.clone());
-                }
-            }
-            next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                return Ok(found);
-            }
-        }
-    }
-}
 
 #[async_trait]
 impl Kind for NatGateway {
@@ -98,16 +68,6 @@ impl Kind for NatGateway {
         let answer = act.cloud.write(Class::Ec2Write, "CreateNatGateway", || request.clone().send()).await?;
         let id = answer.nat_gateway().and_then(NatSdk::nat_gateway_id);
         Ok(identity(id.ok_or_else(|| incomplete("CreateNatGateway", "id"))?))
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
@@ -188,16 +148,6 @@ impl Kind for ElasticAddress {
             .tag_specifications(specification("elastic-ip", &act.tags(desired)));
         let answer = act.cloud.write(Class::Ec2Write, "AllocateAddress", || request.clone().send()).await?;
         Ok(identity(answer.allocation_id().ok_or_else(|| incomplete("AllocateAddress", "id"))?))
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {

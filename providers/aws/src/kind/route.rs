@@ -1,8 +1,6 @@
 //! Routes: known by their table and their destination.
 
 use async_trait::async_trait;
-use aws_sdk_ec2::operation::create_route::builders::CreateRouteFluentBuilder;
-use aws_sdk_ec2::operation::replace_route::builders::ReplaceRouteFluentBuilder;
 use aws_sdk_ec2::types::{Route as Sdk, RouteOrigin, RouteState};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
@@ -37,6 +35,30 @@ const TARGETS: [&str; 11] = [
 /// Attributes that name where a route comes from.
 const DESTINATIONS: [&str; 3] =
     ["destination_cidr_block", "destination_ipv6_cidr_block", "destination_prefix_list_id"];
+
+/// A request with a route's destination and target: the calls that make one and that change one take the same, each as a
+/// type of its own.
+macro_rules! leading {
+    ($request:expr, $desired:expr) => {{
+        let own = |name: &str| text($desired, name).map(str::to_owned);
+        $request
+            .route_table_id(need($desired, "route_table_id")?)
+            .set_destination_cidr_block(own(DESTINATIONS[0]))
+            .set_destination_ipv6_cidr_block(own(DESTINATIONS[1]))
+            .set_destination_prefix_list_id(own(DESTINATIONS[2]))
+            .set_gateway_id(own("gateway_id"))
+            .set_nat_gateway_id(own("nat_gateway_id"))
+            .set_egress_only_internet_gateway_id(own("egress_only_gateway_id"))
+            .set_transit_gateway_id(own("transit_gateway_id"))
+            .set_vpc_peering_connection_id(own("vpc_peering_connection_id"))
+            .set_vpc_endpoint_id(own("vpc_endpoint_id"))
+            .set_carrier_gateway_id(own("carrier_gateway_id"))
+            .set_local_gateway_id(own("local_gateway_id"))
+            .set_core_network_arn(own("core_network_arn"))
+            .set_instance_id(own("instance_id"))
+            .set_network_interface_id(own("network_interface_id").filter(|_| own("instance_id").is_none()))
+    }};
+}
 
 #[async_trait]
 impl Kind for Route {
@@ -83,7 +105,7 @@ impl Kind for Route {
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
         let id = id_of(desired)?;
-        let request = to_create(act.cloud, desired)?;
+        let request = leading!(act.cloud.ec2().create_route(), desired);
         let sent = act.cloud.write(Class::Ec2Write, "CreateRoute", || request.clone().send()).await.map(drop);
         match sent {
             Err(error) if error.class == ErrorClass::Conflict => {
@@ -107,7 +129,7 @@ impl Kind for Route {
         _prior: &Value,
         desired: &Value,
     ) -> Result<(), ProviderError> {
-        let request = to_replace(act.cloud, desired)?;
+        let request = leading!(act.cloud.ec2().replace_route(), desired);
         act.cloud.write(Class::Ec2Write, "ReplaceRoute", || request.clone().send()).await.map(drop)
     }
 
@@ -134,50 +156,6 @@ fn leads_alike(found: &Value, desired: &Value) -> bool {
         Some(wanted) => text(found, name) == Some(wanted),
         None => true,
     })
-}
-
-fn to_create(cloud: &Cloud, desired: &Value) -> Result<CreateRouteFluentBuilder, ProviderError> {
-    let own = |name: &str| text(desired, name).map(str::to_owned);
-    Ok(cloud
-        .ec2()
-        .create_route()
-        .route_table_id(need(desired, "route_table_id")?)
-        .set_destination_cidr_block(own(DESTINATIONS[0]))
-        .set_destination_ipv6_cidr_block(own(DESTINATIONS[1]))
-        .set_destination_prefix_list_id(own(DESTINATIONS[2]))
-        .set_gateway_id(own("gateway_id"))
-        .set_nat_gateway_id(own("nat_gateway_id"))
-        .set_egress_only_internet_gateway_id(own("egress_only_gateway_id"))
-        .set_transit_gateway_id(own("transit_gateway_id"))
-        .set_vpc_peering_connection_id(own("vpc_peering_connection_id"))
-        .set_vpc_endpoint_id(own("vpc_endpoint_id"))
-        .set_carrier_gateway_id(own("carrier_gateway_id"))
-        .set_local_gateway_id(own("local_gateway_id"))
-        .set_core_network_arn(own("core_network_arn"))
-        .set_instance_id(own("instance_id"))
-        .set_network_interface_id(own("network_interface_id").filter(|_| own("instance_id").is_none())))
-}
-
-fn to_replace(cloud: &Cloud, desired: &Value) -> Result<ReplaceRouteFluentBuilder, ProviderError> {
-    let own = |name: &str| text(desired, name).map(str::to_owned);
-    Ok(cloud
-        .ec2()
-        .replace_route()
-        .route_table_id(need(desired, "route_table_id")?)
-        .set_destination_cidr_block(own(DESTINATIONS[0]))
-        .set_destination_ipv6_cidr_block(own(DESTINATIONS[1]))
-        .set_destination_prefix_list_id(own(DESTINATIONS[2]))
-        .set_gateway_id(own("gateway_id"))
-        .set_nat_gateway_id(own("nat_gateway_id"))
-        .set_egress_only_internet_gateway_id(own("egress_only_gateway_id"))
-        .set_transit_gateway_id(own("transit_gateway_id"))
-        .set_vpc_peering_connection_id(own("vpc_peering_connection_id"))
-        .set_vpc_endpoint_id(own("vpc_endpoint_id"))
-        .set_carrier_gateway_id(own("carrier_gateway_id"))
-        .set_local_gateway_id(own("local_gateway_id"))
-        .set_core_network_arn(own("core_network_arn"))
-        .set_instance_id(own("instance_id"))
-        .set_network_interface_id(own("network_interface_id").filter(|_| own("instance_id").is_none())))
 }
 
 /// The table's id and the destination.

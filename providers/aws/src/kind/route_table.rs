@@ -8,7 +8,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, text};
 use super::family::RouteTables;
-use super::{Blockers, Found, Kind, child, update_tags};
+use super::{Blockers, Found, Kind, child};
 use crate::act::Act;
 use crate::batch::Family;
 use crate::cloud::Cloud;
@@ -56,16 +56,6 @@ impl Kind for RouteTable {
         let answer = act.cloud.write(Class::Ec2Write, "CreateRouteTable", || request.clone().send()).await?;
         let id = answer.route_table().and_then(Sdk::route_table_id);
         Ok(identity(id.ok_or_else(|| incomplete("CreateRouteTable", "id"))?))
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
@@ -227,24 +217,11 @@ async fn associations(
     user: impl Fn(&RouteTableAssociation) -> Option<&str>,
 ) -> Result<Associations, ProviderError> {
     let request = cloud.ec2().describe_route_tables().filters(filter(name, keys));
-    let mut found = BTreeMap::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeRouteTables", || {
-                request.clone().set_next_token(next.clone()).send()
-            })
-            .await?;
-        for used in page.route_tables().iter().flat_map(Sdk::associations).filter(|used| is_current(used)) {
-            if let Some(user) = user(used) {
-                found.insert(user.to_owned(), used.clone());
-            }
-        }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeRouteTables", send, |page| page.next_token()).await?;
+    let used = pages.iter().flat_map(|page| page.route_tables()).flat_map(Sdk::associations);
+    let used = used.filter(|used| is_current(used));
+    Ok(used.filter_map(|used| Some((user(used)?.to_owned(), used.clone()))).collect())
 }
 
 fn is_current(association: &RouteTableAssociation) -> bool {

@@ -222,20 +222,10 @@ impl Family for Rules {
 
 async fn describe(cloud: &Cloud, name: &str, keys: &[String]) -> Result<Vec<Sdk>, ProviderError> {
     let request = cloud.ec2().describe_security_group_rules().filters(filter(name, keys));
-    let mut found = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeSecurityGroupRules", || {
-                request.clone().set_next_token(next.clone()).send()
-            })
-            .await?;
-        found.extend(page.security_group_rules().iter().cloned());
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let action = "DescribeSecurityGroupRules";
+    let pages = cloud.pages(Class::Ec2Read, action, send, |page| page.next_token()).await?;
+    Ok(pages.iter().flat_map(|page| page.security_group_rules()).cloned().collect())
 }
 
 /// The rule of AWS that lets a permission through.

@@ -6,7 +6,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{need, text};
 use super::family::SecurityGroups;
-use super::{Blockers, Found, Kind, blocker, taken, update_tags};
+use super::{Blockers, Found, Kind, blocker, taken};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
@@ -81,16 +81,6 @@ impl Kind for SecurityGroup {
             }
             other => other,
         }
-    }
-
-    async fn update(
-        &self,
-        act: &Act<'_>,
-        id: &Identity,
-        prior: &Value,
-        desired: &Value,
-    ) -> Result<(), ProviderError> {
-        update_tags(act.cloud, id.as_str(), prior, desired).await
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {

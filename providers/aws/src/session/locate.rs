@@ -1,4 +1,5 @@
-//! Finding what another tool made: objects of EC2 by the tags of kOps, all others by names that follow from the spec.
+//! Finding what another tool made: objects of EC2 and load balancers by the tags of kOps, all others by names that follow
+//! from the spec.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +10,20 @@ use slipway_resource::provider::{Action, ApplyRequest, EventSink, LocateItem, Lo
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Ownership, Path, ProviderError, Token, Value,
 };
+use tokio::sync::OnceCell;
 
 use crate::act::Act;
 use crate::cloud::Cloud;
-use crate::kind::{self, Condition, Found, Kind};
+use crate::kind::{self, Condition, Found, Kind, Tagged};
 use crate::look::tagged;
+use crate::owner::{Owner, Tags};
 
 /// The tag that every object of a cluster has which kOps or its controllers made; its value is the cluster's name.
 const CLUSTER: &str = "KubernetesCluster";
+/// The tag of a load balancer or a target group that kOps has made anew, under another name: how often.
+const REVISION: &str = "kops.k8s.io/revision";
+/// The tag with the name by which people know an object.
+const NAME: &str = "Name";
 
 /// Finds the objects of wanted resources; one answer for each item, in their order. Changes nothing.
 pub(super) async fn locate(
@@ -28,7 +35,9 @@ pub(super) async fn locate(
         cloud,
         running,
         cluster: &request.cluster,
+        items: &request.items,
         candidates: candidates(cloud, &request.cluster).await?,
+        in_network: kind::all().iter().map(|kind| (kind.name(), OnceCell::new())).collect(),
         found: BTreeMap::new(),
         taken: BTreeSet::new(),
     };
@@ -90,7 +99,10 @@ struct Search<'a> {
     cloud: &'a Cloud,
     running: &'a Running,
     cluster: &'a str,
+    items: &'a [LocateItem],
     candidates: BTreeMap<&'static str, Vec<Found>>,
+    /// What the cluster's network has of other types, by type.
+    in_network: BTreeMap<&'static str, OnceCell<Option<Vec<Tagged>>>>,
     found: BTreeMap<Address, Located>,
     taken: BTreeSet<(String, Identity)>,
 }
@@ -113,6 +125,9 @@ impl Search<'_> {
         if kind.tagged_as().is_some() {
             // Its id says nothing: it is told from others by the name that it carries.
             return Ok(self.among_candidates(kind.name(), item, desired));
+        }
+        if let Some(located) = self.in_network(kind, item, desired).await? {
+            return Ok(Some(located));
         }
         let request = ApplyRequest {
             token: Token::new("locate"),
@@ -145,10 +160,51 @@ impl Search<'_> {
         Ok(found.map(|found| Located::one(item.address.clone(), found.identity, found.attributes)))
     }
 
+    /// The cluster's network, which may be nobody's resource: all that names one names the same.
+    fn vpc(&self) -> Option<String> {
+        self.items.iter().find_map(|item| {
+            let vpc = self.resolved(item.desired.get("vpc_id")?);
+            vpc.as_str().map(str::to_owned)
+        })
+    }
+
+    /// The newest object in the cluster's network that has its tag and the wanted name as another: its own name says nothing.
+    async fn in_network(
+        &self,
+        kind: &dyn Kind,
+        item: &LocateItem,
+        desired: &Value,
+    ) -> Result<Option<Located>, ProviderError> {
+        let name = desired.at(&Path::key("tags").child(NAME)).and_then(Value::as_str);
+        let (Some(vpc), Some(name), Some(cell)) = (self.vpc(), name, self.in_network.get(kind.name())) else {
+            return Ok(None);
+        };
+        let listed = cell.get_or_try_init(|| kind.in_network(self.cloud, &vpc)).await?;
+        let is_it = |tags: &Tags| {
+            let has = |key: &str, value: &str| tags.get(key).is_some_and(|found| found == value);
+            has(CLUSTER, self.cluster) && has(NAME, name) && Owner::of(tags).is_none()
+        };
+        let revision = |tags: &Tags| -> u64 {
+            tags.get(REVISION).and_then(|revision| revision.parse().ok()).unwrap_or_default()
+        };
+        let fitting: Vec<_> = listed.iter().flatten().filter(|(_, tags)| is_it(tags)).collect();
+        let newest = fitting.iter().map(|(_, tags)| revision(tags)).max();
+        let newest: Vec<&Identity> =
+            fitting.iter().filter(|(_, tags)| Some(revision(tags)) == newest).map(|(id, _)| id).collect();
+        match newest.as_slice() {
+            [] => Ok(None),
+            [one] => self.read(kind, item, one).await,
+            several => Ok(Some(Located {
+                identities: several.iter().map(|id| (*id).clone()).collect(),
+                ..Located::nothing(item.address.clone())
+            })),
+        }
+    }
+
     fn among_candidates(&self, kind: &str, item: &LocateItem, desired: &Value) -> Option<Located> {
         let key = match kind {
             "aws_security_group" | "aws_launch_template" => Path::key("name"),
-            _ => Path::key("tags").child("Name"),
+            _ => Path::key("tags").child(NAME),
         };
         let wanted = desired.at(&key).filter(|value| value.is_known() && !value.is_null())?;
         let fitting: Vec<&Found> = self

@@ -27,6 +27,18 @@ const DIFFERENCES: &[(&str, &[(&str, &str)])] = &[(
     ],
 )];
 
+/// Makes a cluster as kOps does.
+const MAKER: &str = concat!(
+    include_str!("kops/account.py"),
+    include_str!("kops/values.py"),
+    include_str!("kops/network.py"),
+    include_str!("kops/identities.py"),
+    include_str!("kops/machines.py"),
+    include_str!("kops/balance.py"),
+    include_str!("kops/services.py"),
+    include_str!("kops/make.py"),
+);
+
 /// The folder of the cases; without it these tests are ignored, and say so.
 pub const CASES: &str = "SLIPWAY_CASES";
 
@@ -54,7 +66,7 @@ pub fn every_case_made() -> Result<()> {
 fn prepare(world: &World, case: &Path, whole: bool) -> Result<usize> {
     // The case has zones of its own.
     world.cloud.reset()?;
-    let script = world.place().write("kops.py", include_str!("kops.py"))?;
+    let script = world.place().write("kops.py", MAKER)?;
     let mut command = Command::new(Moto::install()?);
     command.arg(script).arg(world.cloud.moto().endpoint()).arg(case).arg(world.place().path());
     if !whole {

@@ -9,6 +9,7 @@ import signal  # noqa: E402
 import socket  # noqa: E402
 import struct  # noqa: E402
 import time  # noqa: E402
+import traceback  # noqa: E402
 from urllib.parse import parse_qs  # noqa: E402
 
 
@@ -40,20 +41,29 @@ def stand_apart(stream):
 def answer_apart(application, stream):
     """The life of a copy: it answers until nobody asks any more."""
     stream = stand_apart(stream)
-    try:
-        while True:
+    while True:
+        try:
             environment, body = receive(stream)
-            environment["wsgi.input"] = io.BytesIO(body)
-            environment["wsgi.errors"] = io.StringIO()
-            told = []
+            send(stream, answer_of(application, environment, body))
+        except (EOFError, OSError):
+            os._exit(0)
 
-            def listen(status, headers, *more, told=told):
-                told[:] = [status, headers]
 
-            answer = b"".join(application(environment, listen))
-            send(stream, (*told, answer))
-    except BaseException:
-        os._exit(0)
+def answer_of(application, environment, body):
+    """Status, headers and body of an answer."""
+    environment["wsgi.input"] = io.BytesIO(body)
+    environment["wsgi.errors"] = io.StringIO()
+    told = []
+
+    def listen(status, headers, *more):
+        told[:] = [status, headers]
+
+    try:
+        answer = b"".join(application(environment, listen))
+        return *told, answer
+    except Exception:
+        traceback.print_exc()
+        return "500 Internal Server Error", [("Content-Length", "0")], b""
 
 
 def ask_apart(stream, environment, body, start_response):

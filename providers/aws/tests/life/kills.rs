@@ -69,7 +69,7 @@ pub fn minimal_delete() -> Result<()> {
 
 /// The choice is stratified also where all is asked for: each kill of a large cluster takes a while.
 pub fn highly_available() -> Result<()> {
-    let choice = Choice::Some(if all_are_wanted() { 24 } else { 4 });
+    let choice = Choice::Some(if all_are_wanted() { 20 } else { 4 });
     survive("highly available", HIGHLY_AVAILABLE, APPLY, choice)?;
     survive("highly available", HIGHLY_AVAILABLE, DELETE, choice)
 }
@@ -84,8 +84,8 @@ fn survive(name: &str, spec: &str, arguments: &[&str], choice: Choice) -> Result
     let missed = AtomicUsize::new(0);
     each_from(begin, &kills, |world, kill| {
         let begun = Instant::now();
-        let survived =
-            one(world, arguments, *kill, &wanted).with_context(|| format!("killed at {kill:?} of {writes}"));
+        let survived = one(world, arguments, *kill, &wanted)
+            .with_context(|| format!("killed at {kill:?} of {writes}; moto: {}", world.cloud.moto().log()));
         eprintln!("{} {kill:?}: {survived:?}, {:.1} s", arguments[0], begun.elapsed().as_secs_f64());
         if let Ended::Early = survived? {
             missed.fetch_add(1, Ordering::Relaxed);

@@ -7,6 +7,7 @@ mod support;
 
 mod accounts;
 mod adopt;
+mod balancers;
 mod life;
 mod preflight;
 mod trouble;

@@ -42,6 +42,28 @@ fn a_load_balancer_enters_subnets_and_leaves_none() {
 }
 
 #[test]
+fn a_load_balancer_that_its_tags_tell_keeps_its_name() {
+    let tags = json!({"KubernetesCluster": "a.example.com", "Name": "api.a.example.com"});
+    let group = json!({"port": 443, "protocol": "TCP", "vpc_id": "vpc-1"});
+    for (kind, more) in [("aws_lb", json!({})), ("aws_lb_target_group", group)] {
+        let tagged = |name: &str, tags: serde_json::Value| {
+            let mut all = more.clone();
+            all["name"] = name.into();
+            all["tags"] = tags;
+            all
+        };
+        let name = |found, wanted| planned(kind, found, wanted).normalised.get("name").cloned();
+        assert_eq!(
+            name(tagged("api-again", tags.clone()), tagged("api", tags.clone())),
+            Some("api-again".into())
+        );
+        let other = json!({"KubernetesCluster": "b.example.com", "Name": "api.a.example.com"});
+        assert_eq!(name(tagged("api-again", other), tagged("api", tags.clone())), Some("api".into()));
+        assert_eq!(name(tagged("b", json!({})), tagged("a", json!({}))), Some("a".into()));
+    }
+}
+
+#[test]
 fn a_volume_never_shrinks() {
     let volume = |size: i64| json!({"availability_zone": "a", "size": size, "type": "gp3"});
     let refused = plan(&item("aws_ebs_volume", Some(volume(20)), Some(volume(10)))).unwrap_err();

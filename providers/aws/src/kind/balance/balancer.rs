@@ -8,13 +8,15 @@ use aws_sdk_elasticloadbalancingv2::types::{
 };
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{Balancers, OfCluster, TagsOf, balancer_named, check_owner, set_tags, to_tags, update_tags};
+use super::{
+    Balancers, OfCluster, TagsOf, balancer_named, check_owner, set_tags, to_tags, update_tags, with_tags,
+};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::kind::attribute::{block, blocks, differs, flag, need, some, text, texts};
 use crate::kind::by_name::{claim, if_any, made};
-use crate::kind::{Condition, Found, Kind};
+use crate::kind::{Condition, Found, Kind, Tagged};
 use crate::look::Look;
 use crate::owner::{marks, visible};
 use crate::rate::Class;
@@ -140,6 +142,18 @@ impl Kind for LoadBalancer {
 
     fn is_idempotent(&self) -> bool {
         true
+    }
+
+    async fn in_network(&self, cloud: &Cloud, vpc: &str) -> Result<Option<Vec<Tagged>>, ProviderError> {
+        let request = cloud.balancing().describe_load_balancers();
+        let send = |marker| request.clone().set_marker(marker).send();
+        let pages =
+            cloud.pages(Class::Balancing, "DescribeLoadBalancers", send, |page| page.next_marker()).await?;
+        let is_there = |balancer: &&Sdk| {
+            balancer.vpc_id() == Some(vpc) && balancer.r#type() == Some(&LoadBalancerTypeEnum::Network)
+        };
+        let there = pages.iter().flat_map(|page| page.load_balancers()).filter(is_there);
+        with_tags(cloud, there.filter_map(Sdk::load_balancer_arn).map(str::to_owned).collect()).await
     }
 }
 

@@ -132,19 +132,10 @@ impl Kind for Listener {
 /// All listeners of a load balancer.
 async fn listeners(cloud: &Cloud, balancer: &str) -> Result<Vec<Sdk>, ProviderError> {
     let request = cloud.balancing().describe_listeners().load_balancer_arn(balancer);
-    let mut found = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Balancing, "DescribeListeners", || request.clone().set_marker(next.clone()).send())
-            .await;
-        let Some(page) = if_any(page)? else { return Ok(found) };
-        found.extend(page.listeners().iter().cloned());
-        next = page.next_marker().map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |marker| request.clone().set_marker(marker).send();
+    let pages = cloud.pages(Class::Balancing, "DescribeListeners", send, |page| page.next_marker()).await;
+    let pages = if_any(pages)?.unwrap_or_default();
+    Ok(pages.iter().flat_map(|page| page.listeners()).cloned().collect())
 }
 
 /// The ARN of the listener at the wanted port.

@@ -8,13 +8,13 @@ use aws_sdk_elasticloadbalancingv2::types::{
 use slipway_aws_model::names::hashed;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::{TagsOf, TargetGroups, check_owner, set_tags, to_tags, update_tags};
+use super::{TagsOf, TargetGroups, check_owner, set_tags, to_tags, update_tags, with_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::kind::attribute::{block, differs, flag, need, number32, some, text};
 use crate::kind::by_name::{claim, if_any, made};
-use crate::kind::{Blockers, Found, Kind};
+use crate::kind::{Blockers, Found, Kind, Tagged};
 use crate::look::Look;
 use crate::owner::{marks, visible};
 use crate::rate::Class;
@@ -30,7 +30,7 @@ const STICKY: &str = "stickiness.enabled";
 const STICKY_TYPE: &str = "stickiness.type";
 
 /// What names of target groups begin with.
-const PREFIXES: [&str; 4] = ["tcp", "tls", "kops-controller", "bastion"];
+const PREFIXES: [&str; 5] = ["tcp", "tls", "kops-controller", "etcd-cilium", "bastion"];
 
 #[async_trait]
 impl Kind for TargetGroup {
@@ -134,6 +134,16 @@ impl Kind for TargetGroup {
 
     fn is_idempotent(&self) -> bool {
         true
+    }
+
+    async fn in_network(&self, cloud: &Cloud, vpc: &str) -> Result<Option<Vec<Tagged>>, ProviderError> {
+        let request = cloud.balancing().describe_target_groups();
+        let send = |marker| request.clone().set_marker(marker).send();
+        let pages =
+            cloud.pages(Class::Balancing, "DescribeTargetGroups", send, |page| page.next_marker()).await?;
+        let there = pages.iter().flat_map(|page| page.target_groups());
+        let there = there.filter(|group| group.vpc_id() == Some(vpc)).filter_map(Sdk::target_group_arn);
+        with_tags(cloud, there.map(str::to_owned).collect()).await
     }
 
     async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {

@@ -43,18 +43,9 @@ impl Family for Targets {
 async fn targets(cloud: &Cloud, rule: &str) -> Result<Vec<Target>, ProviderError> {
     let (bus, name) = bus_and_name(rule);
     let request = cloud.events().list_targets_by_rule().event_bus_name(bus).rule(name);
-    let mut found = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Events, "ListTargetsByRule", || request.clone().set_next_token(next.clone()).send())
-            .await?;
-        found.extend(page.targets().iter().cloned());
-        next = page.next_token().map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Events, "ListTargetsByRule", send, |page| page.next_token()).await?;
+    Ok(pages.iter().flat_map(|page| page.targets()).cloned().collect())
 }
 
 #[async_trait]

@@ -15,6 +15,9 @@ use crate::rate::Class;
 /// A tag of a group: key, value, and whether instances get it.
 pub(super) type GroupTag = (String, String, bool);
 
+/// How many names the calls take that attach something.
+const AT_ONCE: usize = 10;
+
 /// Settings that the updating call takes.
 const OWN: [&str; 17] = [
     "min_size",
@@ -90,6 +93,17 @@ pub(super) async fn own(
     cloud.write(Class::AutoScaling, "UpdateAutoScalingGroup", || request.clone().send()).await.map(drop)
 }
 
+/// Sends a call about a group for some names, if there are any; no call takes more than so many.
+macro_rules! send {
+    ($cloud:ident, $group:ident, $names:ident, $call:ident.$set:ident, $action:literal) => {
+        for names in $names.chunks(AT_ONCE) {
+            let request = $cloud.autoscaling().$call().auto_scaling_group_name($group);
+            let request = request.$set(Some(names.to_vec()));
+            $cloud.write(Class::AutoScaling, $action, || request.clone().send()).await?;
+        }
+    };
+}
+
 /// Brings target groups and classic load balancers from those in `prior` to those in `desired`.
 pub(super) async fn attachments(
     cloud: &Cloud,
@@ -97,29 +111,24 @@ pub(super) async fn attachments(
     prior: &Value,
     desired: &Value,
 ) -> Result<(), ProviderError> {
-    let client = cloud.autoscaling();
     let (more, fewer) = difference(prior, desired, "target_group_arns");
-    for arns in more.chunks(10) {
-        let request = client.attach_load_balancer_target_groups().auto_scaling_group_name(group);
-        let request = request.set_target_group_arns(Some(arns.to_vec()));
-        cloud.write(Class::AutoScaling, "AttachLoadBalancerTargetGroups", || request.clone().send()).await?;
-    }
-    for arns in fewer.chunks(10) {
-        let request = client.detach_load_balancer_target_groups().auto_scaling_group_name(group);
-        let request = request.set_target_group_arns(Some(arns.to_vec()));
-        cloud.write(Class::AutoScaling, "DetachLoadBalancerTargetGroups", || request.clone().send()).await?;
-    }
+    send!(
+        cloud,
+        group,
+        more,
+        attach_load_balancer_target_groups.set_target_group_arns,
+        "AttachLoadBalancerTargetGroups"
+    );
+    send!(
+        cloud,
+        group,
+        fewer,
+        detach_load_balancer_target_groups.set_target_group_arns,
+        "DetachLoadBalancerTargetGroups"
+    );
     let (more, fewer) = difference(prior, desired, "load_balancers");
-    for names in more.chunks(10) {
-        let request = client.attach_load_balancers().auto_scaling_group_name(group);
-        let request = request.set_load_balancer_names(Some(names.to_vec()));
-        cloud.write(Class::AutoScaling, "AttachLoadBalancers", || request.clone().send()).await?;
-    }
-    for names in fewer.chunks(10) {
-        let request = client.detach_load_balancers().auto_scaling_group_name(group);
-        let request = request.set_load_balancer_names(Some(names.to_vec()));
-        cloud.write(Class::AutoScaling, "DetachLoadBalancers", || request.clone().send()).await?;
-    }
+    send!(cloud, group, more, attach_load_balancers.set_load_balancer_names, "AttachLoadBalancers");
+    send!(cloud, group, fewer, detach_load_balancers.set_load_balancer_names, "DetachLoadBalancers");
     Ok(())
 }
 
@@ -138,32 +147,20 @@ pub(super) async fn beside(
     prior: &Value,
     desired: &Value,
 ) -> Result<(), ProviderError> {
-    let client = cloud.autoscaling();
     let (more, fewer) = difference(prior, desired, "enabled_metrics");
     if !more.is_empty() {
-        let request = client
+        let request = cloud
+            .autoscaling()
             .enable_metrics_collection()
             .auto_scaling_group_name(group)
             .granularity(text(desired, "metrics_granularity").unwrap_or("1Minute"))
             .set_metrics(Some(more));
         cloud.write(Class::AutoScaling, "EnableMetricsCollection", || request.clone().send()).await?;
     }
-    if !fewer.is_empty() {
-        let request = client.disable_metrics_collection().auto_scaling_group_name(group);
-        let request = request.set_metrics(Some(fewer));
-        cloud.write(Class::AutoScaling, "DisableMetricsCollection", || request.clone().send()).await?;
-    }
+    send!(cloud, group, fewer, disable_metrics_collection.set_metrics, "DisableMetricsCollection");
     let (more, fewer) = difference(prior, desired, "suspended_processes");
-    if !more.is_empty() {
-        let request = client.suspend_processes().auto_scaling_group_name(group);
-        let request = request.set_scaling_processes(Some(more));
-        cloud.write(Class::AutoScaling, "SuspendProcesses", || request.clone().send()).await?;
-    }
-    if !fewer.is_empty() {
-        let request = client.resume_processes().auto_scaling_group_name(group);
-        let request = request.set_scaling_processes(Some(fewer));
-        cloud.write(Class::AutoScaling, "ResumeProcesses", || request.clone().send()).await?;
-    }
+    send!(cloud, group, more, suspend_processes.set_scaling_processes, "SuspendProcesses");
+    send!(cloud, group, fewer, resume_processes.set_scaling_processes, "ResumeProcesses");
     if differs(prior, desired, "warm_pool") {
         warm_pool(cloud, group, prior, desired).await?;
     }

@@ -232,18 +232,8 @@ pub(super) async fn by_ids(cloud: &Cloud, ids: &[&str]) -> Result<Vec<Instance>,
 
 async fn describe(cloud: &Cloud, filters: Vec<Filter>) -> Result<Vec<Instance>, ProviderError> {
     let request = cloud.ec2().describe_instances().set_filters(Some(filters));
-    let mut found = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::Ec2Read, "DescribeInstances", || request.clone().set_next_token(next.clone()).send())
-            .await?;
-        for reservation in page.reservations() {
-            found.extend(reservation.instances().iter().cloned());
-        }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(found);
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeInstances", send, |page| page.next_token()).await?;
+    let reservations = pages.iter().flat_map(|page| page.reservations());
+    Ok(reservations.flat_map(|reservation| reservation.instances()).cloned().collect())
 }

@@ -29,22 +29,14 @@ pub(in crate::kind::scaling) async fn renew(cloud: &Cloud, group: &str) -> Resul
         state.starts_with("Warmed") && !state.starts_with("Warmed:Terminat")
     };
     let request = cloud.autoscaling().describe_warm_pool().auto_scaling_group_name(group);
-    let mut outdated = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let page = cloud
-            .read(Class::AutoScaling, "DescribeWarmPool", || {
-                request.clone().set_next_token(next.clone()).send()
-            })
-            .await?;
-        let waiting =
-            page.instances().iter().filter(|instance| is_waiting(instance) && is_outdated(instance));
-        outdated.extend(waiting.filter_map(|instance| instance.instance_id().map(str::to_owned)));
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            break;
-        }
-    }
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::AutoScaling, "DescribeWarmPool", send, |page| page.next_token()).await?;
+    let outdated: Vec<String> = pages
+        .iter()
+        .flat_map(|page| page.instances())
+        .filter(|instance| is_waiting(instance) && is_outdated(instance))
+        .filter_map(|instance| instance.instance_id().map(str::to_owned))
+        .collect();
     if outdated.is_empty() {
         return Ok(());
     }

@@ -1,0 +1,93 @@
+//! All the types that the provider works with.
+
+use slipway_resource::{Address, ProviderError};
+
+use super::{
+    Kind, balance, dhcp, dns, events, gateway, iam, key_pair, launch_template, nat, object, queue, range,
+    route, route_table, rule, scaling, security_group, subnet, volume, vpc,
+};
+use crate::error::invalid;
+
+/// Every kind.
+static KINDS: &[&dyn Kind] = &[
+    // Networks.
+    &vpc::Vpc,
+    &range::Range,
+    &dhcp::Options,
+    &dhcp::Association,
+    &subnet::Subnet,
+    &gateway::Internet,
+    &gateway::EgressOnly,
+    &nat::ElasticAddress,
+    &nat::NatGateway,
+    &route_table::RouteTable,
+    &route_table::Association,
+    &route::Route,
+    &security_group::SecurityGroup,
+    &rule::SecurityGroupRule,
+    // Identities.
+    &iam::Role,
+    &iam::RolePolicy,
+    &iam::RolePolicyAttachment,
+    &iam::InstanceProfile,
+    &iam::OpenIdConnectProvider,
+    // Machines.
+    &key_pair::KeyPair,
+    &volume::Volume,
+    &launch_template::LaunchTemplate,
+    &scaling::Group,
+    &scaling::LifecycleHook,
+    // Load balancers.
+    &balance::LoadBalancer,
+    &balance::TargetGroup,
+    &balance::Listener,
+    // Names.
+    &dns::Zone,
+    &dns::Record,
+    &dns::ZoneAssociation,
+    // Documents.
+    &object::Object,
+    // Interruptions.
+    &queue::Queue,
+    &events::EventRule,
+    &events::EventTarget,
+];
+
+/// Types that AWS cannot list by a tag, and that are therefore listed only where the cluster's unique id is not known.
+const LEFT_TO_READ: &[&str] = &[
+    "aws_iam_role",
+    "aws_iam_role_policy",
+    "aws_iam_role_policy_attachment",
+    "aws_iam_instance_profile",
+    "aws_iam_openid_connect_provider",
+    "aws_lb",
+    "aws_lb_target_group",
+    "aws_lb_listener",
+    "aws_route53_zone",
+    "aws_route53_record",
+    "aws_route53_zone_association",
+    "aws_s3_object",
+    "aws_sqs_queue",
+    "aws_cloudwatch_event_rule",
+    "aws_cloudwatch_event_target",
+];
+
+/// Types whose objects are not found by the cluster's unique id, but by their identities.
+pub(crate) fn left_to_read() -> Vec<String> {
+    LEFT_TO_READ.iter().map(|kind| (*kind).to_owned()).collect()
+}
+
+/// Every kind that the provider works with.
+pub(crate) fn all() -> &'static [&'static dyn Kind] {
+    KINDS
+}
+
+/// The kind of an address.
+///
+/// # Errors
+/// `invalid` when there is none.
+pub(crate) fn of(address: &Address) -> Result<&'static dyn Kind, ProviderError> {
+    KINDS.iter().find(|kind| kind.name() == address.kind()).copied().ok_or_else(|| {
+        invalid(format!("{} is no type of provider aws", address.kind())).with_address(address)
+    })
+}
