@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::workspace;
 
 /// How many lives of a cluster of AWS are disturbed, each in another order.
-const SEEDS: &str = "20";
+const SEEDS: &str = "12";
 
 /// Kill the program at writes to its state, fail its requests, and hold what comes of it against an undisturbed run.
 #[derive(Args)]
