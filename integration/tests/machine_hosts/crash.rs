@@ -16,8 +16,8 @@ fn killed_at_writes_of_its_state_the_next_apply_converges() {
     let given = format!("given: {{ host: {}, port: 6443 }}", lab.address("server"));
     lab.edit("elected: {}", &given);
     let count = lab.file("../count").display().to_string();
-    let (code, out, err) = lab.run_with(&[("SLIPWAY_TEST_COUNT", &count)], &["apply", "-f", "spec", "--yes"]);
-    assert_eq!(code, Some(0), "{out}{err}");
+    let said = lab.run_with(&[("SLIPWAY_TEST_COUNT", &count)], &["apply", "-f", "spec", "--yes"]);
+    said.wanted(0, "slipway apply").unwrap();
     assert_eq!(lab.server(), format!("https://{}:6443", lab.address("server")));
     let writes: usize = std::fs::read_to_string(&count).unwrap().parse().unwrap();
     let wanted = shape(&lab);
@@ -29,9 +29,9 @@ fn killed_at_writes_of_its_state_the_next_apply_converges() {
         // In the middle of each of so many parts, now before the write and now after it.
         let write = writes * (2 * kill + 1) / (2 * kills);
         let at = format!("{write}:{}", if kill % 2 == 0 { "before" } else { "after" });
-        let (code, out, err) = lab.run_with(&[("SLIPWAY_TEST_KILL", &at)], &["apply", "-f", "spec", "--yes"]);
+        let said = lab.run_with(&[("SLIPWAY_TEST_KILL", &at)], &["apply", "-f", "spec", "--yes"]);
         // How records are grouped into writes depends on timing: a run may need fewer than the undisturbed one did.
-        assert!(matches!(code, None | Some(0 | 137)), "killed at {at}: {code:?}\n{out}{err}");
+        assert!(matches!(said.code, None | Some(0 | 137)), "killed at {at}: {said:?}");
         lab.apply(&format!("after a kill at {at}"));
         lab.is_as_wanted();
         assert_eq!(shape(&lab), wanted, "killed at {at}");

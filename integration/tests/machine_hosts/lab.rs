@@ -5,9 +5,9 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use slipway_testkit::Machine;
 use slipway_testkit::hosts::Hosts;
 use slipway_testkit::wait::until;
+use slipway_testkit::{Machine, Said};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
@@ -77,16 +77,14 @@ impl Lab {
         self.machines.iter().find(|machine| machine.name() == name).unwrap().address()
     }
 
-    /// Runs the program in the machines' network; its exit code and what it says.
-    pub fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+    /// Runs the program in the machines' network.
+    pub fn run(&self, arguments: &[&str]) -> Said {
         self.run_with(&[], arguments)
     }
 
     /// The same with variables of its environment.
-    pub fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String, String) {
-        let output = self.command(arguments).envs(variables.iter().copied()).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        (output.status.code(), text(output.stdout), text(output.stderr))
+    pub fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Said {
+        Said::by(self.command(arguments).envs(variables.iter().copied())).unwrap()
     }
 
     /// Runs the program, which has to succeed.
@@ -181,12 +179,7 @@ impl Lab {
 
     /// The names of the members of etcd that vote, as a machine's own member has them.
     pub fn voters(&mut self, machine: &str) -> Vec<String> {
-        let pki = "/etc/kubernetes/pki/etcd";
-        let certificates = format!(
-            "--cacert={pki}/ca.crt --cert={pki}/healthcheck-client.crt --key={pki}/healthcheck-client.key"
-        );
-        let command = format!("etcdctl {certificates} --endpoints=https://127.0.0.1:2379 member list");
-        let listed = self.machine(machine).check(["sh", "-c", &command]).unwrap();
+        let listed = etcdctl(self.machine(machine), "member list");
         // id, status, name, peer URLs, client URLs, whether it is a learner
         let fields = listed.lines().map(|line| line.split(", ").collect::<Vec<_>>());
         let mut names: Vec<String> = fields
@@ -195,6 +188,11 @@ impl Lab {
             .collect();
         names.sort();
         names
+    }
+
+    /// The machines and what is about them.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
 
     /// Whether a host is claimed in the inventory.
@@ -219,4 +217,14 @@ impl Lab {
         let mounts = machine.check(["cat", "/proc/mounts"]).unwrap();
         assert!(!mounts.contains("/var/lib/kubelet/pods"), "mounts of {}: {mounts}", machine.name());
     }
+}
+
+/// Asks a machine's own member of etcd.
+pub(crate) fn etcdctl(machine: &Machine, words: &str) -> String {
+    let pki = "/etc/kubernetes/pki/etcd";
+    let certificates = format!(
+        "--cacert={pki}/ca.crt --cert={pki}/healthcheck-client.crt --key={pki}/healthcheck-client.key"
+    );
+    let command = format!("etcdctl {certificates} --endpoints=https://127.0.0.1:2379 {words}");
+    machine.check(["sh", "-c", &command]).unwrap()
 }

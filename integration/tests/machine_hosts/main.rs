@@ -13,6 +13,7 @@ mod endpoint;
 mod grow;
 mod lab;
 mod people;
+mod secure;
 
 use lab::Lab;
 
@@ -21,7 +22,9 @@ use lab::Lab;
 fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     let lab = Lab::new("hosts-single", &["server"]);
     people::see_why_a_node_does_not_come(&lab);
+    let watched = secure::Watched::new();
     lab.apply("a ready node");
+    watched.showed_none_of(&people::secrets(&lab.machines[0]));
     lab.is_as_wanted();
     lab.done(&["validate", "hosts-single", "--wait", "2m"]);
 
@@ -47,6 +50,9 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
         ],
     );
     people::see_how_it_is_and_get_in(&lab);
+    secure::is_closed(&lab);
+    people::see_whose_a_machine_is(&lab);
+    people::see_a_kubelet_that_stopped(&lab);
 
     lab.done(&["delete", "hosts-single", "--yes"]);
     lab.nothing_is_left(&lab.machines[0]);
@@ -61,12 +67,18 @@ fn a_host_that_shows_another_key_is_refused() {
     let own = key.split_whitespace().nth(1).unwrap().to_owned();
     let other = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
     lab.edit_hosts(|hosts| hosts.replace(&own, other));
-    let (code, _, err) = lab.run(&["apply", "-f", "spec", "--yes"]);
-    assert_eq!(code, Some(1));
+    let err = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(err.contains("is refused: it shows ssh-ed25519 SHA256:"), "{err}");
     assert!(
         err.contains("what is pinned is ssh-ed25519 SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU"),
         "{err}"
     );
+
+    // One of which no key is pinned is refused as well, with the line that pins it.
+    lab.edit_hosts(|hosts| hosts.replace(&format!("\"ssh-ed25519 {other}\""), ""));
+    let err = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
+    assert!(err.contains("its key ssh-ed25519 SHA256:") && err.contains("is pinned nowhere"), "{err}");
+    let line = format!("hostKeys: [\"ssh-ed25519 {own}\"]");
+    assert!(err.split_whitespace().collect::<Vec<_>>().join(" ").contains(&line), "{line} in {err}");
     assert!(!lab.is_claimed("server"));
 }

@@ -12,9 +12,9 @@ use crate::lab::Lab;
 
 /// The cluster's health as JSON, with the exit code that tells the same.
 fn health(lab: &Lab) -> Json {
-    let (code, out, err) = lab.run(&["validate", "hosts-single", "-o", "json"]);
-    let health: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-    assert_eq!(code, Some(if health["healthy"] == true { 0 } else { 1 }), "{out}{err}");
+    let said = lab.run(&["validate", "hosts-single", "-o", "json"]);
+    let health: Json = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
+    assert_eq!(said.code, Some(if health["healthy"] == true { 0 } else { 1 }), "{said:?}");
     health
 }
 
@@ -22,8 +22,7 @@ fn health(lab: &Lab) -> Json {
 pub(crate) fn see_why_a_node_does_not_come(lab: &Lab) {
     let settings = "/var/lib/kubelet/config.yaml";
     lab.machines[0].check(["mkdir", "-p", settings]).unwrap();
-    let (code, out, err) = lab.run(&["apply", "-f", "spec", "--yes"]);
-    assert_eq!(code, Some(1), "{out}{err}");
+    lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
     let health = health(lab);
     assert_eq!(health["healthy"], false);
     assert_eq!(health["api"]["answers"], false);
@@ -34,8 +33,7 @@ pub(crate) fn see_why_a_node_does_not_come(lab: &Lab) {
     );
     let why = node["error"].as_str().unwrap();
     assert!(why.starts_with("file.server/kubelet-config: ") && why.contains(settings), "{why}");
-    let (code, text, _) = lab.run(&["validate", "hosts-single"]);
-    assert_eq!(code, Some(1));
+    let text = lab.run(&["validate", "hosts-single"]).wanted(1, "slipway validate").unwrap().out;
     for said in ["NODE", "PHASE", "LAST ERROR", why, "hosts-single is not healthy."] {
         assert!(text.contains(said), "{said} in {text}");
     }
@@ -51,8 +49,8 @@ pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
     assert!(lab.done(&["logs", "server"]).contains("kubelet"));
     let log = lab.done(&["logs", "server", "kube-apiserver", "--tail", "3"]);
     assert!((1..=3).contains(&log.lines().count()), "{log}");
-    let (code, _, err) = lab.run(&["logs", "nobody"]);
-    assert!(code == Some(1) && err.contains("no cluster has a node nobody"), "{err}");
+    let err = lab.run(&["logs", "nobody"]).wanted(1, "slipway logs").unwrap().err;
+    assert!(err.contains("no cluster has a node nobody"), "{err}");
 
     a_person_of_a_group(lab);
     a_kubeconfig_of_several_clusters(lab);
@@ -93,6 +91,46 @@ fn a_kubeconfig_of_several_clusters(lab: &Lab) {
     let contexts = lab.ask(&file, &["config", "get-contexts", "-o", "name"]).unwrap();
     assert_eq!(contexts.lines().count(), 2, "{contexts}");
     assert!(contexts.contains("mine") && fs::read_to_string(&file).unwrap().contains("token: kept"));
+
+    // Once more: new credentials in the same place, and everything else as it was.
+    let before = fs::read_to_string(&file).unwrap();
+    lab.done(&["kubeconfig", "hosts-single", "--merge", "--out", &file.display().to_string()]);
+    let after = fs::read_to_string(&file).unwrap();
+    assert_ne!(before, after);
+    assert_eq!(before.lines().count(), after.lines().count(), "{after}");
+    assert!(lab.ask(&file, &["get", "nodes", "-o", "name"]).unwrap().contains("node/server"));
+    assert_eq!(lab.ask(&file, &["config", "get-contexts", "-o", "name"]).unwrap(), contexts);
+}
+
+/// A node whose kubelet has stopped: everybody is told, and the next apply mends it.
+pub(crate) fn see_a_kubelet_that_stopped(lab: &Lab) {
+    lab.machines[0].check(["systemctl", "stop", "kubelet"]).unwrap();
+    let node = until("the node is given up", || {
+        let health = health(lab);
+        Ok((health["healthy"] == false).then(|| health["nodes"][0].clone()))
+    })
+    .unwrap();
+    assert_eq!((&node["name"], &node["phase"]), (&"server".into(), &"registered".into()), "{node}");
+    let why = node["error"].as_str().unwrap();
+    assert!(why.contains("Kubelet stopped posting node status"), "{why}");
+    let text = lab.run(&["validate", "hosts-single"]).wanted(1, "slipway validate").unwrap().out;
+    assert!(text.contains(why) && text.contains("registered"), "{text}");
+    lab.changes("a kubelet that had stopped", &["~ service.server/kubelet"]);
+    lab.done(&["validate", "hosts-single", "--wait", "5m"]);
+}
+
+/// Another cluster that wants the machine of this one: it is told who has it, and changes nothing.
+pub(crate) fn see_whose_a_machine_is(lab: &Lab) {
+    let folder = lab.file("../other");
+    fs::create_dir(&folder).unwrap();
+    fs::copy(lab.file("hosts.yaml"), folder.join("hosts.yaml")).unwrap();
+    let spec = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
+    fs::write(folder.join("cluster.yaml"), spec.replace("name: hosts-single", "name: another")).unwrap();
+    for verb in [&["plan"][..], &["apply", "--yes"]] {
+        let said = lab.run(&[verb, &["-f", "other"]].concat()).wanted(1, "slipway plan").unwrap();
+        assert!(said.err.contains("server belongs to cluster hosts-single"), "{said:?}");
+    }
+    assert!(!lab.done(&["get", "clusters"]).contains("another"));
 }
 
 fn a_bundle_without_secrets(lab: &Lab) {
@@ -129,7 +167,7 @@ fn a_bundle_without_secrets(lab: &Lab) {
 }
 
 /// What nobody may read of a machine: private keys, keys of what is at rest, tokens.
-fn secrets(machine: &Machine) -> Vec<String> {
+pub(crate) fn secrets(machine: &Machine) -> Vec<String> {
     let found = machine.check(["find", "/etc/kubernetes", "/var/lib/kubelet/pki", "-type", "f"]).unwrap();
     let mut secrets = Vec::new();
     for path in found.lines() {

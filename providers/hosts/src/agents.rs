@@ -168,6 +168,7 @@ exit 3"#;
             r#"set -e
 umask 022
 mkdir -p {FOLDER}
+chmod 700 /var/lib/slipway
 cat > {FOLDER}/.slipway.new
 set -- $(sha256sum {FOLDER}/.slipway.new)
 if [ "$1" != {digest} ]; then rm -f {FOLDER}/.slipway.new; echo "what arrived has the digest $1, not {digest}" >&2; exit 3; fi

@@ -53,28 +53,39 @@ pub(super) async fn look(
     let cluster = &prepared.wanted.cluster;
     for catalog in catalogs.values() {
         let Some(placement) = composition::placement(catalog)? else { continue };
-        let files = read(cluster, control_plane(cluster, &placement)?).await?;
+        let machine = control_plane(cluster, &placement)?;
+        let files = read(cluster, machine).await?;
         let text = |name: &str| files.get(name).cloned();
         if let Some(kubeconfig) = text(ADMIN) {
             prepared.access.borrow(kubeconfig);
         }
         let mut found = BTreeMap::new();
+        let mut missing: Vec<&str> = Vec::new();
         for (name, key, certificate) in PAIRS {
-            let Some(private_key_pem) = text(key) else { return Err(missing(key)) };
-            let certificate_pem = match certificate {
-                Some(file) => Some(text(file).ok_or_else(|| missing(file))?.expose().to_owned()),
-                None => None,
-            };
-            found.insert(Address::new(KEYPAIR, name), Found { private_key_pem, certificate_pem });
+            missing
+                .extend([Some(key), certificate].into_iter().flatten().filter(|file| text(file).is_none()));
+            let certificate_pem = certificate.and_then(text).map(|text| text.expose().to_owned());
+            if let Some(private_key_pem) = text(key) {
+                found.insert(Address::new(KEYPAIR, name), Found { private_key_pem, certificate_pem });
+            }
+        }
+        if !missing.is_empty() {
+            return Err(incomplete(&machine.name, &missing));
         }
         prepared.vault.offer(found);
     }
     Ok(())
 }
 
-fn missing(file: &str) -> CommandError {
-    CommandError::new("CLI0052", format!("the control plane does not have {FOLDER}/{file}; nothing was done"))
-        .hint("Slipway keeps a cluster's authorities in its state; bring the file there for the time of the adoption")
+/// What a control plane lacks. A cluster whose CA's key is kept elsewhere is such a one.
+fn incomplete(machine: &str, missing: &[&str]) -> CommandError {
+    let files: Vec<String> = missing.iter().map(|file| format!("{FOLDER}/{file}")).collect();
+    let text = format!("the control plane {machine} does not have {}; nothing was done", files.join(", "));
+    CommandError::new("CLI0052", text).hint(
+        "Slipway keeps a cluster's authorities in its state, and signs with them whatever a plan asks for; bring what is \
+         missing there for the time of the adoption. Where keys of authorities must stay elsewhere, nodes are looked after \
+         one by one: `slipway node certs generate-csr` on each, and who has the key signs",
+    )
 }
 
 /// A control plane that is one already, one that others joined first.

@@ -258,6 +258,9 @@ impl Making<'_> {
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
             }
+            if self.has_no_standing_administrators() && is_administrator(&desired, machine) {
+                continue;
+            }
             let is_settings =
                 desired.address.kind() == OBJECT && desired.address.name().starts_with("ConfigMap/");
             if is_settings && self.placement.is_found() {
@@ -275,6 +278,13 @@ impl Making<'_> {
             }
             self.resources.push(desired);
         }
+    }
+
+    /// Whether nobody's credentials lie on a machine that make an administrator for a year: who needs some gets them from
+    /// the authority in the state, for a while. kubeadm has them there, and kube-vip takes them from there.
+    fn has_no_standing_administrators(&self) -> bool {
+        self.cluster.profile == Profile::Slipway
+            && !matches!(self.cluster.control_plane.endpoint, Wanted::VirtualIp(_))
     }
 
     fn node(&mut self, machine: &Machine) -> Option<&mut Desired> {
@@ -311,6 +321,10 @@ impl Making<'_> {
     fn becomes_ready(&self) -> bool {
         objects::flannel(self.cluster).is_some()
     }
+}
+
+fn is_administrator(desired: &Desired, machine: &Machine) -> bool {
+    ["admin", "super-admin"].iter().any(|name| desired.address == inside("kubeconfig", machine, name))
 }
 
 /// The members that the etcd of a node was started with that another tool has made.

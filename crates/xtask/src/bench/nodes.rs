@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::wait::until_within;
 use slipway_testkit::{Hosts, Machine, MachineOptions, Network};
@@ -70,6 +70,9 @@ fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds.get(seconds.len() / 2).copied().unwrap_or_default()
 }
+
+/// What kubectl prints of a node: whether it is ready.
+const READY: &str = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
 
 /// A control plane begins a cluster, and a worker joins it.
 fn small(maker: Maker, program: &Path) -> Result<Small> {
@@ -140,9 +143,13 @@ fn three_by_apply(program: &Path) -> Result<f64> {
     }
     let start = Instant::now();
     hosts.expect(0, &["apply", "-f", "spec", "--yes"])?;
-    let first = hosts.machines.first().context("three machines")?;
+    let kubeconfig = hosts.kubeconfig("hosts-ha")?;
     for machine in &hosts.machines {
-        ready_node(first, machine.name())?;
+        let name = machine.name();
+        until_within(PATIENCE, &format!("{name} is Ready"), || {
+            let status = hosts.ask(&kubeconfig, &["get", "node", name, "--output", READY]);
+            Ok(status.is_ok_and(|status| status == "True").then_some(()))
+        })?;
     }
     Ok(start.elapsed().as_secs_f64())
 }
@@ -169,9 +176,8 @@ fn ready_api(machine: &Machine, start: Instant, begun: &AtomicBool) -> Result<f6
 }
 
 fn ready_node(control_plane: &Machine, name: &str) -> Result<()> {
-    let path = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
     let words =
-        ["kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "get", "node", name, "--output", path];
+        ["kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "get", "node", name, "--output", READY];
     until_within(PATIENCE, &format!("{name} is Ready"), || {
         let output = control_plane.run(words)?;
         Ok((output.status.success() && output.stdout == b"True").then_some(()))
