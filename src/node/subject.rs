@@ -1,6 +1,6 @@
 //! A machine as something that is planned for and carried out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,6 +40,16 @@ fn is_passing(address: &Address) -> bool {
         && (address.name().starts_with("Secret/kube-system/bootstrap-token-")
             || address.name().contains("/kube-system/kubeadm-certs")
             || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
+}
+
+/// The phase of a reset in which files, pods and the Node go.
+pub(crate) const CLEANUP: &str = "cleanup-node";
+/// The phase in which the machine leaves etcd.
+const LEAVE_ETCD: &str = "remove-etcd-member";
+
+/// The phase of a reset in which something goes.
+fn phase_of_reset(address: &Address) -> &'static str {
+    if ["etcd_member", "etcd_voter"].contains(&address.kind()) { LEAVE_ETCD } else { CLEANUP }
 }
 
 /// Whether something is reached only when the pods of a control plane run.
@@ -117,7 +127,27 @@ impl NodeSubject {
         (desired.collect(), meant.iter().map(ToString::to_string).collect())
     }
 
+    /// The addresses of what goes in the phases of a reset that are meant, unless all of them are.
+    fn leaving(&self, prior: Option<&Snapshot>) -> Vec<String> {
+        let known = prior.into_iter().flat_map(|prior| prior.resources.keys());
+        let meant = known.filter(|address| self.selection.means(phase_of_reset(address)));
+        if self.selection.is_all() { Vec::new() } else { meant.map(ToString::to_string).collect() }
+    }
+
+    /// Whether the phases of a reset that are meant have nothing to remove.
+    pub fn nothing_leaves(&self) -> bool {
+        let prior = self.state.as_ref().map(|state| &state.snapshot);
+        !self.selection.is_all() && self.leaving(prior).is_empty()
+    }
+
     fn is_released(&self, address: &Address) -> bool {
+        // Who cleans the machine and does not leave etcd leaves the member to others.
+        if self.released != Released::Passing
+            && self.selection.means(CLEANUP)
+            && !self.selection.means(phase_of_reset(address))
+        {
+            return true;
+        }
         match self.released {
             Released::Passing => {
                 is_passing(address) && self.phased.iter().all(|phased| phased.desired.address != *address)
@@ -140,6 +170,28 @@ impl NodeSubject {
         let server = Address::new("static_pod", "kube-apiserver");
         prior.is_some_and(|prior| prior.resources.contains_key(&server))
     }
+}
+
+/// Takes out of a state what is not decided about. Whatever stood on that stands on what it stood on itself: a Node goes
+/// before the API server also when the objects between them stay.
+fn release(snapshot: &mut Snapshot, is_released: impl Fn(&Address) -> bool) {
+    let all = std::mem::take(&mut snapshot.resources);
+    let (released, mut kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        all.into_iter().partition(|(address, _)| is_released(address));
+    for record in kept.values_mut() {
+        let (mut open, mut seen) = (std::mem::take(&mut record.depends_on), BTreeSet::new());
+        while let Some(address) = open.pop() {
+            if !seen.insert(address.clone()) {
+                continue;
+            }
+            match released.get(&address) {
+                Some(through) => open.extend(through.depends_on.iter().cloned()),
+                None => record.depends_on.push(address),
+            }
+        }
+        record.depends_on.sort();
+    }
+    snapshot.resources = kept;
 }
 
 #[async_trait(?Send)]
@@ -169,7 +221,7 @@ impl Subject for NodeSubject {
     }
 
     fn taken(&self, state: &mut State) {
-        state.snapshot.resources.retain(|address, _| !self.is_released(address));
+        release(&mut state.snapshot, |address| self.is_released(address));
     }
 
     fn begins(&self, _: &Journal, _: &State) {
@@ -180,7 +232,7 @@ impl Subject for NodeSubject {
         self.api_exists.store(self.knows_api(prior), Ordering::SeqCst);
         let kept = prior.map(|prior| {
             let mut kept = prior.clone();
-            kept.resources.retain(|address, _| !self.is_released(address));
+            release(&mut kept, |address| self.is_released(address));
             if request.mode == Mode::Delete {
                 self.leaving.remember(&mut kept, &self.providers);
             }
@@ -188,7 +240,7 @@ impl Subject for NodeSubject {
         });
         let prior = kept.as_ref();
         let (desired, targets) = match request.mode {
-            Mode::Delete => (Vec::new(), Vec::new()),
+            Mode::Delete => (Vec::new(), self.leaving(prior)),
             Mode::Apply | Mode::Drift => self.wanted(prior),
         };
         let observed = if request.offline {
@@ -219,5 +271,44 @@ impl Subject for NodeSubject {
         };
         let plan = slipway_plan::plan(inputs).await?;
         Ok(Planned { plan, observed_at: observed.at, uid })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_plan::Record;
+    use slipway_resource::Identity;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_on_what_is_released_stands_on_what_is_below() {
+        let address = |text: &str| text.parse::<Address>().unwrap();
+        let record = |needs: &[&str]| Record {
+            provider: "node".to_owned(),
+            schema_version: 1,
+            identity: Identity::new("a"),
+            applied: None,
+            depends_on: needs.iter().map(|needed| address(needed)).collect(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        let mut snapshot = Snapshot::empty("node", ClusterUid::new("uid"));
+        for (name, needs) in [
+            ("kubernetes_node.n1", &["kubernetes_object.b"][..]),
+            ("kubernetes_object.b", &["kubernetes_object.a", "service.kubelet"]),
+            ("kubernetes_object.a", &["static_pod.kube-apiserver"]),
+            ("static_pod.kube-apiserver", &["service.kubelet"]),
+            ("service.kubelet", &[]),
+        ] {
+            snapshot.resources.insert(address(name), record(needs));
+        }
+        release(&mut snapshot, |address| address.kind() == OBJECT);
+        assert_eq!(snapshot.resources.len(), 3);
+        let node = &snapshot.resources[&address("kubernetes_node.n1")];
+        assert_eq!(node.depends_on, ["service.kubelet", "static_pod.kube-apiserver"].map(address));
     }
 }

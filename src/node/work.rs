@@ -19,7 +19,7 @@ use super::phases::Selection;
 use super::preflight;
 use super::secrets::NodeSecrets;
 use super::spec::NodeSpec;
-use super::subject::{NodeSubject, Released};
+use super::subject::{CLEANUP, NodeSubject, Released};
 use crate::applying;
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
@@ -115,9 +115,9 @@ impl<'a> Work<'a> {
         released: (Released, Leaving),
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
-        let (root, is_all) = (self.machine.root.clone(), self.selection.is_all());
+        let (root, cleans) = (self.machine.root.clone(), self.selection.means(CLEANUP));
         let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?;
-        if code == ExitCode::SUCCESS && is_all && !manner.dry_run {
+        if code == ExitCode::SUCCESS && cleans && !manner.dry_run {
             forget(&root)?;
         }
         Ok(code)
@@ -149,7 +149,11 @@ impl<'a> Work<'a> {
             released,
             leaving,
         };
-        if mode == Mode::Apply && subject.is_nothing() {
+        let is_nothing = match mode {
+            Mode::Delete => subject.nothing_leaves(),
+            Mode::Apply | Mode::Drift => subject.is_nothing(),
+        };
+        if is_nothing {
             return Ok(ExitCode::SUCCESS);
         }
         let replace = manner.replace.to_vec();
