@@ -55,6 +55,7 @@ pub(crate) fn a_bound_token_lets_one_machine_in(
         ensure!(waiting.ended()?.is_none(), "it does not wait: {}", waiting.log());
         Ok(expect(first, 0, &["token", "list"])?.out.contains(OWN).then_some(()))
     })?;
+    listed(first, begun, second.name())?;
     expect(second, 0, &join(begun, OWN))?;
     ensure!(waiting.wait()?.success(), "{}", waiting.log());
     ensure!(waiting.log().contains("n2 has joined"), "{}", waiting.log());
@@ -62,6 +63,26 @@ pub(crate) fn a_bound_token_lets_one_machine_in(
     ensure!(!left.contains(OWN), "{left}");
     // What has joined needs it no more.
     expect(second, 0, &join(begun, OWN))?;
+    Ok(())
+}
+
+/// The list says whom a token lets in, and how often.
+fn listed(first: &Machine, begun: &Begun, node: &str) -> Result<()> {
+    let list = expect(first, 0, &["token", "list"])?.out;
+    let row = |token: &str| -> Vec<&str> {
+        let mut lines = list.lines();
+        lines.find(|line| line.starts_with(token)).unwrap_or_default().split_whitespace().collect()
+    };
+    ensure!(row(OWN).get(3..5) == Some([node, "once"].as_slice()), "{list}");
+    ensure!(row(&begun.token).get(3..5) == Some(["any", "many"].as_slice()), "{list}");
+    let json = expect(first, 0, &["token", "list", "-o", "json"])?.out;
+    let json: serde_json::Value = serde_json::from_str(&json)?;
+    let of = |token: &str| {
+        let mut tokens = json.as_array().into_iter().flatten();
+        let found = tokens.find(|found| found["token"] == token);
+        found.map(|found| json!([found["node"], found["once"]])).unwrap_or_default()
+    };
+    ensure!(of(OWN) == json!([node, true]) && of(&begun.token) == json!([null, false]), "{json}");
     Ok(())
 }
 

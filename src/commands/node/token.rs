@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::configuration::BootstrapTokenSettings;
-use slipway_bootstrap::token::{Stored, Token, TokenError, is_group};
+use slipway_bootstrap::token::{Stored, Token, TokenError, is_group, node_of_groups};
 
 use crate::cli::ReportFormat;
 use crate::cli::node::{TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments};
@@ -97,7 +97,16 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
     Ok(())
 }
 
-async fn found(api: &Api) -> Result<Vec<Stored>, CommandError> {
+/// A token of the cluster.
+struct Found {
+    stored: Stored,
+    /// The one node that it lets in; any, when absent.
+    node: Option<String>,
+    /// Whether it is good for one use.
+    once: bool,
+}
+
+async fn found(api: &Api) -> Result<Vec<Found>, CommandError> {
     let selector = "?fieldSelector=type%3Dbootstrap.kubernetes.io%2Ftoken";
     let list = api.get(&format!("{SECRETS}{selector}")).await?.body;
     let items = list.get("items").and_then(Json::as_array).into_iter().flatten();
@@ -105,11 +114,13 @@ async fn found(api: &Api) -> Result<Vec<Stored>, CommandError> {
 }
 
 /// A token, if a Secret makes one valid.
-fn read(secret: &Json) -> Option<Stored> {
+fn read(secret: &Json) -> Option<Found> {
     let fields = texts(secret).into_iter();
     let fields = fields.filter_map(|(name, text)| Some((name, BASE64_STANDARD.decode(text).ok()?))).collect();
     let name = secret.pointer("/metadata/name")?.as_str()?;
-    Stored::from_secret(name, secret.get("type")?.as_str()?, &fields).ok()
+    let stored = Stored::from_secret(name, secret.get("type")?.as_str()?, &fields).ok()?;
+    let node = node_of_groups(stored.groups.iter().map(String::as_str));
+    Some(Found { stored, node, once: bound::is_once(secret) })
 }
 
 async fn list(context: &Context, arguments: &TokenListArguments) -> Result<(), CommandError> {
@@ -118,30 +129,34 @@ async fn list(context: &Context, arguments: &TokenListArguments) -> Result<(), C
         ReportFormat::Text => {
             let rows: Vec<Vec<String>> = found
                 .iter()
-                .map(|found| {
+                .map(|Found { stored, node, once }| {
                     vec![
-                        found.token.to_text().expose().to_owned(),
-                        found.expires.map_or_else(|| "never".to_owned(), |end| end.to_string()),
-                        found.usages.join(","),
-                        found.groups.join(","),
-                        found.description.clone(),
+                        stored.token.to_text().expose().to_owned(),
+                        stored.expires.map_or_else(|| "never".to_owned(), |end| end.to_string()),
+                        stored.usages.join(","),
+                        node.clone().unwrap_or_else(|| "any".to_owned()),
+                        if *once { "once" } else { "many" }.to_owned(),
+                        stored.groups.join(","),
+                        stored.description.clone(),
                     ]
                 })
                 .collect();
-            table(&["TOKEN", "EXPIRES", "USAGES", "GROUPS", "DESCRIPTION"], &rows)
+            table(&["TOKEN", "EXPIRES", "USAGES", "NODE", "TIMES", "GROUPS", "DESCRIPTION"], &rows)
         }
         ReportFormat::Json => {
             let tokens: Vec<Json> = found
                 .iter()
-                .map(|found| {
+                .map(|Found { stored, node, once }| {
                     json!({
                         "kind": "BootstrapToken",
                         "apiVersion": "output.kubeadm.k8s.io/v1alpha3",
-                        "token": found.token.to_text().expose(),
-                        "expires": found.expires.map(|end| end.to_string()),
-                        "usages": found.usages,
-                        "groups": found.groups,
-                        "description": found.description,
+                        "token": stored.token.to_text().expose(),
+                        "expires": stored.expires.map(|end| end.to_string()),
+                        "usages": stored.usages,
+                        "node": node,
+                        "once": once,
+                        "groups": stored.groups,
+                        "description": stored.description,
                     })
                 })
                 .collect();

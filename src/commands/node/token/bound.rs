@@ -33,6 +33,12 @@ pub(super) fn mark_once(secret: &mut Json) {
     secret["metadata"]["annotations"] = json!({ONCE: "true"});
 }
 
+/// Whether a token's Secret is marked so.
+pub(super) fn is_once(secret: &Json) -> bool {
+    let annotations = secret.pointer("/metadata/annotations");
+    annotations.and_then(|all| all.get(ONCE)).and_then(Json::as_str) == Some("true")
+}
+
 /// Lets whoever has a bound token ask for a certificate and read what joining machines read.
 pub(super) async fn let_in(api: &Api) -> Result<(), CommandError> {
     for object in bound_bootstrappers() {
