@@ -48,12 +48,14 @@ pub(crate) async fn complete(
 }
 
 /// What a provider of hosts is told beside the user's settings, where its configuration has a place for it: the hosts of
-/// the specs, also those that the cluster has still and the specs no longer, and where inventories are.
+/// the specs, also those that the cluster has still and the specs no longer, where inventories are, and whether the whole
+/// cluster goes.
 pub(crate) fn told(
     schema: &Schema,
     cluster: &Cluster,
     prior: Option<&Snapshot>,
     state: Option<&str>,
+    leaving: bool,
 ) -> Result<BTreeMap<String, serde_json::Value>, CommandError> {
     let mut told = BTreeMap::new();
     if schema.config.contains_key("hosts") {
@@ -76,6 +78,9 @@ pub(crate) fn told(
     }
     if let Some(state) = state.filter(|_| schema.config.contains_key("state")) {
         told.insert("state".to_owned(), state.into());
+    }
+    if leaving && schema.config.contains_key("leaving") {
+        told.insert("leaving".to_owned(), true.into());
     }
     Ok(told)
 }

@@ -81,13 +81,20 @@ impl Prepared {
             Some(backend) => State::read(&**backend, &wanted.cluster.name).await?,
             None => None,
         };
-        Self::with(context, wanted, backend, state).await
+        Self::with(context, wanted, backend, state, false).await
+    }
+
+    /// The same of a cluster that goes as a whole.
+    pub async fn leaving(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
+        let backend = context.backend()?;
+        let state = State::read(&*backend, &wanted.cluster.name).await?;
+        Self::with(context, wanted, Some(backend), state, true).await
     }
 
     /// Opens the provider of a cluster whose state is not to be read.
     pub async fn without_state(context: &Context, wanted: Wanted) -> Result<Self, CommandError> {
         let backend = Some(context.backend()?);
-        Self::with(context, wanted, backend, None).await
+        Self::with(context, wanted, backend, None, false).await
     }
 
     async fn with(
@@ -95,12 +102,13 @@ impl Prepared {
         wanted: Wanted,
         backend: Option<Arc<dyn Backend>>,
         state: Option<State>,
+        leaving: bool,
     ) -> Result<Self, CommandError> {
         let cluster = &wanted.cluster;
         let (config, offline) = (&cluster.provider.config, backend.is_none());
         let prior = state.as_ref().map(|state| &state.snapshot);
         let place = (!offline).then(|| context.state_url());
-        let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref());
+        let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref(), leaving);
         let name = &cluster.provider.name;
         let mut providers =
             providers::open(context, name, config, cluster.region.clone(), offline, told).await?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use slipway_plan::Mode;
+
 use super::done;
 use crate::applying;
 use crate::cli::ApplyArguments;
@@ -49,7 +51,10 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let cluster = serde_json::from_value(plan.spec.clone())
         .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
     let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
-    let mut prepared = Prepared::open(context, wanted, false).await?;
+    let mut prepared = match plan.mode {
+        Mode::Delete => Prepared::leaving(context, wanted).await?,
+        Mode::Apply | Mode::Drift => Prepared::open(context, wanted, false).await?,
+    };
     let endpoints = composition::endpoints(&prepared.wanted.cluster, &plan.binding.catalogs);
     prepared.access.also_at(endpoints);
     if let Some(sealed) = sealed {

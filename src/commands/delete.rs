@@ -20,7 +20,7 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         Some(name) => planning::recorded(context, name).await?,
         None => specs::one(context, &Selection::from(&arguments.cluster))?,
     };
-    let prepared = Prepared::open(context, wanted, false).await?;
+    let prepared = Prepared::leaving(context, wanted).await?;
     let options = Options { delete_retained: arguments.delete_backups, ..Options::default() };
     let request = Request { mode: Mode::Delete, options, offline: false, roll: None };
     if arguments.dry_run {

@@ -30,6 +30,8 @@ pub(crate) struct Machine {
     pub backend: Arc<dyn Backend>,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
+    /// Whether it goes without the cluster's agreement.
+    pub leaving: bool,
 }
 
 impl Machine {
@@ -38,7 +40,7 @@ impl Machine {
         let root = std::path::absolute(root).map_err(|error| CommandError::file("the root", root, &error))?;
         let backend = context.folder(&facts::below(&root, STATE));
         let state = State::read(&*backend, CLUSTER).await?;
-        Ok(Self { detected: facts::detect(&root), root, backend, state })
+        Ok(Self { detected: facts::detect(&root), root, backend, state, leaving: false })
     }
 
     /// Makes the folder of the machine's own state, which is nobody's to read but root's.
@@ -61,7 +63,8 @@ impl Machine {
     pub async fn providers(&self, access: NodeAccess) -> Result<(Providers, Arc<AtomicBool>), CommandError> {
         let exists = access.exists.clone();
         let mut providers = Providers::default();
-        let config = Value::map([("root", Value::from(self.root.display().to_string()))]);
+        let root = self.root.display().to_string();
+        let config = Value::map([("root", Value::from(root)), ("leaving", self.leaving.into())]);
         let request = SessionRequest { config, region: None, offline: false };
         providers::add(&mut providers, "node", &Node::new(), request).await?;
         let kubernetes = slipway_provider_kubernetes::Kubernetes::new(Arc::new(access));

@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub path: Option<String>,
     /// How many seconds a connection may take.
     pub connect_timeout_seconds: u32,
+    /// Whether the whole cluster goes, by the caller's word: its etcd need not agree to the members that go.
+    pub leaving: bool,
 }
 
 impl Default for Config {
@@ -37,6 +39,7 @@ impl Default for Config {
             init_system: "auto".to_owned(),
             path: None,
             connect_timeout_seconds: 10,
+            leaving: false,
         }
     }
 }
@@ -60,6 +63,8 @@ impl Config {
             ("init_system", self.init_system.as_str().into()),
             ("exclusive", true.into()),
             ("path", self.path.clone().into()),
+            // An agent of an earlier version knows nothing of it.
+            ("leaving", if self.leaving { true.into() } else { Value::Null }),
         ])
     }
 }
@@ -88,6 +93,12 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
             Attribute::optional(Type::Integer)
                 .default_to(Value::Integer(10))
                 .describe("How many seconds a connection with a host may take."),
+        ),
+        (
+            "leaving",
+            Attribute::optional(Type::Bool)
+                .default_to(Value::Bool(false))
+                .describe("Whether the whole cluster goes, from the caller."),
         ),
     ];
     attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()

@@ -22,7 +22,8 @@ pub(super) async fn run(
     arguments: &NodeResetArguments,
     only: Option<&str>,
 ) -> Result<ExitCode, CommandError> {
-    let machine = Machine::open(context, &arguments.machine.rootfs).await?;
+    let mut machine = Machine::open(context, &arguments.machine.rootfs).await?;
+    machine.leaving = arguments.settings.offline;
     let Some(spec) = machine.spec()? else {
         if machine.state.is_none() {
             return Err(CommandError::new(

@@ -61,6 +61,8 @@ impl HostsSession {
             match self.expel(own, agent, &lost.name, request).await {
                 // One that is no member any more throws out nobody.
                 Err(error) if error.class == ErrorClass::NotFound => {}
+                // Too many are gone for a majority; when the whole cluster goes, nobody stays who would miss it.
+                Err(_) if self.config.leaving => {}
                 other => other?,
             }
         }
@@ -88,6 +90,7 @@ impl HostsSession {
         }
         match refused {
             None => Ok(()),
+            Some(_) if self.config.leaving => Ok(()),
             Some(error) if error.class.is_retryable() => Err(error),
             Some(error) => Err(transient(format!("nobody throws {lost} out of etcd: {}", error.message))),
         }
