@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
-use slipway_testkit::Machine;
+use anyhow::{Context as _, Result};
 use slipway_testkit::hosts::Hosts;
+use slipway_testkit::{Machine, Said};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
@@ -37,9 +37,11 @@ kind: NodePool
 metadata: { name: control-plane }
 spec:
   role: controlPlane
-  size: { fixed: 2 }
+  size: { fixed: COUNT }
   hosts: { inventory: rack, matchLabels: { role: control-plane } }
----
+"#;
+
+const WORKERS: &str = "---
 apiVersion: slipway.dev/v1alpha1
 kind: NodePool
 metadata: { name: workers }
@@ -47,25 +49,22 @@ spec:
   role: worker
   size: { fixed: 1 }
   hosts: { inventory: rack, matchLabels: { role: worker } }
-"#;
+";
 
 pub(crate) struct Lab {
     hosts: Hosts,
 }
 
-/// What a call of the program said.
-pub(crate) struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
 impl Lab {
-    /// Machines, and a spec for a cluster of them, the first of which is its endpoint.
+    /// Machines, and a spec for a cluster of them, the first of which is its endpoint. Those that begin with `worker` are
+    /// workers, one of them at most.
     pub fn new(names: &[&str]) -> Result<Self> {
+        let workers = names.iter().filter(|name| name.starts_with("worker")).count();
         let spec = |machines: &[Machine]| {
             let endpoint = machines.first().context("no machine")?.address();
-            Ok(CLUSTER.replace("ENDPOINT", &endpoint))
+            let count = names.len() - workers;
+            let cluster = CLUSTER.replace("ENDPOINT", &endpoint).replace("COUNT", &count.to_string());
+            Ok(if workers == 0 { cluster } else { cluster + WORKERS })
         };
         Ok(Self { hosts: Hosts::of_spec(Path::new(PROGRAM), names, "rack", spec)? })
     }
@@ -97,17 +96,7 @@ impl Lab {
         if trusted.exists() {
             command.env("SSL_CERT_FILE", trusted);
         }
-        let output = command.output().context("the program cannot be started")?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let said = Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
-        ensure!(
-            said.code == Some(code),
-            "{arguments:?} ends with {:?}\n{}\n{}",
-            said.code,
-            said.out,
-            said.err
-        );
-        Ok(said)
+        Said::by(&mut command)?.wanted(code, &format!("slipway {}", arguments.join(" ")))
     }
 
     /// Whether there is any state.

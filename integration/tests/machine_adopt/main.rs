@@ -83,6 +83,51 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     add_on(&lab, first, &cluster)
 }
 
+/// The algorithm is the cluster's own, and where an authority's key is elsewhere it is said what is missing.
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_cluster_with_keys_on_a_curve_is_taken_over_and_grows_when_its_keys_are_there() -> Result<()> {
+    let lab = Lab::new(&["cp-0", "cp-1"])?;
+    let [first, second] = lab.machines() else { bail!("there are {} machines", lab.machines().len()) };
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }")?;
+    let documents = Kubeadm::configuration(first);
+    let documents = documents.replace("networking:", "encryptionAlgorithm: ECDSA-P256\nnetworking:");
+    Kubeadm::init_with(first, &documents)?;
+
+    // Keys that are kept elsewhere are named, all of them, and nothing is done.
+    let keys = ["ca.key", "etcd/ca.key"].map(|file| format!("/etc/kubernetes/pki/{file}"));
+    for key in &keys {
+        first.check(["mv", key, &format!("{key}.elsewhere")])?;
+    }
+    let refused = lab.run(1, &["adopt", "-f", "spec", "--yes"])?;
+    let said = format!("the control plane cp-0 does not have {}; nothing was done", keys.join(", "));
+    ensure!(refused.err.contains("CLI0052") && refused.err.contains(&said), "{}", refused.err);
+    ensure!(refused.err.contains("bring what is missing there"), "{}", refused.err);
+    for key in &keys {
+        first.check(["mv", &format!("{key}.elsewhere"), key])?;
+    }
+    let before = files(first)?;
+    lab.run(0, &["adopt", "-f", "spec", "--yes"])?;
+    let own = ["/var/lib/slipway/bin/slipway", "/var/lib/slipway/bin/slipway.sha256"];
+    ensure!(changed(&before, &files(first)?) == own, "{:?}", changed(&before, &files(first)?));
+    let plan = lab.run(0, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("No changes"), "{}", plan.out);
+
+    // What comes later is like what was there.
+    let start = Instant::now();
+    lab.edit("size: { fixed: 1 }", "size: { fixed: 2 }")?;
+    lab.run(0, &["apply", "-f", "spec", "--yes"])?;
+    let plan = lab.run(0, &["plan", "-f", "spec"])?;
+    ensure!(plan.out.contains("No changes"), "{}", plan.out);
+    eprintln!("a control plane more: {:.1} s", start.elapsed().as_secs_f64());
+    for machine in [first, second] {
+        let key = "openssl x509 -in /etc/kubernetes/pki/apiserver.crt -noout -text";
+        let text = machine.check(["sh", "-c", key])?;
+        ensure!(text.contains("NIST CURVE: P-256"), "{}: {text}", machine.name());
+    }
+    Ok(())
+}
+
 /// An add-on at a URL: used when it has the pinned digest, fetched once, and what its Secret holds is seen by nobody.
 fn add_on(lab: &Lab, first: &Machine, cluster: &Kubeadm<'_>) -> Result<()> {
     let manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: extra, namespace: default}\nstringData: {password: hunter2}\n\
