@@ -64,8 +64,8 @@ pub(crate) const fn root_volume_gib(role: Role) -> u32 {
 /// `InstanceGroup spec.minSize` and `spec.maxSize`.
 pub(crate) const fn size(role: Role) -> u32 {
     match role {
-        Role::Worker => 2,
-        Role::ControlPlane | Role::ApiServer | Role::Bastion => 1,
+        Role::Worker | Role::ApiServer => 2,
+        Role::ControlPlane | Role::Bastion => 1,
     }
 }
 

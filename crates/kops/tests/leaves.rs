@@ -20,7 +20,7 @@ fn identifies(kind: Kind, path: &str) -> bool {
     matches!(path, "apiVersion" | "kind") || kind == Kind::SshCredential && path.starts_with("metadata.")
 }
 
-/// Fields of which kOps has one value left; every other is refused.
+/// Fields of which one value is left; every other is refused, or said to have no effect.
 const ONE_VALUE: [&str; 3] =
     ["spec.api.loadBalancer.class", "spec.etcdClusters[].provider", "spec.rollingUpdate.drainAndTerminate"];
 
@@ -49,7 +49,8 @@ fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf, treatment: &Treatment) ->
     };
     let structural = said.iter().find(|diagnostic| diagnostic.code.id.starts_with("SPEC"));
     if ONE_VALUE.contains(&leaf.path.as_str()) {
-        return if ours(Severity::Error) { Ok(()) } else { Err("no value is refused".to_owned()) };
+        let told = ours(Severity::Error) || ours(Severity::Warning);
+        return if told { Ok(()) } else { Err("nothing is said of any value".to_owned()) };
     }
     match treatment.class() {
         Class::Refused if ours(Severity::Error) => Ok(()),

@@ -194,11 +194,6 @@ fn values_that_mean_nothing() {
         "34:12 spec.taints[0]: \"gpu=true\" is not a taint | write key=value:effect with the effect NoSchedule, \
          PreferNoSchedule or NoExecute"
     );
-    assert_eq!(
-        error("  maxSize: 1\n", "  maxSize: 1\n  rollingUpdate: { drainAndTerminate: false }\n"),
-        "34:39 spec.rollingUpdate.drainAndTerminate is false: a roll that leaves the old nodes running does not exist \
-         here | leave it out, and roll this group when its nodes may go"
-    );
 }
 
 #[test]
@@ -308,12 +303,23 @@ fn what_another_setting_takes_the_effect_of_is_said() {
         (
             "  maxSize: 1\n",
             "  maxSize: 1\n  warmPool: { minSize: 1 }\n",
-            "spec.warmPool has no effect: only groups of workers on demand have one",
+            "spec.warmPool has no effect: only workers and API servers on demand have one",
         ),
         (
             "  maxSize: 1\n",
             "  maxSize: 1\n  rollingUpdate: { maxSurge: 1 }\n",
             "spec.rollingUpdate.maxSurge has no effect: nodes of this group go before others come",
+        ),
+        (
+            "  maxSize: 1\n",
+            "  maxSize: 1\n  rollingUpdate: { drainAndTerminate: false }\n",
+            "spec.rollingUpdate.drainAndTerminate has no effect: a roll here never leaves the old nodes running; they are \
+             drained and end",
+        ),
+        (
+            "  maxSize: 1\n",
+            "  maxSize: 1\n  rootVolumeEncryptionKey: arn:k\n",
+            "spec.rootVolumeEncryptionKey has no effect: kOps uses it only beside rootVolumeEncryption: true",
         ),
         (
             "    cilium: {}\n",

@@ -130,8 +130,11 @@ fn store_url(store: &str, region: Option<&str>, ipv6: bool) -> Option<String> {
     match scheme {
         "s3" => {
             let region = region?;
-            let stack = if ipv6 { "dualstack." } else { "" };
-            Some(format!("https://{bucket}.s3.{stack}{region}.amazonaws.com{key}"))
+            // Under the names for both families the bucket is the first part of the path.
+            Some(match ipv6 {
+                true => format!("https://s3.dualstack.{region}.amazonaws.com/{bucket}{key}"),
+                false => format!("https://{bucket}.s3.{region}.amazonaws.com{key}"),
+            })
         }
         "gs" => Some(format!("https://storage.googleapis.com/{bucket}{key}")),
         "memfs" | "https" => Some(format!("https://{place}")),

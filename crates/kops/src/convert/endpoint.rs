@@ -68,9 +68,12 @@ fn has_load_balancer(context: &Context<'_>, network: &Network, pools: &[NodePool
     if api.at("dns").is_given() {
         return false;
     }
+    // Where there are machines with nothing but an API server, these are what is reached.
+    let apart = pools.iter().any(|pool| pool.role == Role::ApiServer);
+    let reached = if apart { Role::ApiServer } else { Role::ControlPlane };
     let private = pools
         .iter()
-        .filter(|pool| pool.role == Role::ControlPlane)
+        .filter(|pool| pool.role == reached)
         .flat_map(|pool| &pool.subnets)
         .filter_map(|name| network.subnets.iter().find(|subnet| subnet.name == *name))
         .any(|subnet| subnet.kind == SubnetKind::Private);

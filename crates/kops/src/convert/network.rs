@@ -9,6 +9,7 @@ use slipway_spec::{
 use super::{Context, carry};
 use crate::{code as kops_code, defaults, field::Field, fields::Kind, outcome::Outcome, rules::Treatment};
 
+mod assign;
 mod ranges;
 mod subnets;
 
@@ -32,7 +33,7 @@ const PLUGINS: [(&str, &str); 11] = [
 /// The networks of nodes, pods and services.
 pub(super) fn read(
     context: &Context<'_>,
-    subnets: Vec<Subnet>,
+    mut subnets: Vec<Subnet>,
     pools: &[NodePool],
     outcome: &mut Outcome,
 ) -> Network {
@@ -47,6 +48,7 @@ pub(super) fn read(
     for (index, item) in additional.items().iter().enumerate() {
         outcome.wrote(&format!("network.additionalCidrs[{index}]"), item);
     }
+    assign::ranges(context, cidr, &mut subnets, outcome);
     let cni = cni(context, outcome);
     let ip_family = if context.is_ipv6() { IpFamily::Ipv6 } else { IpFamily::Ipv4 };
     let ranges = ranges::read(context, cidr, &cni.name, &subnets, outcome);

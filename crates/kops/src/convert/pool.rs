@@ -46,7 +46,7 @@ pub(super) fn read(
     outcome.wrote(&format!("{path}.name"), &root.at("metadata.name"));
     record(&path, &spec, outcome);
     let role = required_role(&spec, &name, &path, outcome);
-    let subnets = subnets(shared, &spec, &name, role, outcome);
+    let subnets = subnets(context, shared, &spec, &name, role, outcome);
     let own = kubelet::read(
         context,
         Kind::InstanceGroup,
@@ -88,7 +88,7 @@ pub(super) fn read(
         warm_pool: warm_pool(context, &spec, role, spot.is_some() || mixed_instances.is_some(), outcome),
         mixed_instances,
         spot,
-        root_volume: volumes::root(context, &spec, role),
+        root_volume: volumes::root(context, &spec, role, outcome),
         volumes: volumes::more(context, &spec, &path, outcome),
         public_ip: public_ip(&spec, private, outcome),
         subnets,
@@ -204,7 +204,7 @@ fn provider_config(
     }
     // What a group's warm pool leaves open is as the cluster's is.
     let (own, shared) = (root.at("spec.warmPool"), context.spec.at("warmPool"));
-    if role == Role::Worker && own.at("maxSize").number() != Some(0_u32) {
+    if matches!(role, Role::Worker | Role::ApiServer) && own.at("maxSize").number() != Some(0_u32) {
         let mut kept = serde_json::Map::new();
         for leaf in ["additionalImages", "lifecycleHookTimeout"] {
             let field = if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
@@ -261,8 +261,10 @@ pub(super) fn role(field: &Field<'_>, outcome: &mut Outcome) -> Option<Role> {
     }
 }
 
-/// The subnets that the group names; without any, those of its zones that are there for its role.
+/// The subnets that the group names; without any, those of its zones that are there for its role, or all of the cluster's
+/// that are.
 fn subnets(
+    context: &Context<'_>,
     shared: &Shared<'_>,
     spec: &Field<'_>,
     name: &str,
@@ -271,15 +273,25 @@ fn subnets(
 ) -> Vec<String> {
     let field = spec.at("subnets");
     let zones = spec.at("zones").texts();
-    if !field.is_given() && zones.is_empty() {
-        let missing = field
-            .error(code::MISSING_FIELD, format!("the instance group {name} names no subnets"))
-            .hint("list the names of the cluster's subnets that it lives in");
-        outcome.refuse(&format!("pools[{name}].subnets"), missing);
-    }
     let named = field.texts();
     if !named.is_empty() {
         return named;
+    }
+    if zones.is_empty() {
+        let found = standard_subnets(context, role);
+        if found.is_empty() {
+            let missing = field
+                .error(code::MISSING_FIELD, format!("the instance group {name} names no subnets"))
+                .hint("list the names of the cluster's subnets that it lives in");
+            outcome.refuse(&format!("pools[{name}].subnets"), missing);
+        } else {
+            outcome.say(Context::assumed(
+                &field,
+                format!("the instance group {name} names no subnets; {} are assumed", found.join(", ")),
+                "list the names of the cluster's subnets that it lives in",
+            ));
+        }
+        return found;
     }
     let kinds = match role {
         Role::Bastion => [SubnetKind::Utility, SubnetKind::Public],
@@ -291,6 +303,28 @@ fn subnets(
         there.map(|subnet| subnet.name.clone()).collect()
     };
     kinds.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// The subnets of a group that names none, as kOps chooses them: none for control planes, which must name theirs; for others
+/// all that are neither there for load balancers nor for control planes, or else all but those for load balancers. API servers
+/// of an IPv6 cluster need IPv4 addresses too.
+fn standard_subnets(context: &Context<'_>, role: Role) -> Vec<String> {
+    let fields = context.spec.at("subnets").items();
+    let but = |kinds: &[&str]| -> Vec<String> {
+        let is = |field: &Field<'_>| {
+            let kind = field.at("type").filled().unwrap_or_default();
+            kinds.iter().any(|other| kind.eq_ignore_ascii_case(other))
+        };
+        fields.iter().filter(|field| !is(field)).filter_map(|field| field.at("name").filled()).collect()
+    };
+    match role {
+        Role::ControlPlane => Vec::new(),
+        Role::ApiServer if context.is_ipv6() => but(&["Private", "Utility"]),
+        _ => match but(&["DualStack", "Utility"]) {
+            none if none.is_empty() => but(&["Utility"]),
+            found => found,
+        },
+    }
 }
 
 fn size(spec: &Field<'_>, role: Role) -> Size {
@@ -324,8 +358,8 @@ fn public_ip(spec: &Field<'_>, private: bool, outcome: &mut Outcome) -> bool {
     field.boolean().unwrap_or(true)
 }
 
-/// The cluster's warm pool for workers, with what the group's own says in its place; none for machines that the cloud
-/// may take back.
+/// The cluster's warm pool for workers and API servers, with what the group's own says in its place; none for machines that
+/// the cloud may take back. A group can neither take the cluster's hook away nor its least size.
 fn warm_pool(
     context: &Context<'_>,
     spec: &Field<'_>,
@@ -339,21 +373,23 @@ fn warm_pool(
     if !(own.is_given() || shared.is_given()) || max_size == Some(0) {
         return None;
     }
-    if role != Role::Worker || mixed {
+    if !matches!(role, Role::Worker | Role::ApiServer) || mixed {
         if own.is_given() {
             let note = own
                 .note(
                     kops_code::HARMLESS,
-                    "spec.warmPool has no effect: only groups of workers on demand have one",
+                    "spec.warmPool has no effect: only workers and API servers on demand have one",
                 )
                 .hint("it is safe to go on, and to leave it out");
             outcome.say(note);
         }
         return None;
     }
+    let least = |section: &Field<'_>| section.at("minSize").number().filter(|least| *least != 0);
+    let hooked = |section: &Field<'_>| section.at("enableLifecycleHook").boolean() == Some(true);
     Some(WarmPool {
-        min_size: field("minSize").number().unwrap_or(0),
+        min_size: least(&own).or_else(|| least(&shared)).unwrap_or(0),
         max_size,
-        lifecycle_hook: field("enableLifecycleHook").boolean().unwrap_or(false),
+        lifecycle_hook: hooked(&own) || hooked(&shared),
     })
 }

@@ -51,7 +51,7 @@ pub fn group(name: &str, role: &str) -> Value {
 
 /// What must stand beside some fields, by the beginning of their path, so that they mean something.
 pub fn beside(kind: Kind, path: &str) -> Value {
-    let cases: [(&str, Value); 17] = [
+    let cases: [(&str, Value); 18] = [
         ("spec.api.dns", json!({ "spec": { "topology": { "dns": { "type": "None" } } } })),
         (
             "spec.kubeAPIServer.oidc",
@@ -88,6 +88,7 @@ pub fn beside(kind: Kind, path: &str) -> Value {
             "spec.additionalUserData",
             json!({ "spec": { "additionalUserData": [{ "name": "u", "type": "text/x-shellscript", "content": "#!" }] } }),
         ),
+        ("spec.rootVolumeEncryptionKey", json!({ "spec": { "rootVolumeEncryption": true } })),
         ("spec.warmPool", json!({ "spec": { "warmPool": { "minSize": 1 } } })),
         (
             "spec.kubeAPIServer.env",

@@ -15,7 +15,10 @@ pub use cluster::{
     ApiLoadBalancer, Bastion, ClusterSettings, Iam, IssuerDiscovery, LoadBalancerSubnet, Profiles,
     ServiceAccountPermissions, SubnetSettings,
 };
-pub use pool::{ExternalLoadBalancer, InstanceMetadata, PoolSettings, VolumeMount, WarmPoolSettings};
+pub use pool::{
+    Containerd, ExternalLoadBalancer, InstanceMetadata, NvidiaGpu, PoolSettings, VolumeMount,
+    WarmPoolSettings,
+};
 pub use schema::{cluster_schema, pool_schema};
 
 /// Reads settings; `field` names them in messages.

@@ -122,6 +122,11 @@ fn beside_on_aws(kind: Kind, path: &str) -> Value {
             "spec.containerd.nvidiaGPU",
             json!({ "spec": { "containerd": { "nvidiaGPU": { "enabled": true } } } }),
         ),
+        (
+            InstanceGroup,
+            "spec.containerd.nvidiaGPU",
+            json!({ "spec": { "machineType": "g4dn.xlarge", "containerd": { "nvidiaGPU": { "enabled": false } } } }),
+        ),
         (Cluster, "spec.externalDns", json!({ "spec": { "externalDns": { "provider": "external-dns" } } })),
         (Cluster, "spec.karpenter", on("karpenter")),
         (
@@ -202,7 +207,7 @@ fn identifies(kind: Kind, path: &str) -> bool {
     }
 }
 
-/// Fields of which kOps has one value left; every other is refused, which the reader's own tests prove.
+/// Fields of which one value is left, which the reader's own tests prove.
 const ONE_VALUE: [&str; 3] =
     ["spec.api.loadBalancer.class", "spec.etcdClusters[].provider", "spec.rollingUpdate.drainAndTerminate"];
 

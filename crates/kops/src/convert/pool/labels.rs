@@ -23,10 +23,15 @@ fn sections<'a>(context: &Context<'a>, spec: &Field<'a>, role: Role) -> Vec<Fiel
     sections
 }
 
-/// The labels of the kubelet's settings, and the group's own.
+/// The labels of the kubelet's settings, and the group's own. Nodes of the control plane have none of `kubelet`, as in kOps,
+/// although they have its taints.
 pub(super) fn read<'a>(context: &Context<'a>, spec: &Field<'a>, role: Role) -> Labels {
     let mut all = BTreeMap::new();
-    for section in sections(context, spec, role) {
+    let shared = match role {
+        Role::ControlPlane | Role::ApiServer => context.spec.at("masterKubelet"),
+        Role::Worker | Role::Bastion => context.spec.at("kubelet"),
+    };
+    for section in [shared, spec.at("kubelet")] {
         all.extend(section.at("nodeLabels").text_map());
     }
     all.extend(spec.at("nodeLabels").text_map());

@@ -13,16 +13,16 @@ pub(super) fn read(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome:
     let field = |leaf: &str| if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
     let drain = field("drainAndTerminate");
     if drain.boolean() == Some(false) {
-        let refused = drain
-            .error(
-                kops_code::REFUSED,
+        let unused = drain
+            .warning(
+                kops_code::LOST,
                 format!(
-                    "{} is false: a roll that leaves the old nodes running does not exist here",
+                    "{} has no effect: a roll here never leaves the old nodes running; they are drained and end",
                     drain.path()
                 ),
             )
-            .hint("leave it out, and roll this group when its nodes may go");
-        outcome.say(refused);
+            .hint("each node that goes is a step of the plan; apply it when they may go");
+        outcome.say(unused);
     }
     let surge: Option<Amount> = field("maxSurge").parse(outcome);
     let unavailable: Option<Amount> = field("maxUnavailable").parse(outcome);

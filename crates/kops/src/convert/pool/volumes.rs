@@ -6,7 +6,7 @@ use slipway_spec::{
 use crate::{code as kops_code, convert::Context, defaults, field::Field, outcome::Outcome};
 
 /// The disk that the group's machines boot from.
-pub(super) fn root(context: &Context<'_>, spec: &Field<'_>, role: Role) -> Volume {
+pub(super) fn root(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome: &mut Outcome) -> Volume {
     let kind = kind(context, &spec.at("rootVolumeType"));
     let gp3 = kind.as_deref() == Some("gp3");
     Volume {
@@ -24,9 +24,26 @@ pub(super) fn root(context: &Context<'_>, spec: &Field<'_>, role: Role) -> Volum
             .or_else(|| gp3.then_some(defaults::GP3_THROUGHPUT)),
         kind,
         encrypted: spec.at("rootVolumeEncryption").boolean().unwrap_or(true),
-        key: spec.at("rootVolumeEncryptionKey").filled(),
+        key: root_key(spec, outcome),
         delete_on_termination: spec.at("rootVolumeDeleteOnTermination").boolean().unwrap_or(true),
     }
+}
+
+/// The key of the root volume. kOps takes it only where the group also asks for encryption, which it has anyway.
+fn root_key(spec: &Field<'_>, outcome: &mut Outcome) -> Option<String> {
+    let key = spec.at("rootVolumeEncryptionKey");
+    let given = key.filled()?;
+    if spec.at("rootVolumeEncryption").boolean() == Some(true) {
+        return Some(given);
+    }
+    let unused = key
+        .warning(
+            kops_code::LOST,
+            "spec.rootVolumeEncryptionKey has no effect: kOps uses it only beside rootVolumeEncryption: true",
+        )
+        .hint("write rootVolumeEncryption: true, or leave the key out");
+    outcome.say(unused);
+    None
 }
 
 fn kind(context: &Context<'_>, field: &Field<'_>) -> Option<String> {

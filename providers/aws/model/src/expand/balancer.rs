@@ -9,6 +9,7 @@ use slipway_resource::ProviderError;
 
 use super::build::Builder;
 
+use place::address_type;
 pub(super) use place::{bastion_scheme, subnets_for, subnets_of};
 
 /// Adds the load balancers that the cluster has.

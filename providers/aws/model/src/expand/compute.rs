@@ -16,6 +16,8 @@ use crate::names;
 
 pub(super) mod tags;
 
+pub(super) use instance_types::has_nvidia;
+
 /// Launch template, auto-scaling group and warm pool of every pool.
 pub(super) fn pools(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     for pool in &builder.cluster.pools {

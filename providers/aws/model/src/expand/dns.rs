@@ -6,7 +6,7 @@ use slipway_spec::model::DnsKind;
 use super::build::Builder;
 use super::links::{self, vpc_id};
 use super::refuse;
-use super::topology::{bastion_has_ipv6, has_bastion, load_balancer};
+use super::topology::{has_bastion, load_balancer};
 
 const ZONE: &str = "controlPlane.dns.zone";
 
@@ -16,7 +16,7 @@ pub(super) fn dns(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     if cluster.control_plane.dns.kind == DnsKind::None {
         return Ok(());
     }
-    if cluster.control_plane.dns.kind == DnsKind::Private && cluster.network.id.is_none() {
+    if cluster.control_plane.dns.kind == DnsKind::Private && !is_associated(builder) {
         let name = cluster.control_plane.dns.zone.clone().unwrap_or_else(|| cluster.name.clone());
         let draft = builder
             .draft("aws_route53_zone_association", &name, "controlPlane.dns.kind")
@@ -41,12 +41,18 @@ pub(super) fn dns(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     {
         let field = "provider.config.topology.bastion.bastionPublicName";
         let balancer = links::balancer(builder, "bastion");
-        record(builder, &name, "A", &balancer, field)?;
-        if bastion_has_ipv6(builder) {
-            record(builder, &name, "AAAA", &balancer, field)?;
-        }
+        records(builder, &name, &balancer, field)?;
     }
     Ok(())
+}
+
+/// Whether the network sees the private zone already. Of an existing network that is assumed as long as the account was
+/// not asked.
+fn is_associated(builder: &Builder<'_>) -> bool {
+    let dns = &builder.cluster.control_plane.dns;
+    let Some(network) = &builder.cluster.network.id else { return false };
+    let zone = dns.zone.as_deref().and_then(|named| builder.catalog.hosted_zone(named, true));
+    zone.is_none_or(|zone| zone.vpcs.contains(network))
 }
 
 /// Adds the records of both families.

@@ -1,10 +1,10 @@
 //! Service accounts with roles of their own: their trust in the cluster's issuer, and what they may do.
 
 use slipway_resource::{ProviderError, Value};
-use slipway_spec::model::DnsKind;
+use slipway_spec::model::{Cluster, DnsKind};
 
 use super::build::{Builder, address};
-use super::iam::{Part, add_attachment, add_policy, add_role, has_termination_queue, part, role_name};
+use super::iam::{Part, add_attachment, add_policy, add_role, part, role_name};
 use super::{addons, refuse};
 use crate::policy::{Grants, Text, assumed_by_service_account, given};
 use crate::tags;
@@ -76,21 +76,23 @@ fn components(builder: &Builder<'_>) -> Vec<(&'static str, Part)> {
     let cluster = builder.cluster;
     let enabled = |name| addons::is_enabled(cluster, name);
     let mut found = vec![("aws-cloud-controller-manager", Part::CloudController)];
-    if enabled("aws-ebs-csi-driver") {
+    // What somebody else installs brings its own permissions.
+    let managed = |name| enabled(name) && addons::flag(cluster, name, "managed", true);
+    if managed("aws-ebs-csi-driver") {
         found.push(("ebs-csi-controller-sa", Part::EbsCsi));
     }
     if cluster.control_plane.dns.kind != DnsKind::None {
         if enabled("external-dns") {
             found.push(("external-dns", Part::Dns));
-        } else if !addons::flag(cluster, "external-dns", "disable", false) {
+        } else if !has_no_controller(cluster) {
             found.push(("dns-controller", Part::Dns));
         }
     }
-    if has_termination_queue(builder) {
+    if enabled("node-termination-handler") {
         found.push(("aws-node-termination-handler", Part::TerminationHandler));
     }
     let zones = addons::setting(cluster, "cert-manager", "hostedZoneIDs");
-    if enabled("cert-manager")
+    if managed("cert-manager")
         && zones.and_then(|zones| zones.as_array()).is_some_and(|zones| !zones.is_empty())
     {
         found.push(("cert-manager", Part::CertManager));
@@ -108,6 +110,13 @@ fn components(builder: &Builder<'_>) -> Vec<(&'static str, Part)> {
         found.push(("kube-router", Part::KubeRouter));
     }
     found
+}
+
+/// Whether nobody in the cluster writes DNS records.
+fn has_no_controller(cluster: &Cluster) -> bool {
+    addons::flag(cluster, "external-dns", "disable", false)
+        || addons::setting(cluster, "external-dns", "provider").and_then(|provider| provider.as_str())
+            == Some("none")
 }
 
 /// A role with its policy; returns its address and name.

@@ -126,9 +126,8 @@ fn hooks(builder: &mut Builder<'_>, origin: &str) {
 }
 
 /// The tag by which the termination handler knows the machines that it looks after.
-pub(super) fn managed_tag(builder: &Builder<'_>) -> Option<&'static str> {
-    const MANAGED: &str = "aws-node-termination-handler/managed";
+pub(super) fn managed_tag<'a>(builder: &Builder<'a>) -> Option<&'a str> {
     let given = addons::setting(builder.cluster, "node-termination-handler", "managedASGTag");
-    let own = given.and_then(Value::as_str).is_none_or(|tag| tag == MANAGED);
-    (has_termination_queue(builder) && own).then_some(MANAGED)
+    let tag = given.and_then(Value::as_str).unwrap_or("aws-node-termination-handler/managed");
+    (has_termination_queue(builder) && !tag.is_empty()).then_some(tag)
 }

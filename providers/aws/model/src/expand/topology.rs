@@ -87,13 +87,6 @@ pub(crate) fn has_ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> bool {
     subnet.ipv6_cidr.is_some() || own || open
 }
 
-/// Whether operators reach bastions over IPv6: some machine of the cluster has IPv6 addresses.
-pub(crate) fn bastion_has_ipv6(builder: &Builder<'_>) -> bool {
-    let pools = builder.cluster.pools.iter();
-    let mut subnets = pools.flat_map(|pool| &pool.subnets).filter_map(|name| builder.cluster.subnet(name));
-    subnets.any(|subnet| has_ipv6_range(builder, subnet))
-}
-
 /// Whether machines in a subnet can have public addresses.
 pub(crate) fn is_public(subnet: &Subnet) -> bool {
     matches!(subnet.kind, SubnetKind::Public | SubnetKind::Utility)

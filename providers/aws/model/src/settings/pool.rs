@@ -47,6 +47,8 @@ pub struct PoolSettings {
     pub mixed_instances_policy: MixedInstancesPolicy,
     /// What the model has no field for of a warm pool.
     pub warm_pool: WarmPoolSettings,
+    /// Parts of the container runtime.
+    pub containerd: Containerd,
     /// Labels that the kubelet may not set itself.
     pub node_labels: BTreeMap<String, String>,
     /// How volumes are formatted and mounted.
@@ -59,6 +61,23 @@ pub struct PoolSettings {
 pub struct PoolIam {
     /// An existing instance profile, by ARN.
     pub profile: Option<String>,
+}
+
+/// Parts of the container runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Containerd {
+    /// The driver for NVIDIA's processors.
+    #[serde(rename = "nvidiaGPU")]
+    pub nvidia_gpu: NvidiaGpu,
+}
+
+/// The driver for NVIDIA's processors.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NvidiaGpu {
+    /// Whether the pool's machines get it, where they have such processors. The cluster's add-on is for all pools.
+    pub enabled: bool,
 }
 
 /// The instance metadata service.

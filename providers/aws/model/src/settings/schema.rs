@@ -105,6 +105,8 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("formatOptions", texts()),
         ("mountOptions", texts()),
     ]);
+    let gpu = Type::object([("enabled", flag())]);
+    let runtime = Type::object([("nvidiaGPU", Attribute::optional(gpu))]);
     let warm = Type::object([("additionalImages", texts()), ("lifecycleHookTimeout", number())]);
     [
         ("iam", Attribute::optional(Type::object([("profile", text())]))),
@@ -127,6 +129,7 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("manager", text().describe("CloudGroup or Karpenter.")),
         ("mixedInstancesPolicy", Attribute::optional(mix)),
         ("warmPool", Attribute::optional(warm)),
+        ("containerd", Attribute::optional(runtime)),
         ("nodeLabels", Attribute::optional(Type::map(Type::String))),
         ("volumeMounts", Attribute::optional(Type::list(mount))),
         ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends there")]
 
 mod balancers;
+mod families;
 mod harness;
 mod laws;
 mod networks;

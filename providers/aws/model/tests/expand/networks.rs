@@ -1,6 +1,6 @@
 //! Networks: what exists is used, what only the account knows stays unknown.
 
-use slipway_aws_model::catalog::{Catalog, Vpc};
+use slipway_aws_model::catalog::{Catalog, HostedZone, Vpc};
 use slipway_resource::Value;
 use slipway_spec::model::{Cluster, Egress, Network, Subnet, SubnetKind};
 
@@ -69,9 +69,35 @@ fn managed(subnet: &Subnet) -> Egress {
     }
 }
 
+/// The private zone of the cluster with an existing network, which these networks see.
+fn private_zone(vpcs: Vec<String>) -> HostedZone {
+    HostedZone { id: "Z1".to_owned(), name: "example.com".to_owned(), private: true, vpcs }
+}
+
+#[test]
+fn an_existing_network_is_to_see_a_private_zone_too() {
+    let cluster = spec("internal", &[]);
+    let associations = |vpcs: &[&str]| {
+        let mut known = Catalog::offline("eu-west-1");
+        let gateway = Vpc { internet_gateway: Some("igw-1".to_owned()), ..Vpc::default() };
+        known.vpcs.insert("vpc-0a1b2c3d".to_owned(), gateway);
+        known.hosted_zones.push(private_zone(vpcs.iter().map(ToString::to_string).collect()));
+        let found = Resources(expanded(&cluster, &known).unwrap().resources);
+        found.names("aws_route53_zone_association").len()
+    };
+    assert_eq!(associations(&["vpc-0a1b2c3d"]), 0);
+    assert_eq!(associations(&["vpc-other"]), 1);
+}
+
 #[test]
 fn a_network_without_public_subnets_needs_no_way_to_the_internet() {
-    let found = offline(&spec("internal", &[]));
+    let cluster = spec("internal", &[]);
+    // New subnets bring the table of public ones along, for the load balancers that come later.
+    assert!(offline(&cluster).names("aws_route").contains(&"route-0-0-0-0--0"));
+    let mut closed = Catalog::offline("eu-west-1");
+    closed.vpcs.insert("vpc-0a1b2c3d".to_owned(), Vpc::default());
+    closed.hosted_zones.push(private_zone(Vec::new()));
+    let found = Resources(expanded(&cluster, &closed).unwrap().resources);
     assert!(!found.names("aws_route").contains(&"route-0-0-0-0--0"));
 }
 

@@ -92,6 +92,45 @@ fn an_autoscaler_that_knows_the_types_of_machines_does_not_ask() {
     assert!(!autoscaler(", awsUseStaticInstanceList: true").contains("\"ec2:DescribeInstanceTypes\""));
 }
 
+/// Service accounts with roles of their own, and further sections of the cluster.
+fn accounts(more: &str) -> Resources {
+    offline(&kops(
+        &format!(
+            "iam: {{ useServiceAccountExternalPermissions: true }}\n\
+             serviceAccountIssuerDiscovery: {{ discoveryStore: 's3://keys/m', enableAWSOIDCProvider: true }}\n{more}"
+        ),
+        "",
+    ))
+}
+
+#[test]
+fn what_somebody_else_installs_has_no_role() {
+    let roles = |more: &str| accounts(more).names("aws_iam_role").join(" ");
+    assert!(roles("").contains("ebs-csi-controller-sa"));
+    let unmanaged = roles("cloudConfig: { awsEBSCSIDriver: { managed: false } }\n");
+    assert!(!unmanaged.contains("ebs-csi-controller-sa"), "{unmanaged}");
+    let zones = "enabled: true, hostedZoneIDs: [Z1]";
+    assert!(roles(&format!("certManager: {{ {zones} }}\n")).contains("cert-manager"));
+    let unmanaged = roles(&format!("certManager: {{ {zones}, managed: false }}\n"));
+    assert!(!unmanaged.contains("cert-manager"), "{unmanaged}");
+    assert!(roles("").contains("dns-controller"));
+    assert!(!roles("externalDns: { provider: none }\n").contains("dns-controller"));
+}
+
+#[test]
+fn a_termination_handler_without_a_queue_has_a_role_too() {
+    let resources = accounts("nodeTerminationHandler: { enableSQSTerminationDraining: false }\n");
+    let roles = resources.names("aws_iam_role").join(" ");
+    assert!(roles.contains("aws-node-termination-handler"), "{roles}");
+}
+
+#[test]
+fn cert_manager_writes_nothing_but_challenges() {
+    let resources = accounts("certManager: { enabled: true, hostedZoneIDs: [Z1] }\n");
+    let all = policy(&resources, "aws_iam_role_policy.cert-manager-kube-system-sa-m-example-com");
+    assert!(all.contains("_acme-challenge.*") && all.contains("\"TXT\""), "{all}");
+}
+
 #[test]
 fn service_accounts_take_what_the_control_plane_gives_up() {
     let resources = offline(&kops(

@@ -57,6 +57,8 @@ fn machines_with_graphics_processors_are_labelled() {
     assert_eq!(tag(&offline(&kops(enabled, "machineType: g4dn.xlarge\n")), label).as_deref(), Some("1"));
     assert_eq!(tag(&offline(&kops(enabled, "")), label), None);
     assert_eq!(tag(&offline(&kops("", "machineType: g4dn.xlarge\n")), label), None);
+    let own = "machineType: g4dn.xlarge\ncontainerd: { nvidiaGPU: { enabled: true } }\n";
+    assert_eq!(tag(&offline(&kops("", own)), label).as_deref(), Some("1"));
 }
 
 #[test]
@@ -131,6 +133,9 @@ fn the_termination_handler_can_do_without_a_queue() {
     assert_eq!(tag(&resources, "aws-node-termination-handler/managed"), None);
     let resources = offline(&kops("nodeTerminationHandler: { enableRebalanceDraining: true }", ""));
     assert_eq!(resources.names("aws_cloudwatch_event_rule").len(), 5);
+    let own = offline(&kops("nodeTerminationHandler: { managedASGTag: ours/drained }", ""));
+    assert!(attribute(&own, GROUP, "tag").contains("ours/drained"), "{}", attribute(&own, GROUP, "tag"));
+    assert!(!attribute(&own, GROUP, "tag").contains("aws-node-termination-handler/managed"));
 }
 
 #[test]
@@ -138,6 +143,9 @@ fn karpenter_makes_the_machines_of_its_pools_itself() {
     let resources = offline(&kops("karpenter: { enabled: true }", "manager: Karpenter\n"));
     assert_eq!(resources.names("aws_autoscaling_group"), ["masters-masters-m-example-com"]);
     assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-nth"]);
+    let subnet = attribute(&resources, "aws_subnet.a-m-example-com", "tags");
+    assert!(subnet.contains("kops.k8s.io/instance-group/nodes: true"), "{subnet}");
+    assert!(!subnet.contains("kops.k8s.io/instance-group/masters"), "{subnet}");
     let alone = "karpenter: { enabled: true }\nnodeTerminationHandler: { enabled: false }\n";
     let resources = offline(&kops(alone, "manager: Karpenter\n"));
     assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-karpenter"]);

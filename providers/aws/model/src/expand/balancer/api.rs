@@ -1,14 +1,14 @@
 //! The load balancer in front of the API servers.
 
 use slipway_resource::{ProviderError, Value};
-use slipway_spec::model::{LoadBalancer, Scheme};
+use slipway_spec::model::{LoadBalancer, Scheme, Subnet};
 
 use super::parts::{Listener, TargetGroup, way_in};
-use super::subnets_for;
+use super::{address_type, subnets_for};
 use crate::expand::build::{Builder, id_of};
 use crate::expand::links::{balancer_security_group, subnet_id};
 use crate::expand::refuse;
-use crate::expand::topology::{has_cilium_etcd, has_ipv6, load_balancer, without_dns};
+use crate::expand::topology::{has_cilium_etcd, load_balancer, without_dns};
 use crate::names;
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
@@ -39,15 +39,16 @@ pub(super) fn api(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
         ])])
     });
     let public = balancer.scheme == Scheme::Public;
+    let subnets = subnets(builder, balancer)?;
     let mut draft = builder
         .draft("aws_lb", &title, FIELD)
         .fix("name", name)
         .fix("load_balancer_type", "network")
         .set("internal", !public, field("scheme"))
         .set("security_groups", security_groups(builder, balancer), field("additionalSecurityGroups"))
-        .set("subnet_mapping", subnet_mapping(builder, balancer)?, field("subnets"))
+        .set("subnet_mapping", subnet_mapping(builder, &subnets), field("subnets"))
         .set("enable_cross_zone_load_balancing", balancer.cross_zone, field("crossZone"))
-        .set("ip_address_type", has_ipv6(cluster).then_some("dualstack"), "network.ipFamily")
+        .set("ip_address_type", address_type(builder, &subnets), "network.ipFamily")
         .set("access_logs", logs, field("accessLog"))
         .tags(builder.tags(&title));
     if public {
@@ -103,9 +104,9 @@ fn security_groups(builder: &Builder<'_>, balancer: &LoadBalancer) -> Value {
     Value::list(std::iter::once(own).chain(more))
 }
 
-/// The subnets that the spec names, with their addresses, or one for each zone. Without private subnets an internal load
-/// balancer lives where the control plane does: it has private addresses there too.
-fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Value, ProviderError> {
+/// The subnets that the spec names, or one for each zone. Without private subnets an internal load balancer lives where the
+/// control plane does: it has private addresses there too.
+fn subnets<'a>(builder: &Builder<'a>, balancer: &LoadBalancer) -> Result<Vec<&'a Subnet>, ProviderError> {
     let field = format!("{FIELD}.subnets");
     let own = &builder.settings.api.load_balancer.subnets;
     let named: Vec<&str> = match balancer.subnets.as_slice() {
@@ -130,7 +131,13 @@ fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Valu
             "a load balancer with public addresses lives in utility or public subnets, and there is none";
         return Err(refuse(&field, message));
     }
-    let mapping = |subnet: &&slipway_spec::model::Subnet| {
+    Ok(subnets)
+}
+
+/// Where the load balancer lives, with the addresses that the spec names.
+fn subnet_mapping(builder: &Builder<'_>, subnets: &[&Subnet]) -> Value {
+    let own = &builder.settings.api.load_balancer.subnets;
+    let mapping = |subnet: &&Subnet| {
         let addresses = own.iter().find(|own| own.name == subnet.name);
         Value::map([
             ("subnet_id", subnet_id(builder, subnet)),
@@ -138,5 +145,5 @@ fn subnet_mapping(builder: &Builder<'_>, balancer: &LoadBalancer) -> Result<Valu
             ("private_ipv4_address", addresses.and_then(|own| own.private_ipv4_address.as_deref()).into()),
         ])
     };
-    Ok(Value::list(subnets.iter().map(mapping)))
+    Value::list(subnets.iter().map(mapping))
 }

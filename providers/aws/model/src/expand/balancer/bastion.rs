@@ -4,10 +4,10 @@ use slipway_resource::Value;
 use slipway_spec::model::Scheme;
 
 use super::parts::{Listener, TargetGroup, way_in};
-use super::{bastion_scheme, subnets_for};
+use super::{address_type, bastion_scheme, subnets_for};
 use crate::expand::build::{Builder, id_of};
 use crate::expand::links::{balancer_security_group, subnet_id};
-use crate::expand::topology::{bastion_has_ipv6, has_bastion};
+use crate::expand::topology::has_bastion;
 use crate::names;
 
 const GROUP: TargetGroup =
@@ -39,7 +39,7 @@ pub(super) fn bastion(builder: &mut Builder<'_>) {
         .set("security_groups", Value::list(groups), format!("{field}.additionalSecurityGroups"))
         .set("subnet_mapping", Value::list(mapping), "network.subnets")
         .fix("enable_cross_zone_load_balancing", false)
-        .set("ip_address_type", bastion_has_ipv6(builder).then_some("dualstack"), "network.ipFamily")
+        .set("ip_address_type", address_type(builder, &subnets), "network.ipFamily")
         .tags(builder.tags(&title));
     if scheme == Scheme::Public {
         draft = draft.after(way_in(builder));

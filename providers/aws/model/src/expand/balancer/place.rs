@@ -3,7 +3,7 @@
 use slipway_spec::model::{Role, Scheme, Subnet, SubnetKind};
 
 use crate::expand::build::Builder;
-use crate::expand::topology::{has_ipv6_range, is_public};
+use crate::expand::topology::{has_ipv6_range, is_public, subnet_type};
 
 /// Whether bastions are reached from the internet.
 pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
@@ -11,6 +11,13 @@ pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
         Some("Internal") => Scheme::Internal,
         _ => Scheme::Public,
     }
+}
+
+/// The type of addresses of a load balancer in these subnets: both families where all of them have both, else IPv4, which
+/// goes without saying.
+pub(super) fn address_type(builder: &Builder<'_>, subnets: &[&Subnet]) -> Option<&'static str> {
+    let both = !subnets.is_empty() && subnets.iter().all(|subnet| has_ipv6_range(builder, subnet));
+    both.then_some("dualstack")
 }
 
 /// All subnets in which a load balancer of this scheme can live, in the order of the spec.
@@ -30,10 +37,8 @@ pub(crate) fn subnets_for<'a>(builder: &Builder<'a>, scheme: Scheme) -> Vec<&'a 
     let control_plane: Vec<&String> =
         cluster.pools_with(Role::ControlPlane).flat_map(|pool| &pool.subnets).collect();
     let score = |subnet: &Subnet| {
-        let both =
-            subnet.kind == SubnetKind::Private && subnet.cidr.is_some() && has_ipv6_range(builder, subnet);
         i32::from(control_plane.contains(&&subnet.name))
-            + 2 * i32::from(both)
+            + 2 * i32::from(subnet_type(builder, subnet) == "DualStack")
             + 3 * i32::from(subnet.kind == SubnetKind::Utility)
     };
     let mut chosen: Vec<&Subnet> = Vec::new();

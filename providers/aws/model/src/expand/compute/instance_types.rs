@@ -75,5 +75,7 @@ pub(super) fn disks(builder: &Builder<'_>, machine: &str) -> u32 {
 /// Whether a pool's nodes get the driver for NVIDIA's processors.
 pub(crate) fn has_nvidia(builder: &Builder<'_>, pool: &NodePool) -> bool {
     let family = pool.machine_type.as_deref().and_then(|machine| machine.split('.').next());
-    addons::is_enabled(builder.cluster, "nvidia") && family.is_some_and(|family| NVIDIA.contains(&family))
+    let own = builder.pool_settings(pool).containerd.nvidia_gpu.enabled;
+    let wanted = own || addons::is_enabled(builder.cluster, "nvidia");
+    wanted && family.is_some_and(|family| NVIDIA.contains(&family))
 }

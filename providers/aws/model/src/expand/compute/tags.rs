@@ -54,10 +54,6 @@ pub(crate) fn node_labels(builder: &Builder<'_>, pool: &NodePool) -> Tags {
     }
     let mut labels: Tags =
         standard_labels(pool.role).iter().map(|label| ((*label).to_owned(), String::new())).collect();
-    // Where there are machines with nothing but an API server, both kinds are found under one label.
-    if pool.role == Role::ControlPlane && builder.cluster.pools_with(Role::ApiServer).next().is_some() {
-        labels.insert("node-role.kubernetes.io/api-server".to_owned(), String::new());
-    }
     if has_nvidia(builder, pool) {
         labels.insert("kops.k8s.io/gpu".to_owned(), "1".to_owned());
     }
@@ -74,7 +70,7 @@ const fn standard_labels(role: Role) -> &'static [&'static str] {
             "node.kubernetes.io/exclude-from-external-load-balancers",
         ],
         Role::Worker => &["node-role.kubernetes.io/node"],
-        Role::ApiServer => &["node-role.kubernetes.io/api-server"],
+        Role::ApiServer => &["kops.k8s.io/kops-controller-pki", "node-role.kubernetes.io/api-server"],
         Role::Bastion => &[],
     }
 }

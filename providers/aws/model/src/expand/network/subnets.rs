@@ -7,6 +7,7 @@ use slipway_spec::model::{Subnet, SubnetKind};
 use super::vpc::additional_ranges;
 use super::{egress, is_unmanaged, public_route_table};
 use crate::expand::build::{Builder, address, id_of};
+use crate::expand::compute::is_group;
 use crate::expand::links::vpc_id;
 use crate::expand::refuse;
 use crate::expand::topology::{has_ipv6, has_ipv6_range, is_public, subnet_field, subnet_type};
@@ -14,6 +15,9 @@ use crate::tags::Tags;
 
 /// How many bits more a subnet's range of 64 bits has than the 56 bits that Amazon gives a network.
 const PART_BITS: u8 = 8;
+
+/// What tags begin with that tell Karpenter in which subnets a pool's machines live.
+const SUBNET_POOL: &str = "kops.k8s.io/instance-group/";
 
 /// Adds the subnets that do not exist yet.
 pub(super) fn subnets(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
@@ -79,8 +83,17 @@ fn tags(builder: &Builder<'_>, subnet: &Subnet) -> Tags {
     if is_public(subnet) {
         tags.insert("kubernetes.io/role/elb".to_owned(), "1".to_owned());
     }
-    if lone_public || (private(subnet) && subnet.cidr.is_some()) {
+    // Internal load balancers need IPv4 addresses: where a zone has a subnet of both families, they live in that one.
+    let of_both = |other: &Subnet| other.zone == subnet.zone && subnet_type(builder, other) == "DualStack";
+    let lesser =
+        subnet_type(builder, subnet) != "DualStack" && builder.cluster.network.subnets.iter().any(of_both);
+    if lone_public || (private(subnet) && !lesser) {
         tags.insert("kubernetes.io/role/internal-elb".to_owned(), "1".to_owned());
+    }
+    for pool in &builder.cluster.pools {
+        if !is_group(builder, pool) && pool.subnets.contains(&subnet.name) {
+            tags.insert(format!("{SUBNET_POOL}{}", pool.name), "true".to_owned());
+        }
     }
     tags
 }

@@ -95,10 +95,11 @@ pub(super) fn gateways(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
             builder.add(draft);
         }
     }
-    let is_new = |subnet: &&Subnet| subnet.id.is_none();
-    // An existing network may have no way to the internet: it takes a subnet that needs one.
-    let needs_way = |subnet: &Subnet| cluster.network.id.is_none() || is_public(subnet);
-    if !subnets.iter().filter(is_new).any(needs_way) {
+    let mut new = subnets.iter().filter(|subnet| subnet.id.is_none()).peekable();
+    // An existing network may have no way to the internet: that is no hindrance as long as no subnet needs one.
+    let known = cluster.network.id.as_ref().and_then(|id| builder.catalog.vpcs.get(id));
+    let closed = known.is_some_and(|vpc| vpc.internet_gateway.is_none());
+    if new.peek().is_none() || (closed && !new.any(is_public)) {
         return Ok(());
     }
     let table = public_route_table(builder);

@@ -14,6 +14,7 @@ use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
 
 use crate::expand::addons::is_enabled;
 use crate::expand::build::Builder;
+use crate::expand::compute::has_nvidia;
 use crate::expand::compute::tags::node_labels;
 use crate::expand::links::balancer;
 use crate::expand::topology::{has_api_server, load_balancer, without_dns};
@@ -286,14 +287,20 @@ fn components<'a>(builder: &Builder<'a>, pool: &NodePool) -> BTreeMap<ComponentN
 fn addons<'a>(builder: &Builder<'a>, pool: &NodePool) -> Vec<Setting<'a>> {
     let everywhere = |addon: &Addon| matches!(addon.name.as_str(), "gvisor" | "nvidia" | "node-local-dns");
     let all = builder.cluster.addons.iter().filter(|addon| addon.enabled);
-    all.filter(|addon| pool.role == Role::ControlPlane || everywhere(addon))
+    let wanted = all.filter(|addon| pool.role == Role::ControlPlane || everywhere(addon));
+    let mut settings: Vec<Setting<'a>> = wanted
         .map(|addon| Setting {
             name: &addon.name,
             version: addon.version.as_deref(),
             replicas: addon.replicas,
             config: plain(&addon.config),
         })
-        .collect()
+        .collect();
+    let nvidia = "nvidia";
+    if has_nvidia(builder, pool) && !settings.iter().any(|setting| setting.name == nvidia) {
+        settings.push(Setting { name: nvidia, version: None, replicas: None, config: Json::Null });
+    }
+    settings
 }
 
 fn control_plane<'a>(builder: &Builder<'a>, pool: &NodePool) -> ControlPlane<'a> {
