@@ -194,6 +194,20 @@ fn release(snapshot: &mut Snapshot, is_released: impl Fn(&Address) -> bool) {
     snapshot.resources = kept;
 }
 
+/// Has a Node go before all by which it is removed. The first control plane starts its API server beside etcd, so that
+/// nothing says yet that the API is no use without.
+fn let_nodes_go_first(snapshot: &mut Snapshot) {
+    let is_way = |address: &&Address| {
+        ["static_pod", "etcd_member", "etcd_voter", "kubeconfig"].contains(&address.kind())
+    };
+    let way: BTreeSet<Address> = snapshot.resources.keys().filter(is_way).cloned().collect();
+    let nodes = snapshot.resources.iter_mut().filter(|(address, _)| address.kind() == NODE);
+    for (_, node) in nodes {
+        let all = way.iter().cloned().chain(std::mem::take(&mut node.depends_on));
+        node.depends_on = all.collect::<BTreeSet<_>>().into_iter().collect();
+    }
+}
+
 #[async_trait(?Send)]
 impl Subject for NodeSubject {
     fn cluster(&self) -> &str {
@@ -234,6 +248,7 @@ impl Subject for NodeSubject {
             let mut kept = prior.clone();
             release(&mut kept, |address| self.is_released(address));
             if request.mode == Mode::Delete {
+                let_nodes_go_first(&mut kept);
                 self.leaving.remember(&mut kept, &self.providers);
             }
             kept
@@ -302,13 +317,18 @@ mod tests {
             ("kubernetes_object.b", &["kubernetes_object.a", "service.kubelet"]),
             ("kubernetes_object.a", &["static_pod.kube-apiserver"]),
             ("static_pod.kube-apiserver", &["service.kubelet"]),
+            ("static_pod.etcd", &["service.kubelet"]),
             ("service.kubelet", &[]),
         ] {
             snapshot.resources.insert(address(name), record(needs));
         }
         release(&mut snapshot, |address| address.kind() == OBJECT);
-        assert_eq!(snapshot.resources.len(), 3);
+        assert_eq!(snapshot.resources.len(), 4);
         let node = &snapshot.resources[&address("kubernetes_node.n1")];
         assert_eq!(node.depends_on, ["service.kubelet", "static_pod.kube-apiserver"].map(address));
+        let_nodes_go_first(&mut snapshot);
+        let node = &snapshot.resources[&address("kubernetes_node.n1")];
+        let all = ["service.kubelet", "static_pod.etcd", "static_pod.kube-apiserver"].map(address);
+        assert_eq!(node.depends_on, all);
     }
 }
