@@ -66,9 +66,9 @@ fn document(name: &str) -> Result<(&'static str, Shape), Error> {
         "host" | "hosts" => Ok(("Host", Shape::of::<HostDocument>())),
         "nodepool" | "nodepools" | "pool" => Ok(("NodePool", Shape::of::<NodePoolDocument>())),
         _ => {
-            let hint = match closest(name, ["cluster", "nodepool"]) {
+            let hint = match closest(name, ["cluster", "host", "nodepool"]) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => "the kinds are `cluster` and `nodepool`".to_owned(),
+                None => "the kinds are `cluster`, `host` and `nodepool`".to_owned(),
             };
             Err(Error::UnknownKind { name: name.to_owned(), hint })
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     shape::{Kind, Shape},
-    v1alpha1::{ClusterDocument, NodePoolDocument},
+    v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument},
 };
 
 /// A field that holds a single value, a list of single values, or free keys with single values.
@@ -22,9 +22,11 @@ pub struct Leaf {
 #[must_use]
 pub fn leaves() -> Vec<Leaf> {
     let mut leaves = Vec::new();
-    for (document, shape) in
-        [("Cluster", Shape::of::<ClusterDocument>()), ("NodePool", Shape::of::<NodePoolDocument>())]
-    {
+    for (document, shape) in [
+        ("Cluster", Shape::of::<ClusterDocument>()),
+        ("Host", Shape::of::<HostDocument>()),
+        ("NodePool", Shape::of::<NodePoolDocument>()),
+    ] {
         collect(document, "", &shape, true, &mut leaves);
     }
     leaves
@@ -100,9 +102,11 @@ mod tests {
     fn there_are_many_each_with_values() {
         let leaves = leaves();
         assert!(leaves.len() > 250, "{}", leaves.len());
-        for path in
-            ["spec.network.subnets[].egress.natGateway.elasticIp", "spec.components.apiServer.extraArgs"]
-        {
+        for path in [
+            "spec.network.subnets[].egress.natGateway.elasticIp",
+            "spec.components.apiServer.extraArgs",
+            "spec.ssh.hostKeys",
+        ] {
             assert!(leaves.iter().any(|leaf| leaf.path == path), "{path}");
         }
         for leaf in &leaves {

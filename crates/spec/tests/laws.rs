@@ -9,7 +9,7 @@ use slipway_spec::{
     load, load_files,
     shape::{Kind, Shape},
     source::SourceFile,
-    v1alpha1::{self, ClusterDocument, NodePoolDocument},
+    v1alpha1::{self, ClusterDocument, HostDocument, NodePoolDocument},
 };
 
 fn example(name: &str) -> Loaded {
@@ -46,6 +46,13 @@ fn documents(loaded: &Loaded) -> Vec<Json> {
     loaded.clusters.iter().flat_map(|cluster| v1alpha1::full_documents(cluster).unwrap()).collect()
 }
 
+/// A cluster with documents of every kind.
+fn base() -> Vec<Json> {
+    let hosts = documents(&example("hosts-single"));
+    let hosts = hosts.into_iter().filter(|document| document["kind"] == "Host");
+    documents(&example("ha-private")).into_iter().chain(hosts).collect()
+}
+
 fn text(documents: &[Json]) -> String {
     documents.iter().map(|document| format!("---\n{document}\n")).collect()
 }
@@ -56,10 +63,11 @@ fn read(text: &str) -> Loaded {
 
 #[test]
 fn every_leaf_can_be_changed_and_survives_the_way_round() {
-    let base = example("ha-private");
-    let mut original = documents(&base);
+    let mut original = base();
     original.retain(|document| {
-        ["ha-private", "control-plane", "databases"].iter().any(|name| document["metadata"]["name"] == *name)
+        ["ha-private", "control-plane", "databases", "server"]
+            .iter()
+            .any(|name| document["metadata"]["name"] == *name)
     });
     let (mut changed, mut valid, mut round) = (0, 0, 0);
     for leaf in leaves() {
@@ -97,6 +105,7 @@ fn mutate(original: &[Json], leaf: &Leaf, value: &Json) -> Vec<Json> {
     let document = documents.iter_mut().rfind(|document| document["kind"] == leaf.document).unwrap();
     let shape = match leaf.document {
         "Cluster" => Shape::of::<ClusterDocument>(),
+        "Host" => Shape::of::<HostDocument>(),
         _ => Shape::of::<NodePoolDocument>(),
     };
     let path: Vec<&str> = leaf.path.split('.').collect();
@@ -106,7 +115,7 @@ fn mutate(original: &[Json], leaf: &Leaf, value: &Json) -> Vec<Json> {
 
 #[test]
 fn every_leaf_of_a_wrong_type_is_reported() {
-    let original = documents(&example("ha-private"));
+    let original = base();
     for leaf in leaves() {
         if matches!(leaf.shape.kind, Kind::Opaque) {
             continue;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+use crate::PROGRAM;
 
 /// One host with an address for every rule.
 const HOST: &str = "apiVersion: slipway.dev/v1alpha1
@@ -66,7 +66,7 @@ fn which_address_a_node_has_is_a_rule_of_its_pool() -> Result<()> {
         let pod = after(&plan, "static_pod.server/kube-apiserver")?;
         ensure!(pod.contains(&format!("--advertise-address={address}\\n")), "{rule}: {pod}");
         // Elected is the address that the machine has by the rule.
-        let kubeconfig = after(&plan, "kubeconfig.server/admin")?;
+        let kubeconfig = after(&plan, "kubeconfig.server/kubelet")?;
         ensure!(kubeconfig.contains(&format!("https://{address}:6443")), "{rule}: {kubeconfig}");
         let flags = after(&plan, "file.server/kubelet-flags")?;
         ensure!(flags.contains(&format!("--node-ip={address}")), "{rule}: {flags}");
@@ -77,8 +77,8 @@ fn which_address_a_node_has_is_a_rule_of_its_pool() -> Result<()> {
 #[test]
 fn an_endpoint_that_the_user_gives_is_the_endpoint_of_all() -> Result<()> {
     let (plan, _) = plan("given: { host: api.example.com, port: 8443 }", "")?;
-    let kubeconfig = after(&plan, "kubeconfig.server/admin")?;
-    ensure!(kubeconfig.contains("https://api.example.com:8443"), "{kubeconfig}");
+    // Nobody's credentials lie on the machine that make an administrator.
+    ensure!(!has(&plan, "/admin") && !has(&plan, "/super-admin"));
     // No machine is elected over it: its own address is nobody's endpoint.
     for address in [
         "kubernetes_object.ConfigMap/kube-system/kubeadm-config",
@@ -124,5 +124,28 @@ fn a_virtual_address_is_rendered_and_the_plan_says_what_it_needs() -> Result<()>
             ensure!(text.replace("\n", " ").contains(said), "{mode}: {said} in {text}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn everything_that_is_wrong_with_the_hosts_is_told_at_once() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-ha/cluster.yaml");
+    let spec = std::fs::read_to_string(example)?;
+    // One control plane of three, no worker at all, and a host of another inventory that nobody asks for.
+    let host = HOST.replace("inventory: home", "inventory: rack");
+    let other = HOST.replace("name: server", "name: other").replace("10.0.0.10", "10.0.0.11");
+    let other = other.replace("203.0.113.10", "203.0.113.11").replace("10.9.0.10", "10.9.0.11");
+    place.write("spec.yaml", &format!("{spec}---\n{host}---\n{other}"))?;
+    for verb in [&["plan"][..], &["apply", "--yes"]] {
+        let ended = place.expect(1, &[verb, &["-f", "spec.yaml"]].concat())?;
+        for said in [
+            "the pool `control-plane` asks for 3 hosts, and the inventory `rack` has 1 that fit",
+            "the pool `workers` asks for 2 hosts, and the inventory `rack` has 0 that fit",
+        ] {
+            ensure!(ended.err.contains(said), "{said} in {}", ended.err);
+        }
+    }
+    ensure!(!place.state().exists(), "something was written");
     Ok(())
 }

@@ -1,0 +1,169 @@
+//! Every field that a host can have does something: another value is another plan, or another way into the machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value as Json, json};
+use slipway_integration::place::{Ended, Place};
+use slipway_spec::leaves::{Leaf, leaves};
+
+use super::{candidates, places, read, set};
+use crate::PROGRAM;
+
+/// The kind of document that is about machines that exist.
+pub(super) const DOCUMENT: &str = "Host";
+
+/// What the program calls as its SSH client: it tells what it was called with, and gets nobody in.
+const SSH: &str = r#"#!/bin/sh
+for word in "$@"; do
+  case "$word" in HostKeyAlias=*) host=${word#HostKeyAlias=} ;; esac
+done
+for word in "$@"; do
+  case "$word" in
+    UserKnownHostsFile=*) cat "${word#UserKnownHostsFile=}" ;;
+    *) printf '%s\n' "$word" ;;
+  esac
+done > "$CALLS/$host"
+echo "nobody is there" >&2
+exit 255
+"#;
+
+/// A control plane that is entered by SSH and has an address for every rule; workers of which two are wanted, and which are
+/// not all in one zone; and one more machine for each, one of them with an agent.
+const BASE: &str = r#"
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: leaves }
+spec:
+  provider: { name: hosts }
+  kubernetesVersion: 1.34.4
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec:
+  role: controlPlane
+  hosts: { inventory: rack, matchLabels: { role: control-plane }, address: { interface: eth0 } }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: workers }
+spec:
+  size: { fixed: 2 }
+  hosts: { inventory: rack, matchLabels: { role: worker } }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: Host
+metadata: { name: server, labels: { role: control-plane } }
+spec:
+  inventory: rack
+  addresses:
+    - { type: public, address: 203.0.113.10, interface: eth0 }
+    - { type: internal, address: 10.0.0.10, interface: eth0 }
+    - { type: internal, address: 10.9.0.10, interface: eth1 }
+  ssh:
+    port: 2222
+    user: ubuntu
+    hostKeys: [ ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: Host
+metadata: { name: worker-0, labels: { role: worker } }
+spec: { inventory: rack, zone: a, lost: false, addresses: [ { address: 10.0.0.20 } ], agent: { socket: /run/worker-0.sock } }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: Host
+metadata: { name: worker-1, labels: { role: worker } }
+spec: { inventory: rack, zone: a, addresses: [ { address: 10.0.0.21 } ], agent: { socket: /run/worker-1.sock } }
+---
+apiVersion: slipway.dev/v1alpha1
+kind: Host
+metadata: { name: worker-2, labels: { role: worker } }
+spec: { inventory: rack, zone: b, addresses: [ { address: 10.0.0.22 } ], agent: { socket: /run/worker-2.sock } }
+"#;
+
+/// Leaves that only count when a step works inside the machine; tests of the provider that does it have them.
+const INSIDE: [&str; 1] = ["spec.agent.socket"];
+
+/// Values that fit the rest of the base, for leaves whose own examples do not.
+fn chosen(path: &str) -> Vec<Json> {
+    match path {
+        "spec.addresses[].address" => vec![json!("10.0.0.99")],
+        "spec.addresses[].type" => vec![json!("internal"), json!("public")],
+        "spec.ssh.address" => vec![json!("192.0.2.7")],
+        "spec.ssh.hostKeys" => {
+            vec![json!(["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdZ5Z7c0mWkqvD1QlPOyL0vZQ7c9e7nqj0o1m3Jp3aA"])]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What comes of documents: the changes of a plan that enters no machine, and how machines are entered for one that does.
+#[derive(PartialEq)]
+struct View {
+    changes: Json,
+    calls: BTreeMap<String, String>,
+}
+
+fn view(documents: &[Json]) -> Result<Option<View>> {
+    let place = Place::new(PROGRAM)?;
+    let texts: Vec<String> = documents.iter().map(Json::to_string).collect();
+    place.write("spec.yaml", &texts.join("\n---\n"))?;
+    let offline = place.run(&["plan", "-f", "spec.yaml", "--offline", "-o", "json"])?;
+    if offline.code != Some(2) {
+        return Ok(None);
+    }
+    let plan: Json = serde_json::from_str(&offline.out)?;
+    let client = place.write("bin/ssh", SSH)?;
+    fs::set_permissions(&client, fs::Permissions::from_mode(0o755))?;
+    let calls = place.path().join("calls");
+    fs::create_dir(&calls)?;
+    let folder = client.parent().context("a folder")?.display().to_string();
+    let path = format!("{folder}:{}", std::env::var("PATH")?);
+    let mut command = place.command(&["plan", "-f", "spec.yaml"]);
+    let online = Ended::of(command.env("PATH", path).env("CALLS", &calls).output()?)?;
+    ensure!(online.code == Some(1) && online.err.contains("nobody is there"), "{}{}", online.out, online.err);
+    let mut called = BTreeMap::new();
+    for entry in fs::read_dir(&calls)? {
+        let entry = entry?;
+        let text = fs::read_to_string(entry.path())?;
+        // Where the spec is differs from call to call.
+        let text = text.replace(&place.path().display().to_string(), "");
+        called.insert(entry.file_name().to_string_lossy().into_owned(), text);
+    }
+    ensure!(!called.is_empty(), "nobody was entered");
+    Ok(Some(View { changes: plan["resource_changes"].clone(), calls: called }))
+}
+
+#[test]
+fn every_leaf_of_a_host_changes_the_plan_or_the_way_in() -> Result<()> {
+    let base = read(BASE)?;
+    let before = view(&base)?.context("the base has no plan")?;
+    let mut silent = Vec::new();
+    let leaves: Vec<Leaf> = leaves().into_iter().filter(|leaf| leaf.document == DOCUMENT).collect();
+    ensure!(leaves.len() >= 13, "{} leaves", leaves.len());
+    for leaf in leaves.iter().filter(|leaf| !INSIDE.contains(&leaf.path.as_str())) {
+        if !changes_something(leaf, &base, &before).with_context(|| leaf.path.clone())? {
+            silent.push(leaf.path.as_str());
+        }
+    }
+    ensure!(silent.is_empty(), "{} leaves say nothing:\n{}", silent.len(), silent.join("\n"));
+    Ok(())
+}
+
+fn changes_something(leaf: &Leaf, base: &[Json], before: &View) -> Result<bool> {
+    for (document, pointer) in places(base, leaf) {
+        let now = base[document].pointer(&pointer);
+        let values = chosen(&leaf.path).into_iter().chain(candidates(leaf, now));
+        for value in values.filter(|value| Some(value) != now) {
+            let mut documents = base.to_vec();
+            set(&mut documents[document], &pointer, &value);
+            if view(&documents)?.is_some_and(|after| after != *before) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
