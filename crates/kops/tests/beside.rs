@@ -57,6 +57,13 @@ fn said(loaded: &Loaded, severity: Severity) -> Vec<String> {
 }
 
 #[test]
+fn a_subnet_that_does_not_exist_is_named_beside_ranges_of_the_cloud() {
+    let found = said(&load(&[&CLUSTER.replacen("subnets: [a] }", "subnets: [z] }", 1)]), Severity::Error);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("lives in the subnet `z`, which does not exist"), "{found:#?}");
+}
+
+#[test]
 fn an_object_beside_a_cluster_is_reported_and_not_refused() {
     let loaded = load(&[&format!("{CLUSTER}---{SCHEDULER}")]);
     assert_eq!(said(&loaded, Severity::Error), Vec::<String>::new());

@@ -46,7 +46,13 @@ impl<'a> Context<'a> {
 
     /// Whether what stands at `path`, and everything inside it, is what was written.
     pub(super) fn trusts(&self, path: &str) -> bool {
-        !self.refused.iter().any(|refused| within(refused, path) || within(path, refused))
+        self.trusts_beside(path, |_| false)
+    }
+
+    /// The same, whatever was refused of what does not matter.
+    pub(super) fn trusts_beside(&self, path: &str, matters_not: impl Fn(&str) -> bool) -> bool {
+        let inside = |refused: &&String| within(refused, path) || within(path, refused);
+        self.refused.iter().filter(inside).all(|refused| matters_not(refused))
     }
 
     /// Whether somebody wrote the field at `path`.

@@ -178,11 +178,19 @@ fn topology_fails(context: &Context<'_>) -> bool {
     context.diagnostics.iter().any(|diagnostic| diagnostic.code == TOPOLOGY)
 }
 
+/// Whether the subnets are those that were written, even if some of their fields are not.
+fn names_stand(context: &Context<'_>, known: &[String]) -> bool {
+    context.trusts_beside("network.subnets", |refused| {
+        let inside = refused.strip_prefix("network.subnets[").and_then(|rest| rest.split_once("]."));
+        inside.is_some_and(|(name, field)| field != "name" && known.iter().any(|known| known == name))
+    })
+}
+
 fn references(context: &mut Context<'_>, who: &str, path: &str, names: &[String]) {
     let known: Vec<String> =
         context.cluster.network.subnets.iter().map(|subnet| subnet.name.clone()).collect();
     for (index, name) in names.iter().enumerate() {
-        if !known.contains(name) && context.trusts("network.subnets") {
+        if !known.contains(name) && names_stand(context, &known) {
             let complaint = error(
                 UNKNOWN_REFERENCE,
                 format!("{who} lives in the subnet `{name}`, which does not exist"),
