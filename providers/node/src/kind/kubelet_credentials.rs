@@ -18,6 +18,10 @@ use crate::error::permanent;
 use crate::ledger::Found;
 use crate::{purge, supervise};
 
+/// How long a kubelet may be without its certificate. Each of its attempts to register then comes later than the one before,
+/// and what its node's readiness needs is put off for up to 20 s: one that starts anew registers at once.
+const KUBELET_PATIENCE: Duration = Duration::from_secs(3);
+
 /// The last step of a kubelet's setup: its kubeconfig names the certificate that it renews itself, and that with which it
 /// began is gone.
 pub(crate) struct KubeletCredentials;
@@ -128,8 +132,9 @@ impl Kind for KubeletCredentials {
             }
             work.pause(Duration::from_millis(100)).await?;
         }
+        let late = begun.elapsed() > KUBELET_PATIENCE;
         let changed = work.blocking(|work| settle(&work.host().disk, work.wanted())).await?;
-        if changed {
+        if changed || late {
             supervise::of(work.host()).bounce(work, wanted.text("name")?).await?;
         }
         Ok(work.place.memory().clone())
