@@ -18,7 +18,9 @@ pub(crate) const SOCKETS: [&str; 3] =
 /// How long the runtime may take to answer a question.
 const ANSWER: Duration = Duration::from_secs(15);
 /// How long a runtime that has just started may say that it is not there yet.
-const STARTING: Duration = Duration::from_secs(10);
+const STARTING: Duration = Duration::from_secs(30);
+/// What a runtime answers as soon as it is there.
+const VERSION: &str = "RuntimeService/Version";
 /// How long an image may take.
 const PULL: Duration = Duration::from_secs(600);
 
@@ -46,7 +48,7 @@ impl Cri {
     /// Name and version, as `containerd 1.6.20`.
     pub async fn version(&mut self) -> Result<String, String> {
         let request = VersionRequest { version: "v1".to_owned() };
-        let answer: VersionResponse = self.ask("RuntimeService/Version", request, ANSWER).await?;
+        let answer: VersionResponse = self.ask(VERSION, request, ANSWER).await?;
         Ok(format!("{} {}", answer.runtime_name, answer.runtime_version))
     }
 
@@ -101,7 +103,7 @@ impl Cri {
             let call = self.rpc.unary(request, path.clone(), ProstCodec::default());
             return match tokio::time::timeout(patience, call).await {
                 Ok(Ok(answer)) => Ok(answer.into_inner()),
-                Ok(Err(status)) if status.code() == Code::Unavailable && begin.elapsed() < STARTING => {
+                Ok(Err(status)) if is_starting(method, status.code()) && begin.elapsed() < STARTING => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     continue;
                 }
@@ -110,6 +112,12 @@ impl Cri {
             };
         }
     }
+}
+
+/// Whether a failure is that of a runtime that is not there yet. containerd has no code for that, and there is nothing else
+/// that can go wrong with the question for its version.
+fn is_starting(method: &str, code: Code) -> bool {
+    code == Code::Unavailable || (code == Code::Unknown && method == VERSION)
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
