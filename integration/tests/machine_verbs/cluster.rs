@@ -126,7 +126,8 @@ fn joins(first: &Machine, second: &Machine) -> Result<()> {
     node(second, 0, &join)?;
     unchanged(second)?;
     let nodes = || kubectl(first, ADMIN, &["get", "nodes", "-o", "name"]);
-    ensure!(nodes()?.contains("node/n2"));
+    // Who has joined is let in; its kubelet registers on its own.
+    until("n2 is a node", || Ok(nodes()?.contains("node/n2").then_some(())))?;
 
     // It leaves phase by phase. Looking changes nothing.
     let shown = node(second, 2, &["reset", "--dry-run"])?;
