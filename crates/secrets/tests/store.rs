@@ -61,10 +61,22 @@ async fn who_lost_the_cluster_stores_nothing() {
     let clock = Arc::new(ManualClock::new());
     let acquire = Acquire::new(Identity::current("ada", "test")).create("u1".parse().unwrap());
     let holder = Holder::acquire(backend.clone(), &cluster(), acquire, clock.clone()).await.unwrap();
-    let store = SecretStore::new(backend, keyring(age::Identity::generate().unwrap()), cluster(), "u1");
+    let store =
+        SecretStore::new(backend.clone(), keyring(age::Identity::generate().unwrap()), cluster(), "u1");
+    let later = Arc::new(ManualClock::new());
+    let acquire = Acquire::new(Identity::current("bob", "test")).wait(Duration::from_secs(3_600));
+    let taken = tokio::spawn({
+        let later = later.clone();
+        async move { Holder::acquire(backend, &cluster(), acquire, later).await }
+    });
+    while !taken.is_finished() {
+        later.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+    }
+    let _next = taken.await.unwrap().unwrap();
     clock.advance(Duration::from_secs(3_600));
     let refused = store.put(holder.journal(), "token.join", "t1", b"one").await.unwrap_err();
-    assert_eq!(refused.code(), "STATE0013");
+    assert_eq!(refused.code(), "STATE0012");
     assert!(store.list_all().await.unwrap().is_empty());
 }
 
