@@ -32,14 +32,19 @@ impl HostsSession {
         let taken = claims.into_iter().map(|(place, claim)| (place, claim.cluster)).collect();
         let known = Known { cluster: &cluster, hosts: &hosts, pinned: pinned.as_ref(), taken: &taken };
         let assigned = assign(&known)?;
-        let machines =
-            join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await;
-        let (machines, failed): (Vec<_>, Vec<_>) = machines.into_iter().partition(Result::is_ok);
+        let (mut machines, mut failed) = (Vec::new(), Vec::new());
+        for machine in
+            join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await
+        {
+            match machine {
+                Ok(machine) => machines.push(machine),
+                Err(error) => failed.push(error),
+            }
+        }
         // Whatever stands in the way of any machine is told at once, before anything is changed.
-        if let Some(failure) = together(failed.into_iter().filter_map(Result::err).collect()) {
+        if let Some(failure) = together(failed) {
             return Err(failure);
         }
-        let machines: Vec<Machine> = machines.into_iter().filter_map(Result::ok).collect();
         let elected = elected(&cluster, &assigned, pinned.as_ref());
         let founders = match &pinned {
             Some(pinned) => pinned.founders.clone(),

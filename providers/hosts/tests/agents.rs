@@ -6,49 +6,28 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use slipway_provider_hosts::Hosts;
-use slipway_provider_node::Node;
-use slipway_provider_sdk::{ServeOptions, serve_until};
 use slipway_resource::provider::{
-    Action, Applied, ApplyRequest, DiscoverRequest, EventSink, Info, ReadRequest, SessionRequest,
+    Action, Applied, ApplyRequest, DiscoverRequest, EventSink, ReadRequest, SessionRequest,
 };
 use slipway_resource::{
-    Address, ClusterUid, ErrorClass, Observation, Ownership, Provider, ProviderError, Schema, Session, Token,
-    Value,
+    Address, ClusterUid, ErrorClass, Observation, Ownership, Provider, ProviderError, Session, Token, Value,
 };
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The node provider below a folder, whatever its sessions ask for.
-struct Below(Node, String);
+#[path = "support/agent.rs"]
+mod agent;
 
-#[async_trait]
-impl Provider for Below {
-    async fn info(&self) -> Result<Info, ProviderError> {
-        self.0.info().await
-    }
-
-    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
-        self.0.schema().await
-    }
-
-    async fn validate_config(&self, _: &Value) -> Result<Vec<String>, ProviderError> {
-        Ok(Vec::new())
-    }
-
-    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
-        let config = Value::map([("root", self.1.as_str()), ("init_system", "none")]);
-        self.0.open_session(SessionRequest { config, ..request }).await
-    }
-}
+/// What ends an agent when it is dropped, and its end.
+type Agent = (oneshot::Sender<()>, JoinHandle<anyhow::Result<()>>);
 
 /// Two hosts with agents, and an inventory.
 struct Lab {
     folder: TempDir,
-    agents: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
+    agents: Vec<Agent>,
 }
 
 impl Lab {
@@ -86,24 +65,20 @@ impl Lab {
     async fn stop(&mut self, index: usize) {
         let (end, task) = self.agents.remove(index);
         drop(end);
-        task.await.unwrap();
+        task.await.unwrap().unwrap();
     }
 }
 
-fn serve(folder: &Path, name: &str) -> (oneshot::Sender<()>, JoinHandle<()>) {
+fn serve(folder: &Path, name: &str) -> Agent {
     let root = folder.join(name);
     std::fs::create_dir(&root).unwrap();
-    let provider = Arc::new(Below(Node::new(), root.display().to_string()));
     let listener = UnixListener::bind(folder.join(format!("{name}.sock"))).unwrap();
     let (end, ended) = oneshot::channel::<()>();
-    let task = tokio::spawn(async move {
-        let options = ServeOptions::new(std::path::PathBuf::new(), String::new());
-        let stop = async {
-            // The sender is only ever dropped.
-            let _ = ended.await;
-        };
-        serve_until(provider, listener, &options, stop).await.unwrap();
-    });
+    let stop = async {
+        // The sender is only ever dropped.
+        let _ = ended.await;
+    };
+    let task = agent::serve(listener, &root, stop);
     (end, task)
 }
 

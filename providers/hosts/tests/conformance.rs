@@ -15,39 +15,17 @@ use async_trait::async_trait;
 use slipway_protocol::handshake::NONCE;
 use slipway_provider_conformance::{Scenario, Suite};
 use slipway_provider_hosts::Hosts;
-use slipway_provider_node::Node;
-use slipway_provider_sdk::{ServeOptions, serve, serve_until};
+use slipway_provider_sdk::{ServeOptions, serve};
 use slipway_resource::provider::{Info, SessionRequest};
 use slipway_resource::{ErrorClass, Provider, ProviderError, Schema, Session, Value};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Mutex;
 
+#[path = "support/agent.rs"]
+mod agent;
+
 /// How many hosts the suite may claim.
 const MANY: u8 = 30;
-
-/// The node provider below a folder, whatever its sessions ask for.
-struct Below(Node, PathBuf);
-
-#[async_trait]
-impl Provider for Below {
-    async fn info(&self) -> Result<Info, ProviderError> {
-        self.0.info().await
-    }
-
-    async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {
-        self.0.schema().await
-    }
-
-    async fn validate_config(&self, _: &Value) -> Result<Vec<String>, ProviderError> {
-        Ok(Vec::new())
-    }
-
-    async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
-        let root = self.1.display().to_string();
-        let config = Value::map([("root", root.as_str()), ("init_system", "none")]);
-        self.0.open_session(SessionRequest { config, ..request }).await
-    }
-}
 
 /// The provider, with agents on the sockets of its hosts.
 struct WithAgents {
@@ -71,12 +49,8 @@ impl WithAgents {
         std::fs::create_dir_all(&root)?;
         let listener = UnixListener::bind(socket)?;
         served.insert(socket.to_owned());
-        let provider = Arc::new(Below(Node::new(), root));
-        tokio::spawn(async move {
-            let options = ServeOptions::new(PathBuf::new(), String::new());
-            // It ends with the process.
-            let _ = serve_until(provider, listener, &options, std::future::pending()).await;
-        });
+        // It ends with the process.
+        agent::serve(listener, &root, std::future::pending());
         Ok(())
     }
 }
