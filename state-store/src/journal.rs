@@ -62,13 +62,15 @@ impl Journal {
     /// # Errors
     /// [`Error::Lost`] when somebody took over; why the renewal failed.
     pub async fn valid(&self) -> Result<()> {
-        if !matches!(self.hold.valid(), Err(Error::Lapsed { .. })) {
-            return self.hold.valid();
+        match self.hold.valid() {
+            Err(Error::Lapsed { .. }) => {}
+            settled => return settled,
         }
         // One renewal serves all who wait for it.
         let _renewing = self.hold.renewing.lock().await;
-        if !matches!(self.hold.valid(), Err(Error::Lapsed { .. })) {
-            return self.hold.valid();
+        match self.hold.valid() {
+            Err(Error::Lapsed { .. }) => {}
+            settled => return settled,
         }
         let keeper = self.renewals.upgrade().ok_or_else(|| self.ended())?;
         keeper::order(&keeper, &self.hold, Event::Renew).await?;

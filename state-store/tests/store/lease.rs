@@ -185,16 +185,7 @@ async fn a_run_that_slept_renews_before_it_goes_on() {
 async fn a_run_that_slept_through_a_takeover_is_told_by_whom() {
     let backend = memory();
     let (first, clock) = holder(&backend, acquire("ada")).await;
-    let later = Arc::new(ManualClock::new());
-    let contender = tokio::spawn({
-        let (backend, later) = (backend.clone(), later.clone());
-        async move { Holder::acquire(backend, &cluster(), acquire("bob").wait(1_000 * SECOND), later).await }
-    });
-    for _ in 0..200 {
-        later.advance(SECOND);
-        settle().await;
-    }
-    let _second = contender.await.unwrap().unwrap();
+    let _second = take_over(&backend, "bob").await.unwrap();
     clock.advance(100 * SECOND);
     assert!(matches!(first.valid(), Err(Error::Lapsed { .. })));
     let Err(Error::Lost { by: Some(by), .. }) = first.journal().valid().await else { panic!("not lost") };
