@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::machine::{Machine, MachineOptions, stripped};
+use crate::machine::{Machine, MachineOptions, Stripped};
 use crate::scratch::Scratch;
 use crate::{Network, Said, cache, kubernetes};
 
@@ -30,7 +30,7 @@ pub struct Hosts {
     /// The machines, in the order of their names as given.
     pub machines: Vec<Machine>,
     network: Network,
-    program: PathBuf,
+    program: Stripped,
     folder: Scratch,
 }
 
@@ -68,10 +68,8 @@ impl Hosts {
         let options = MachineOptions { authorized_key, ..MachineOptions::default() };
         let machines: Result<Vec<Machine>> =
             names.iter().map(|name| network.machine(name, options.clone())).collect();
-        // A copy of its own: the cached one goes when somebody builds another.
-        let copy = folder.path().join("slipway");
-        fs::copy(stripped(program)?.join("slipway"), &copy)?;
-        let hosts = Self { machines: machines?, network, program: copy, folder };
+        let program = Stripped::of(program)?;
+        let hosts = Self { machines: machines?, network, program, folder };
         fs::create_dir(hosts.folder.path().join("spec"))?;
         fs::write(hosts.file("cluster.yaml"), spec(&hosts.machines)?)?;
         fs::write(hosts.file("hosts.yaml"), hosts.documents(inventory)?)?;
@@ -119,17 +117,17 @@ impl Hosts {
         &self.network
     }
 
-    /// The copy of the program that works here.
+    /// The copy of the program that works here; it stays while this value lives.
     #[must_use]
-    pub fn program(&self) -> &Path {
-        &self.program
+    pub fn program(&self) -> PathBuf {
+        self.program.path()
     }
 
     /// A call of the program in the machines' network. The spec is `spec`.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let folder = self.folder.path();
-        let mut command = self.network.command_in(folder, [&self.program]);
+        let mut command = self.network.command_in(folder, [self.program.path()]);
         command.args(arguments).arg("--state").arg(folder.join("state"));
         command.env("XDG_CONFIG_HOME", folder.join("config")).env("USER", "tester");
         command.env_remove("SLIPWAY_STATE").env_remove("SLIPWAY_CONFIG");

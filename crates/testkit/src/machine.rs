@@ -18,9 +18,10 @@ use crate::{cache, image, kubernetes};
 
 mod cgroups;
 mod disk;
+mod program;
 mod running;
 
-pub use disk::stripped;
+pub use program::Stripped;
 pub use running::Running;
 
 /// What starts and keeps services on a machine.
@@ -55,6 +56,8 @@ pub struct Machine {
     number: u8,
     options: MachineOptions,
     folder: PathBuf,
+    /// The copy of the program that it has, also after a restart.
+    slipway: Option<Stripped>,
     power: Option<Power>,
 }
 
@@ -85,7 +88,8 @@ impl Machine {
     pub(crate) fn create(network: Network, name: &str, number: u8, options: MachineOptions) -> Result<Self> {
         let folder = network.folder().join(name);
         disk::make(&folder, network.images(), &options)?;
-        let mut machine = Self { network, name: name.to_owned(), number, options, folder, power: None };
+        let slipway = options.slipway.as_deref().map(Stripped::of).transpose()?;
+        let mut machine = Self { network, name: name.to_owned(), number, options, folder, slipway, power: None };
         machine.start()?;
         Ok(machine)
     }
@@ -353,8 +357,8 @@ impl Machine {
             format!("etcd={}", kubernetes::install_etcd()?.display()),
             format!("machine={}", self.folder.join("bin").display()),
         ];
-        if let Some(program) = &self.options.slipway {
-            programs.push(format!("slipway={}", disk::stripped(program)?.display()));
+        if let Some(program) = &self.slipway {
+            programs.push(format!("slipway={}", program.folder().display()));
         }
         Ok(vec![
             ("MACHINE_FOLDER", self.folder.display().to_string()),
