@@ -3,6 +3,8 @@
 
 mod join;
 
+use std::ops::Range;
+
 use anyhow::{Context as _, Result, ensure};
 use slipway_testkit::Said;
 use slipway_testkit::kubeadm::Kubeadm;
@@ -25,8 +27,7 @@ fn killed_at_any_write_of_init_the_next_run_converges() -> Result<()> {
     let writes = counted(&undisturbed, &INIT)?;
     let wanted = shape(&undisturbed)?;
     drop(undisturbed);
-    let (from, stride) = stride()?.map_or((writes / 2, writes), |stride| (0, stride));
-    for kill in kills("init", writes, from, stride) {
+    for kill in kills("init", writes, chosen()?.unwrap_or(writes / 2..writes / 2 + 1)) {
         let machine = machine(&network, &format!("n{}", kill.number + 1))?;
         machine.write("/root/kubeadm.yaml", "600", Kubeadm::configuration(&machine))?;
         kill.strike(&machine, &INIT)?;
@@ -76,22 +77,25 @@ impl Kill {
     }
 }
 
-/// Every how many kills one is tried: `SLIPWAY_CRASH` is `all`, or a number; without, a test takes a few of its own choice.
-fn stride() -> Result<Option<usize>> {
-    match std::env::var("SLIPWAY_CRASH").as_deref() {
-        Err(_) => Ok(None),
-        Ok("all") => Ok(Some(1)),
-        Ok(number) => Ok(Some(number.parse::<usize>().context("SLIPWAY_CRASH")?.max(1))),
-    }
+/// Which kills are tried: `SLIPWAY_CRASH` is `all`, or a range of their numbers as `20..40`; without, a test takes one of its
+/// own choice.
+fn chosen() -> Result<Option<Range<usize>>> {
+    let text = match std::env::var("SLIPWAY_CRASH") {
+        Err(_) => return Ok(None),
+        Ok(text) if text == "all" => return Ok(Some(0..usize::MAX)),
+        Ok(text) => text,
+    };
+    let (from, to) = text.split_once("..").context("SLIPWAY_CRASH is neither all nor a range")?;
+    Ok(Some(from.parse()?..to.parse()?))
 }
 
 /// Kills of a run with so many writes, told one by one.
-fn kills(what: &str, writes: usize, from: usize, stride: usize) -> impl Iterator<Item = Kill> {
-    println!("{what}: {writes} writes, two kills at each; one in {stride}");
+fn kills(what: &str, writes: usize, chosen: Range<usize>) -> impl Iterator<Item = Kill> {
+    println!("{what}: {writes} writes, two kills at each");
     let what = what.to_owned();
-    (from..writes * 2).step_by(stride).map(move |number| {
+    (chosen.start..chosen.end.min(writes * 2)).map(move |number| {
         let kill = Kill { number, writes };
-        println!("{what}: {kill}");
+        println!("{what}: {number}: {kill}");
         kill
     })
 }

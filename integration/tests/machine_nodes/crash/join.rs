@@ -6,7 +6,7 @@ use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
 use slipway_testkit::wait::until;
 
-use super::{Kill, counted, files, kills, same, stride};
+use super::{Kill, chosen, counted, files, kills, same};
 use crate::life::members;
 use crate::place::{Begun, expect, kubectl, machine, node, unchanged};
 
@@ -51,18 +51,19 @@ struct Rounds<'a> {
 impl Rounds<'_> {
     /// All kills, or the one of this number.
     fn run(&self, what: &str, sample: usize) -> Result<()> {
-        let Some(stride) = stride()? else {
+        let Some(chosen) = chosen()? else {
             let kill = Kill { number: sample, writes: usize::MAX / 2 };
             println!("{what}: killed {} write {}", kill.moment(), sample / 2);
             return self.round(kill, kill.writes, kill.writes, None).with_context(|| what.to_owned());
         };
         let joining = counted(self.machine, self.join)?;
+        self.has_registered()?;
         let wanted = files(self.machine)?;
         let leaving = counted(self.machine, self.reset)?;
         self.has_left().context("undisturbed")?;
         println!("{what}: {joining} writes to join, {leaving} to leave");
         // The shorter of the two is undisturbed when it has no kill left.
-        for kill in kills(what, joining.max(leaving), 0, stride) {
+        for kill in kills(what, joining.max(leaving), chosen) {
             self.round(kill, joining, leaving, Some(&wanted)).with_context(|| format!("{what}: {kill}"))?;
         }
         Ok(())
@@ -78,8 +79,7 @@ impl Rounds<'_> {
             same(wanted, &files(self.machine)?)?;
         }
         ensure!(members(self.first)?.len() == self.members);
-        let name = format!("node/{}", self.machine.name());
-        until("the node has registered", || Ok(kubectl(self.first, &["get", &name]).ok()))?;
+        self.has_registered()?;
         if kill.number < leaving * 2 {
             Kill { writes: leaving, ..kill }.strike(self.machine, self.reset)?;
         }
@@ -94,6 +94,13 @@ impl Rounds<'_> {
             said.err
         );
         self.has_left()
+    }
+
+    /// A kubelet registers in its own time. One that has not yet done so has no Node that a reset could remove.
+    fn has_registered(&self) -> Result<()> {
+        let name = format!("node/{}", self.machine.name());
+        until("the node has registered", || Ok(kubectl(self.first, &["get", &name]).ok()))?;
+        Ok(())
     }
 
     /// Nothing is left of it, on its disk and in the cluster.
