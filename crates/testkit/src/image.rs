@@ -21,6 +21,8 @@ pub struct Image {
     pub files: Vec<(String, PathBuf)>,
     /// The place in the image, and what the symbolic link there says.
     pub links: Vec<(String, String)>,
+    /// Places of files that run as root, whoever starts them.
+    pub as_root: Vec<String>,
     /// What is run, unless the container says otherwise.
     pub entrypoint: Vec<String>,
     /// What it is told, unless the container says otherwise.

@@ -45,6 +45,24 @@ pub fn install() -> Result<PathBuf> {
     })
 }
 
+/// Builds what Kubernetes' own tests run in pods besides `agnhost` if need be, and gives the folder with `nonewprivs` and
+/// `sample-apiserver`.
+///
+/// # Errors
+/// When there is no Go, or they cannot be built.
+pub fn install_tested() -> Result<PathBuf> {
+    cache::installed("tested", VERSION, |folder| {
+        let mut programs = kubernetes_module()?;
+        for (package, program) in [
+            ("k8s.io/kubernetes/test/images/nonewprivs", "nonewprivs"),
+            ("k8s.io/sample-apiserver", "sample-apiserver"),
+        ] {
+            programs.packages.push((package.to_owned(), program.to_owned()));
+        }
+        programs.build(folder)
+    })
+}
+
 /// Builds the program of the container that holds a pod's namespaces if need be, and gives it.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -11,6 +12,9 @@ use crate::{Network, kubernetes};
 
 /// How long a suite may take before Ginkgo ends it: its own limit is an hour.
 const TIMEOUT: &str = "6h";
+
+/// What [`run`] leaves in the network's folder: all that Ginkgo has to tell.
+pub const REPORT: &str = "suite.json";
 
 /// What came of one of a suite's specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub struct Spec {
     pub state: State,
     /// Why it failed or was skipped; empty when it passed.
     pub message: String,
+    /// How long it took.
+    pub took: Duration,
 }
 
 /// What came of a spec.
@@ -59,7 +65,7 @@ impl Default for Selection {
 /// # Errors
 /// When it cannot be started or ends without a report. That specs failed is for the caller to see.
 pub fn run(network: &Network, program: &Path, kubeconfig: &Path, selection: &Selection) -> Result<Vec<Spec>> {
-    let report = network.folder().join("suite.json");
+    let report = network.folder().join(REPORT);
     let _ = fs::remove_file(&report);
     let mut words: Vec<OsString> = vec!["env".into(), "-i".into(), "HOME=/root".into()];
     // Some specs look for kubectl on the path.
@@ -69,7 +75,7 @@ pub fn run(network: &Network, program: &Path, kubeconfig: &Path, selection: &Sel
     words.push(format!("--timeout={TIMEOUT}").into());
     words.extend([
         format!("--output-dir={}", network.folder().display()).into(),
-        "--json-report=suite.json".into(),
+        format!("--json-report={REPORT}").into(),
     ]);
     words.extend(selection.only.iter().map(|expression| format!("--focus={expression}").into()));
     words.extend(selection.without.iter().map(|expression| format!("--skip={expression}").into()));
@@ -122,7 +128,8 @@ fn spec(report: &Value) -> Option<Spec> {
     }
     let groups = report["ContainerHierarchyTexts"].as_array().into_iter().flatten();
     let parts = groups.chain([&report["LeafNodeText"]]).filter_map(Value::as_str);
-    Some(Spec { name: parts.collect::<Vec<_>>().join(" "), state, message })
+    let took = Duration::from_nanos(report["RunTime"].as_u64().unwrap_or_default());
+    Some(Spec { name: parts.collect::<Vec<_>>().join(" "), state, message, took })
 }
 
 #[cfg(test)]

@@ -36,20 +36,22 @@ pub fn all() -> Result<Vec<Image>> {
             ..Image::default()
         },
         Image {
-            // The name is the one that kubeadm asks for; in it is the version that is built.
-            name: "registry.k8s.io/etcd:3.6.5-0".to_owned(),
-            files: ["etcd", "etcdctl", "etcdutl"]
-                .map(|name| (format!("/usr/local/bin/{name}"), etcd.join(name)))
-                .into(),
-            ..Image::default()
-        },
-        Image {
             name: format!("registry.k8s.io/coredns/coredns:v{}", kubernetes::COREDNS_VERSION),
             files: vec![("/coredns".to_owned(), kubernetes::install_coredns()?.join("coredns"))],
             entrypoint: vec!["/coredns".to_owned()],
             ..Image::default()
         },
     ];
+    // The names are those that kubeadm and Kubernetes' own tests ask for; in both is the version that is built.
+    for tag in ["3.6.4-0", "3.6.5-0"] {
+        images.push(Image {
+            name: format!("registry.k8s.io/etcd:{tag}"),
+            files: ["etcd", "etcdctl", "etcdutl"]
+                .map(|name| (format!("/usr/local/bin/{name}"), etcd.join(name)))
+                .into(),
+            ..Image::default()
+        });
+    }
     for name in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
         images.push(Image {
             name: format!("registry.k8s.io/{name}:v{version}"),

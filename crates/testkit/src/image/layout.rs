@@ -30,11 +30,15 @@ pub fn write(images: &[Image], archive: &Path) -> Result<()> {
     let layer = scratch.path().join("layer.tar");
     let mut archive = Builder::new(BufWriter::new(File::create(archive)?));
     let mut manifests = Vec::new();
+    let mut layers = BTreeSet::new();
     for image in images {
         let digest = write_layer(image, &layer).with_context(|| format!("image {}", image.name))?;
         let mut file = File::open(&layer)?;
         let size = file.metadata()?.len();
-        append(&mut archive, &format!("blobs/sha256/{digest}"), size, 0o644, &mut file)?;
+        // Images of several names have one layer.
+        if layers.insert(digest.clone()) {
+            append(&mut archive, &format!("blobs/sha256/{digest}"), size, 0o644, &mut file)?;
+        }
         let configuration = blob(&mut archive, &configuration(image, &digest))?;
         let manifest = json!({
             "schemaVersion": 2,
@@ -78,7 +82,8 @@ fn write_layer(image: &Image, path: &Path) -> Result<String> {
         make_parents(&mut layer, &mut folders, place)?;
         let mut file = File::open(source).with_context(|| source.display().to_string())?;
         let size = file.metadata()?.len();
-        append(&mut layer, place.trim_start_matches('/'), size, 0o755, &mut file)?;
+        let mode = if image.as_root.contains(place) { 0o4755 } else { 0o755 };
+        append(&mut layer, place.trim_start_matches('/'), size, mode, &mut file)?;
     }
     for (place, target) in &image.links {
         make_parents(&mut layer, &mut folders, place)?;
@@ -206,6 +211,7 @@ mod tests {
             name: "example.org/one:1".to_owned(),
             files: vec![("/usr/bin/one".to_owned(), program)],
             links: vec![("/bin/two".to_owned(), "/usr/bin/one".to_owned())],
+            as_root: vec!["/usr/bin/one".to_owned()],
             entrypoint: vec!["/usr/bin/one".to_owned()],
             arguments: vec!["pause".to_owned()],
             user: "65535".to_owned(),
@@ -238,7 +244,10 @@ mod tests {
         let layer = at(&manifest["layers"][0]);
         let mut names = Vec::new();
         for entry in tar::Archive::new(layer.as_slice()).entries().unwrap() {
-            names.push(entry.unwrap().path().unwrap().to_str().unwrap().to_owned());
+            let entry = entry.unwrap();
+            names.push(entry.path().unwrap().to_str().unwrap().to_owned());
+            let mode = entry.header().mode().unwrap();
+            assert_eq!(mode & 0o4000 != 0, names.last().unwrap() == "usr/bin/one", "{mode:o}");
         }
         assert_eq!(
             names,

@@ -19,15 +19,25 @@ pub const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.56";
 pub const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
 
 /// Images of web servers, where those have their page, and where Kubernetes has it. busybox' own server shows it here.
-const WEB_SERVERS: [(&str, &str, &str); 4] = [
-    ("httpd:2.4.38-4", "/usr/local/apache2/htdocs", "httpd"),
-    ("httpd:2.4.39-4", "/usr/local/apache2/htdocs", "httpd-new"),
-    ("nginx:1.14-4", "/usr/share/nginx/html", "httpd"),
-    ("nginx:1.15-4", "/usr/share/nginx/html", "httpd-new"),
+const WEB_SERVERS: [(&str, &str, &str); 5] = [
+    ("httpd:2.4.38-4", "/usr/local/apache2/htdocs", "httpd/index.html"),
+    ("httpd:2.4.39-4", "/usr/local/apache2/htdocs", "httpd-new/index.html"),
+    ("nautilus:1.7", "/srv", "nautilus/html/data.json"),
+    ("nginx:1.14-4", "/usr/share/nginx/html", "httpd/index.html"),
+    ("nginx:1.15-4", "/usr/share/nginx/html", "httpd-new/index.html"),
 ];
 
 /// The image with programs that look names up.
 const LOOKUPS: &str = "registry.k8s.io/e2e-test-images/jessie-dnsutils:1.7";
+
+/// The image with a program that says who runs it, and runs as root unless that is forbidden.
+const NO_NEW_PRIVILEGES: &str = "registry.k8s.io/e2e-test-images/nonewprivs:1.3";
+
+/// The image with an API server to put behind another one.
+const SAMPLE_APISERVER: &str = "registry.k8s.io/e2e-test-images/sample-apiserver:1.29.2";
+
+/// What some images have other programs for than busybox.
+const INSTEAD: [&str; 2] = ["nc", "nslookup"];
 
 /// All of them.
 ///
@@ -39,7 +49,7 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     let sources = go::fetch("k8s.io/kubernetes", &format!("v{}", kubernetes::VERSION))?.folder;
     let sources = sources.join("test/images");
 
-    let mut agnhost = with_bash(&commands)?;
+    let mut agnhost = with_lookups(&commands)?;
     agnhost.name = AGNHOST.to_owned();
     add_linked(&mut agnhost, ["/usr/bin/curl".into(), "/usr/bin/nc.openbsd".into()])?;
     agnhost.links.push(("/usr/bin/nc".to_owned(), "nc.openbsd".to_owned()));
@@ -51,37 +61,56 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     agnhost.entrypoint = vec!["/agnhost".to_owned()];
     agnhost.arguments = vec!["pause".to_owned()];
 
-    let mut busybox = with_busybox(Image::default(), &commands);
+    let mut busybox = with_bash(&commands)?;
     busybox.name = BUSYBOX.to_owned();
     busybox.entrypoint = vec!["/bin/sh".to_owned()];
 
-    let mut lookups = with_bash(&commands)?;
+    let mut lookups = with_lookups(&commands)?;
     lookups.name = LOOKUPS.to_owned();
     lookups.entrypoint = vec!["/bin/sh".to_owned()];
 
-    let mut images = vec![agnhost, busybox, lookups];
+    let tested = kubernetes::install_tested()?;
+    let no_new_privileges = Image {
+        name: NO_NEW_PRIVILEGES.to_owned(),
+        files: vec![("/usr/local/bin/nnp".to_owned(), tested.join("nonewprivs"))],
+        as_root: vec!["/usr/local/bin/nnp".to_owned()],
+        entrypoint: vec!["nnp".to_owned()],
+        ..Image::default()
+    };
+    let sample_apiserver = Image {
+        name: SAMPLE_APISERVER.to_owned(),
+        files: vec![("/sample-apiserver".to_owned(), tested.join("sample-apiserver"))],
+        entrypoint: vec!["/sample-apiserver".to_owned()],
+        ..Image::default()
+    };
+
+    let mut images = vec![agnhost, busybox, lookups, no_new_privileges, sample_apiserver];
     for (name, folder, source) in WEB_SERVERS {
         let mut server = with_busybox(Image::default(), &commands);
         server.name = format!("registry.k8s.io/e2e-test-images/{name}");
-        server.files.push((format!("{folder}/index.html"), sources.join(source).join("index.html")));
+        let page = source.rsplit('/').next().unwrap_or(source);
+        server.files.push((format!("{folder}/{page}"), sources.join(source)));
         server.entrypoint = ["/bin/httpd", "-f", "-p", "80", "-h", folder].map(str::to_owned).into();
         images.push(server);
     }
     Ok(images)
 }
 
-/// What specs run in their images besides the programs that those are about.
+/// busybox with bash as its shell: busybox' own keeps variables to itself whose names are no identifiers.
 fn with_bash(commands: &[&str]) -> Result<Image> {
-    // busybox' shell would run its own programs, whatever the path says.
-    let own = ["nc", "nslookup", "sh"];
-    let others: Vec<&str> = commands.iter().copied().filter(|name| !own.contains(name)).collect();
+    let others: Vec<&str> = commands.iter().copied().filter(|name| *name != "sh").collect();
     let mut image = with_busybox(Image::default(), &others);
-    add_linked(
-        &mut image,
-        ["bash", "dig", "getent", "nslookup"].map(|name| Path::new("/usr/bin").join(name)),
-    )?;
+    add_linked(&mut image, ["/usr/bin/bash".into()])?;
     for place in ["/bin/bash", "/bin/sh"] {
         image.links.push((place.to_owned(), "/usr/bin/bash".to_owned()));
     }
+    Ok(image)
+}
+
+/// The same with what specs look names up by, in place of busybox' own programs.
+fn with_lookups(commands: &[&str]) -> Result<Image> {
+    let others: Vec<&str> = commands.iter().copied().filter(|name| !INSTEAD.contains(name)).collect();
+    let mut image = with_bash(&others)?;
+    add_linked(&mut image, ["dig", "getent", "nslookup"].map(|name| Path::new("/usr/bin").join(name)))?;
     Ok(image)
 }
