@@ -152,8 +152,7 @@ fn build(packages: &[&str]) -> Result<PathBuf> {
     if !status.success() {
         bail!("the program does not build");
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/slipway"))
+    Ok(workspace::target().join("release/slipway"))
 }
 
 fn row(what: &str, usage: &Usage) {

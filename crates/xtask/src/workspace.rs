@@ -25,8 +25,12 @@ pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
 /// When it does not build.
 pub fn program() -> anyhow::Result<PathBuf> {
     run(&mut cargo(["build", "--package", "slipway"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("debug/slipway"))
+    Ok(target().join("debug/slipway"))
+}
+
+/// The folder of build products.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// Runs a command with its output passed through.
