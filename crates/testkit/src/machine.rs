@@ -89,7 +89,8 @@ impl Machine {
         let folder = network.folder().join(name);
         disk::make(&folder, network.images(), &options)?;
         let slipway = options.slipway.as_deref().map(Stripped::of).transpose()?;
-        let mut machine = Self { network, name: name.to_owned(), number, options, folder, slipway, power: None };
+        let mut machine =
+            Self { network, name: name.to_owned(), number, options, folder, slipway, power: None };
         machine.start()?;
         Ok(machine)
     }
