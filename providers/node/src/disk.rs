@@ -70,6 +70,11 @@ impl Status {
     pub(crate) fn inode(&self) -> u64 {
         self.0.ino()
     }
+
+    /// When it was changed last, in nanoseconds of the clock on the wall: content, mode, or what stands under its name.
+    pub(crate) fn changed(&self) -> i64 {
+        self.0.ctime().saturating_mul(1_000_000_000).saturating_add(self.0.ctime_nsec())
+    }
 }
 
 impl Disk {

@@ -35,6 +35,7 @@ use crate::host::Host;
 use crate::ledger::{Entry, Found};
 
 use file::digest as file_digest;
+pub use file::{DISCLOSE, SEALED};
 pub(crate) use form::RATE_CLASS;
 
 /// An object of a type.

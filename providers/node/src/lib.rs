@@ -16,6 +16,7 @@ mod ledger;
 mod mounts;
 mod owner;
 mod planning;
+mod process;
 mod program;
 mod provider;
 mod purge;
@@ -24,8 +25,10 @@ mod replaced;
 mod root;
 mod session;
 mod supervise;
+pub mod told;
 
 pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
+pub use kind::{DISCLOSE, SEALED};
 pub use owner::Owner;
 pub use provider::Node;

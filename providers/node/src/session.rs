@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::host::Host;
 use crate::kind::Kinds;
 use crate::planning;
+use crate::told;
 use turns::Turns;
 
 /// The work on one node.
@@ -53,7 +54,7 @@ impl Session for NodeSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        Catalog::empty()
+        told::catalog(&self.host).await
     }
 
     async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {

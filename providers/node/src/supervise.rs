@@ -65,6 +65,16 @@ impl Supervisor {
         self == Self::Own
     }
 
+    /// Whether it knows the process of a service that runs.
+    pub(crate) fn tells_processes(self, host: &Host) -> bool {
+        match self {
+            // An image does not run.
+            Self::Systemd => host.disk.root().is_machine() || !host.config.path.is_empty(),
+            Self::OpenRc => false,
+            Self::Own => true,
+        }
+    }
+
     /// How a service is; `None` when there is none of that name.
     pub(crate) async fn state(self, host: &Host, name: &str) -> Result<Option<State>, ProviderError> {
         match self {

@@ -23,9 +23,10 @@ pub(super) fn add(
         vec![("path", Value::from(path)), ("content", content.into()), ("mode", "0644".into())]
     };
     let mut triggers = Vec::new();
-    let mut add = |resources: &mut Resources, name: &'static str, path: &str, content: String| {
+    // Named by their paths, so that it is seen when the kubelet runs with something else than they hold.
+    let mut add = |resources: &mut Resources, name: &'static str, path: &'static str, content: String| {
         let address = resources.add(PHASE, "file", name, file(path, content), &[]);
-        triggers.push((name, Value::reference(address, "sha256")));
+        triggers.push((path, Value::reference(address, "sha256")));
     };
     let config = kubelet::config_file(configuration, facts, patches)?;
     add(resources, "kubelet-config", kubelet::CONFIG_PATH, config);

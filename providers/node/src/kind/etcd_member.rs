@@ -95,8 +95,21 @@ pub(super) async fn mark(work: &Work, has_left: bool) -> Result<(), ProviderErro
 }
 
 /// The members of the cluster that attributes speak of.
-pub(super) async fn listed(disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Member>, ProviderError> {
+async fn listed(disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Member>, ProviderError> {
     Etcd::connect(disk, wanted, endpoints(wanted))?.members().await
+}
+
+/// The same; where they cannot be asked and nobody stays who could say more, this node's member as it is remembered.
+pub(super) async fn listed_or_remembered(
+    place: &Place,
+    wanted: Attributes<'_>,
+    memory: &Memory,
+) -> Result<Vec<Member>, ProviderError> {
+    let is_left_alone = place.host.config.leaving && place.entry.is_some() && !memory.has_left;
+    match listed(&place.host.disk, wanted).await {
+        Err(_) if is_left_alone => Ok(vec![memory.member(place, &wanted.texts("peer_urls"))]),
+        listed => listed,
+    }
 }
 
 fn endpoints(wanted: Attributes<'_>) -> Vec<String> {
@@ -223,12 +236,10 @@ impl Kind for EtcdMember {
         let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
         let wanted = Attributes(&asked);
         let own = wanted.texts("peer_urls");
-        let members = match listed(&place.host.disk, wanted).await {
+        let members = match listed_or_remembered(place, wanted, &memory).await {
             Ok(members) => members,
             // Its pod has gone before it.
             Err(_) if memory.has_left => return Ok(None),
-            // Nobody stays who could say more of it.
-            Err(_) if place.host.config.leaving && place.entry.is_some() => vec![memory.member(place, &own)],
             Err(error) => return Err(error),
         };
         let by_id = members.iter().find(|member| member.id() == memory.member_id);

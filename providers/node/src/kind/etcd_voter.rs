@@ -8,7 +8,7 @@ use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
-use super::etcd_member::{Memory, access_attributes, connect, find, leave, listed, mark};
+use super::etcd_member::{Memory, access_attributes, connect, find, leave, listed_or_remembered, mark};
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
@@ -92,14 +92,8 @@ impl Kind for EtcdVoter {
         let Some(asked) = etcd::asked(&place.host.disk, place.wanted())? else { return Ok(None) };
         let wanted = Attributes(&asked);
         let own = wanted.texts("peer_urls");
-        let members = match listed(&place.host.disk, wanted).await {
-            Ok(members) => members,
-            // Nobody stays who could say more of it.
-            Err(_) if place.host.config.leaving && place.entry.is_some() => {
-                vec![recall::<Memory>(place.memory()).unwrap_or_default().member(place, &own)]
-            }
-            Err(error) => return Err(error),
-        };
+        let memory = recall::<Memory>(place.memory()).unwrap_or_default();
+        let members = listed_or_remembered(place, wanted, &memory).await?;
         let member = find(&members, place.identity.as_str(), &own);
         Ok(member.filter(|member| member.has_started() && !member.is_learner).map(|member| {
             let mut value = Value::map([("name", place.identity.as_str())]);

@@ -1,10 +1,11 @@
 //! A file with a content.
 
 mod content;
+mod disclosure;
 
 use async_trait::async_trait;
 use serde_json::Value as Json;
-use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::provider::{Applied, PlanItem, Planned};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
@@ -16,6 +17,7 @@ use crate::replaced;
 use content::{Content, Memory, Version};
 
 pub(super) use content::digest;
+pub use disclosure::{DISCLOSE, SEALED};
 
 /// A file. A content that is a secret is compared by its digest and never returned.
 pub(crate) struct File;
@@ -24,7 +26,7 @@ pub(crate) struct File;
 impl Kind for File {
     fn resource_type(&self) -> ResourceType {
         let optional = |kind| Attribute::optional(kind);
-        form::resource_type(
+        let mut file = form::resource_type(
             "A file.",
             5,
             [
@@ -59,7 +61,9 @@ impl Kind for File {
                     ),
                 ),
             ],
-        )
+        );
+        file.operations.insert(DISCLOSE.to_owned(), disclosure::operation());
+        file
     }
 
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
@@ -192,5 +196,12 @@ impl Kind for File {
             Ok(Some(value))
         })
         .await
+    }
+
+    async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
+        match name {
+            DISCLOSE => disclosure::run(work, arguments).await,
+            _ => Err(invalid(format!("a file has no operation {name}"))),
+        }
     }
 }

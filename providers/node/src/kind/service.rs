@@ -1,12 +1,16 @@
 //! A service: a program that is kept running.
 
+mod seen;
+
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use slipway_resource::provider::{Applied, PlanItem, Planned};
+use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned};
 use slipway_resource::{Attribute, Digest, Path, ProviderError, ResourceType, Type, Value};
+use tokio::time::Instant;
 
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
@@ -15,6 +19,10 @@ use crate::error::invalid;
 use crate::ledger::Found;
 use crate::ready::{self, Condition, VERIFY};
 use crate::supervise::{self, Definition, State};
+use seen::Seen;
+
+/// How long a program that was started has until its process is seen.
+const SEEN: Duration = Duration::from_secs(2);
 
 /// A service of the node's init system, or, where there is none, of Slipway's own watch.
 pub(crate) struct Service;
@@ -24,6 +32,9 @@ pub(crate) struct Service;
 struct Memory {
     /// Digest of what it was started with.
     started_with: Option<String>,
+    /// The files that it had then.
+    #[serde(default)]
+    seen: Seen,
     /// Whether the service was there before, as that of a package, and whether it was enabled then.
     found_enabled: Option<bool>,
 }
@@ -64,8 +75,20 @@ impl Kind for Service {
                 ("enabled", optional(Type::Bool, "Whether it starts with the machine.").default_to(true)),
                 (
                     "restart_triggers",
-                    optional(Type::map(Type::String), "What it is restarted for when it changes.")
-                        .write_only(),
+                    optional(
+                        Type::map(Type::String),
+                        "What it is restarted for when it changes. One that is called by a path is a file that it reads \
+                         when it starts, with its digest: it is restarted when it runs with another content, too.",
+                    )
+                    .write_only(),
+                ),
+                (
+                    "current",
+                    optional(
+                        Type::Bool,
+                        "Whether what runs has read its files as they are wanted, as far as that can be told. Not to be set.",
+                    )
+                    .default_to(true),
                 ),
                 ("pid", Attribute::computed(Type::Integer).describe("The number of its process.")),
             ],
@@ -85,9 +108,16 @@ impl Kind for Service {
     }
 
     fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
-        if item.observed.is_some() {
-            // Its process may be another one afterwards.
-            planned.normalised.set(&Path::key("pid"), Value::Unknown);
+        let Some(observed) = &item.observed else { return Ok(()) };
+        // Its process may be another one afterwards.
+        planned.normalised.set(&Path::key("pid"), Value::Unknown);
+        let runs = planned.normalised.get("running").and_then(Value::as_bool).unwrap_or(true);
+        if runs && observed.get("current").and_then(Value::as_bool) == Some(false) {
+            planned.disruption = Disruption::Brief;
+            planned.reasons.push(
+                "it is started anew: what runs may have read its files when they were not as wanted"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -122,13 +152,20 @@ impl Kind for Service {
         supervisor.enable(work, enabled).await?;
         let state = supervisor.state(work.host(), work.identity()).await?;
         let is_running = state.as_ref().is_some_and(|state| state.running);
-        let is_current = !was_defined && memory.started_with.as_deref() == Some(with.as_str());
+        let pid = state.and_then(|state| state.pid);
+        let is_current = !was_defined
+            && memory.started_with.as_deref() == Some(with.as_str())
+            && memory.seen.is_current(&work.host().disk, wanted, pid)?;
+        let seen = Seen::now(&work.host().disk, wanted)?;
         match (running, is_running) {
             (false, true) => supervisor.stop(work).await?,
             (false, false) => {}
             (true, false) => supervisor.start(work, &definition).await?,
             (true, true) if is_current => {}
             (true, true) => supervisor.restart(work, &definition).await?,
+        }
+        if running && !(is_running && is_current) {
+            memory.seen = seen.by(started(work).await?);
         }
         if running {
             Condition::of(wanted)?.wait(work).await?;
@@ -164,9 +201,12 @@ impl Kind for Service {
             }
             _ => return Ok(None),
         };
+        let memory: Memory = recall(place.memory()).unwrap_or_default();
+        let current = !running || memory.seen.is_current(&place.host.disk, wanted, pid)?;
         let mut value = Value::map([
             ("name", Value::from(place.identity.as_str())),
             ("running", running.into()),
+            ("current", current.into()),
             ("pid", pid.map_or(Value::Null, |pid| Value::Integer(i64::from(pid)))),
         ]);
         let own = supervise::of(&place.host).is_ours();
@@ -191,6 +231,19 @@ impl Kind for Service {
             of_arguments.wait(work).await?;
         }
         Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+    }
+}
+
+/// The process of a program that was started; none where nobody tells, or when it does not come up.
+async fn started(work: &Work) -> Result<Option<u32>, ProviderError> {
+    let (supervisor, until) = (supervise::of(work.host()), Instant::now() + SEEN);
+    loop {
+        let state = supervisor.state(work.host(), work.identity()).await?;
+        let pid = state.and_then(|state| state.pid);
+        if pid.is_some() || !supervisor.tells_processes(work.host()) || Instant::now() >= until {
+            return Ok(pid);
+        }
+        work.pause(Duration::from_millis(20)).await?;
     }
 }
 

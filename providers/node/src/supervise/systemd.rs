@@ -93,6 +93,10 @@ pub(super) async fn switch(work: &Work, verb: &str) -> Result<(), ProviderError>
     if !host.disk.root().is_machine() && host.config.path.is_empty() {
         return Ok(());
     }
+    if verb != "stop" {
+        // What somebody wrote beside the unit counts from now on.
+        reload(work).await?;
+    }
     call(work, &[verb, "--", work.identity()]).await
 }
 

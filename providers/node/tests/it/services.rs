@@ -155,3 +155,86 @@ async fn readiness_is_waited_for_and_its_lack_is_told() {
     bench.delete("service.example", "example").await.unwrap();
     assert!(Path::new("/proc").exists() && starts(&bench).iter().all(|(pid, _)| !lives(*pid)));
 }
+
+const SETTINGS: &str = "/etc/settings";
+const GOOD: &str = "level: 1\n";
+const BAD: &str = "level: 9\n";
+
+/// A service that notes what its settings are at each start, and goes on with that.
+fn reader(bench: &Bench, digest: &Value) -> Value {
+    let (root, settings) = (bench.root.display(), bench.path(SETTINGS));
+    let script = format!(
+        "echo $$ $(cat {}) >>{root}/starts; while [ -d {root} ]; do sleep 0.2; done",
+        settings.display()
+    );
+    let mut wanted = value(json!({
+        "name": "example",
+        "command": ["/bin/sh", "-c", script],
+        "ready_path": "/starts",
+    }));
+    wanted.set(&slipway_resource::Path::key("restart_triggers"), Value::map([(SETTINGS, digest.clone())]));
+    wanted
+}
+
+/// The kernel notes the start of a process in hundredths of a second.
+async fn beyond_a_tick() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+/// Settings, and a service that has read them.
+async fn reading(bench: &Bench) -> (Value, Value) {
+    let file = value(json!({"path": SETTINGS, "content": GOOD}));
+    let made = bench.create("file.settings", file.clone()).await.unwrap().attributes;
+    let wanted = reader(bench, made.get("sha256").unwrap());
+    bench.create("service.example", wanted.clone()).await.unwrap();
+    until("the first start", || starts(bench).first().cloned()).await;
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    (file, wanted)
+}
+
+#[tokio::test]
+async fn what_runs_with_another_content_than_is_wanted_is_started_anew() {
+    let bench = Bench::new().await;
+    let (file, wanted) = reading(&bench).await;
+    // Somebody changes the settings, and the program is started for another reason.
+    bench.put(SETTINGS, BAD);
+    kill(starts(&bench)[0].0);
+    until("the second start", || starts(&bench).get(1).cloned()).await;
+    let stale = ["current: false -> true"];
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, stale);
+    let reasons = bench.reasons("service.example", "example", &wanted).await;
+    assert!(reasons.iter().any(|reason| reason.contains("started anew")), "{reasons:?}");
+    beyond_a_tick().await;
+    // With the settings mended, by us or by anybody, it still runs with the other ones.
+    bench.update("file.settings", SETTINGS, file).await.unwrap();
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, stale);
+    bench.update("service.example", "example", wanted.clone()).await.unwrap();
+    let third = until("the third start", || starts(&bench).get(2).cloned()).await;
+    assert_eq!(third.1, "level: 1");
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    bench.delete("service.example", "example").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_has_read_the_right_content_goes_on() {
+    let bench = Bench::new().await;
+    let (file, wanted) = reading(&bench).await;
+    // The program was not started since: it has not read what somebody wrote there.
+    bench.put(SETTINGS, BAD);
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    bench.update("file.settings", SETTINGS, file).await.unwrap();
+    bench.update("service.example", "example", wanted.clone()).await.unwrap();
+    assert_eq!(starts(&bench).len(), 1);
+    // One that is started by itself reads what is there then.
+    kill(starts(&bench)[0].0);
+    until("the second start", || starts(&bench).get(1).cloned()).await;
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    // What changed after that might have been something else when it started.
+    beyond_a_tick().await;
+    bench.put(SETTINGS, GOOD);
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, ["current: false -> true"]);
+    bench.update("service.example", "example", wanted.clone()).await.unwrap();
+    until("the third start", || starts(&bench).get(2).cloned()).await;
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    bench.delete("service.example", "example").await.unwrap();
+}
