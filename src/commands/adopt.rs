@@ -106,7 +106,7 @@ async fn find(
 ) -> Result<(Adopted, Vec<Desired>), CommandError> {
     let mut catalogs = nodes::catalogs(prepared)?;
     let (desired, _) = prepared.expand(&mut catalogs).await?;
-    nodes::look(prepared, &catalogs).await?;
+    nodes::look(prepared, &catalogs, uid).await?;
     let cluster = &prepared.wanted.cluster;
     let mut established: BTreeMap<Address, Applied> = BTreeMap::new();
     if let Some(holder) = holder {

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use slipway_testkit::hosts::Hosts;
+use slipway_testkit::machine::Running;
+use slipway_testkit::wait::until;
 use slipway_testkit::{Machine, Said};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
@@ -86,6 +88,34 @@ impl Lab {
     /// Changes the spec.
     pub fn edit(&self, from: &str, to: &str) -> Result<()> {
         self.hosts.edit(from, to)
+    }
+
+    /// Has an agent run on a machine, which is entered by that alone from now on. Its socket is seen as other processes
+    /// of this machine see the files of one.
+    pub fn by_agent(&self, machine: &Machine) -> Result<Running> {
+        machine.copy_in(&self.hosts.program(), "/usr/local/bin/slipway")?;
+        let serve = ["slipway", "node", "serve", "--socket", "/run/agent.sock"];
+        let agent = machine.spawn(serve)?;
+        let network = self.hosts.network();
+        let find = ["pgrep", "-f", "^slipway node serve --socket"];
+        let process = until("the agent", || {
+            let found = Said::by(&mut network.command_in(Path::new("/"), find))?.out;
+            let is_there = machine.run(["test", "-S", "/run/agent.sock"])?.status.success();
+            Ok(found.lines().next().map(str::to_owned).filter(|_| is_there))
+        })?;
+        let path = self.hosts.file("hosts.yaml");
+        let documents = fs::read_to_string(&path)?;
+        let entered = |document: &str| {
+            let is_it = document.contains(&format!("name: {},", machine.name()));
+            let lines = document.lines().map(|line| match line.starts_with("  ssh: ") && is_it {
+                true => format!("  agent: {{ socket: /proc/{process}/root/run/agent.sock }}\n"),
+                false => format!("{line}\n"),
+            });
+            lines.collect::<String>()
+        };
+        let documents: Vec<String> = documents.split("---\n").map(entered).collect();
+        fs::write(&path, documents.join("---\n"))?;
+        Ok(agent)
     }
 
     /// Runs the program in the machines' network.

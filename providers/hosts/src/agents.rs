@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
+use slipway_provider_node::told;
 use slipway_resource::provider::SessionRequest;
 use slipway_resource::{Digest, Provider as _, ProviderError, Session};
 use slipway_spec::model::Host;
@@ -130,8 +131,16 @@ exit 3"#;
     /// What is known of a host before there is an agent on it.
     pub async fn look(&self, name: &str) -> Result<Seen, ProviderError> {
         let (host, _) = self.host(name)?;
-        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(facts::of_unseen(host, &self.config)) };
-        let printed = ssh.run(&facts::script()).await;
+        let Some(ssh) = Ssh::to(host, &self.config)? else {
+            let Some(agent) = self.of(name).await? else { return Ok(facts::of_unseen(host, &self.config)) };
+            let catalog = agent.session.catalog().await?;
+            return Ok(match catalog.data.get(told::KEY).and_then(serde_json::Value::as_str) {
+                Some(printed) => facts::read(printed, host, &self.config),
+                // One that works below another root has no machine that could tell.
+                None => facts::of_unseen(host, &self.config),
+            });
+        };
+        let printed = ssh.run(&told::script()).await;
         let printed = printed.map_err(|failure| failure.told(name, "tell about itself"))?;
         Ok(facts::read(&printed, host, &self.config))
     }

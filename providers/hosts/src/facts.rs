@@ -1,4 +1,4 @@
-//! What a plan takes from a host before there is an agent on it: read by one command of plain shell.
+//! What a plan takes from a host: what it tells about itself, by SSH before there is an agent on it, or by its agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,45 +34,7 @@ pub(crate) struct SeenNode {
     pub key_algorithm: Option<EncryptionAlgorithm>,
 }
 
-/// Where container runtimes listen, in kubeadm's order.
-const SOCKETS: [&str; 3] =
-    ["/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"];
-
-/// Prints what is looked for, one `name=value` in each line.
-pub(crate) fn script() -> String {
-    format!(
-        r#"printf 'hostname=%s\n' "$(uname -n)"
-if [ -d /run/systemd/system ]; then echo init=systemd
-elif [ -d /run/openrc ]; then echo init=openrc
-else echo init=none; fi
-if command -v systemctl >/dev/null 2>&1 && systemctl is-active --quiet systemd-resolved 2>/dev/null; then echo resolved=yes; fi
-for folder in {folders}; do if [ -d "$folder" ]; then echo "ca=$folder"; fi; done
-for socket in {sockets}; do if [ -S "$socket" ]; then echo "cri=unix://$socket"; fi; done
-for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-  eval "value=\${{$name:-}}"; if [ -n "$value" ]; then echo "proxy=$name=$value"; fi
-done
-for folder in /usr/bin /usr/local/bin /opt/bin $(printf '%s' "$PATH" | tr ':' ' '); do
-  if [ -x "$folder/kubelet" ]; then echo "kubelet=$folder/kubelet"; break; fi
-done
-for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system; do
-  if [ -e "$folder/kubelet.service" ]; then echo unit=kubelet; fi
-  if [ -e "$folder/kubelet.service.d/10-kubeadm.conf" ]; then echo drop-in=kubelet; fi
-done
-if [ -e /etc/kubernetes/kubelet.conf ]; then
-  echo node=yes
-  sed -n 's/^containerRuntimeEndpoint: *"*\([^"]*\).*/cri-used=\1/p' /var/lib/kubelet/instance-config.yaml 2>/dev/null
-  sed -n 's/.*--container-runtime-endpoint=\([^ "]*\).*/cri-used=\1/p' /var/lib/kubelet/kubeadm-flags.env 2>/dev/null
-  sed -n 's/^ *- --initial-cluster=/etcd=/p; s/^ *- --initial-cluster-state=/etcd-state=/p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null
-  if [ -r /etc/kubernetes/pki/apiserver.crt ]; then printf 'serves=%s\n' "$(base64 < /etc/kubernetes/pki/apiserver.crt | tr -d '\n')"; fi
-fi
-echo "path=$PATH"
-"#,
-        folders = Facts::CA_FOLDERS.join(" "),
-        sockets = SOCKETS.join(" "),
-    )
-}
-
-/// What the script printed.
+/// What a host tells, in the form of [`slipway_provider_node::told`].
 pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
     let mut seen = of_unseen(host, config);
     let mut proxies = BTreeMap::new();

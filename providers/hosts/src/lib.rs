@@ -8,6 +8,7 @@ mod agents;
 mod assign;
 mod catalog;
 mod config;
+mod disclosure;
 mod error;
 mod expand;
 mod facts;
@@ -17,6 +18,7 @@ mod remote;
 mod schema;
 mod session;
 
+pub use disclosure::disclosed;
 pub use provider::Hosts;
 pub use remote::Remote;
 pub use schema::{AGENT, CLAIM};

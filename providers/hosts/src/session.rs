@@ -69,7 +69,7 @@ impl HostsSession {
 }
 
 /// What an object inside a host is called: the host, and what its agent calls it.
-fn identity_on(host: &str, identity: &Identity) -> Identity {
+pub(crate) fn identity_on(host: &str, identity: &Identity) -> Identity {
     Identity::new(format!("{host}:{identity}"))
 }
 

@@ -6,13 +6,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use slipway_provider_hosts::Hosts;
+use slipway_provider_hosts::{Hosts, disclosed};
 use slipway_resource::provider::{
-    Action, Applied, ApplyRequest, DiscoverRequest, EventSink, ReadRequest, SessionRequest,
+    Action, Applied, ApplyRequest, CatalogRequest, DiscoverRequest, EventSink, ReadRequest, SessionRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Observation, Ownership, Provider, ProviderError, Session, Token, Value,
 };
+use slipway_spec::source::SourceFile;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::sync::oneshot;
@@ -226,4 +227,61 @@ async fn a_host_that_is_lost_is_given_up() {
     assert_eq!(claim[0].observation, Observation::Absent);
     let refused = make(&session, "u1", "file.b/greeting", file("b", "x")).await.unwrap_err();
     assert!(refused.message.contains("b is lost"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_agent_gives_files_of_kubeadm_away_for_a_cluster_that_is_taken_over() {
+    let lab = Lab::new();
+    let session = lab.session().await;
+    let uid = ClusterUid::new("u1");
+    let folder = lab.folder.path().join("a/etc/kubernetes/pki");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("ca.key"), "a key\n").unwrap();
+    let ask = async |uid: &ClusterUid, path: &str| disclosed(&*session, (uid, "one"), "a", path).await;
+    let read = ask(&uid, "/etc/kubernetes/pki/ca.key").await.unwrap().unwrap();
+    assert_eq!(read.expose(), "a key\n");
+    assert!(ask(&uid, "/etc/kubernetes/pki/sa.key").await.unwrap().is_none());
+    for path in ["/etc/shadow", "/etc/kubernetes/../shadow"] {
+        let refused = ask(&uid, path).await.unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Invalid, "{path}: {refused}");
+    }
+    // A node of one cluster is no other's.
+    set_up(&session, "u1", "a").await;
+    make(&session, "u1", "file.a/greeting", file("a", "hello")).await.unwrap();
+    assert!(ask(&uid, "/etc/kubernetes/pki/ca.key").await.unwrap().is_some());
+    let refused = ask(&ClusterUid::new("u2"), "/etc/kubernetes/pki/ca.key").await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+}
+
+#[tokio::test]
+async fn a_host_with_an_agent_tells_about_itself() {
+    let folder = TempDir::new().unwrap();
+    let listener = UnixListener::bind(folder.path().join("a.sock")).unwrap();
+    let (end, ended) = oneshot::channel::<()>();
+    let stop = async {
+        let _ = ended.await;
+    };
+    // An agent for the machine that this runs on. It only looks.
+    let task = agent::serve(listener, Path::new("/"), stop);
+    let text = format!(
+        "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: one}}\nspec:\n  provider: {{name: hosts}}\n  \
+         kubernetesVersion: 1.34.4\n---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{name: control-plane}}\n\
+         spec:\n  role: controlPlane\n  hosts: {{inventory: rack, matchLabels: {{}}}}\n---\n\
+         apiVersion: slipway.dev/v1alpha1\nkind: Host\nmetadata: {{name: a}}\nspec:\n  inventory: rack\n  \
+         addresses: [{{address: 10.0.0.1}}]\n  agent: {{socket: {}}}\n",
+        folder.path().join("a.sock").display()
+    );
+    let loaded = slipway_spec::load::load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
+    let cluster = loaded.clusters.first().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics));
+    let config = Value::from_json(&serde_json::json!({ "hosts": cluster.hosts }));
+    let request = SessionRequest { config, region: None, offline: false };
+    let session = Hosts::new().open_session(request).await.unwrap();
+    let request = CatalogRequest { cluster: serde_json::to_value(cluster).unwrap(), pinned: None };
+    let catalog = session.catalog_for(request).await.unwrap();
+    let facts = &catalog.data["placement"]["machines"][0]["facts"];
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase();
+    assert_eq!(facts["hostname"], name, "{facts}");
+    drop(session);
+    drop(end);
+    task.await.unwrap().unwrap();
 }

@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::from_cluster::{CA, ETCD_CA, FRONT_PROXY_CA, Machine, Placement, SERVICE_ACCOUNTS};
 use slipway_builtin::{Found, KEYPAIR};
-use slipway_provider_hosts::Remote;
+use slipway_provider_hosts::{Remote, disclosed};
 use slipway_resource::provider::Catalog;
-use slipway_resource::{Address, Digest, SecretText};
+use slipway_resource::{Address, ClusterUid, Digest, SecretText, Session};
 use slipway_spec::model::{Cluster, Role};
 use zeroize::Zeroizing;
 
@@ -49,12 +49,17 @@ pub(super) fn catalogs(prepared: &Prepared) -> Result<BTreeMap<String, Catalog>,
 pub(super) async fn look(
     prepared: &Prepared,
     catalogs: &BTreeMap<String, Catalog>,
+    uid: &ClusterUid,
 ) -> Result<(), CommandError> {
     let cluster = &prepared.wanted.cluster;
-    for catalog in catalogs.values() {
+    for (provider, handle) in prepared.providers.iter() {
+        let Some(catalog) = catalogs.get(provider) else { continue };
         let Some(placement) = composition::placement(catalog)? else { continue };
         let machine = control_plane(cluster, &placement)?;
-        let files = read(cluster, machine).await?;
+        let files = match remote(cluster, machine)? {
+            Some(remote) => read(&remote).await?,
+            None => disclosed_by_agent(&*handle.session, (uid, &cluster.name), &machine.name).await?,
+        };
         let text = |name: &str| files.get(name).cloned();
         if let Some(kubeconfig) = text(ADMIN) {
             prepared.access.borrow(kubeconfig);
@@ -101,21 +106,39 @@ fn control_plane<'a>(cluster: &Cluster, placement: &'a Placement) -> Result<&'a 
     })
 }
 
-/// The files of a control plane by their names below its folder; what is not there is left out.
-async fn read(cluster: &Cluster, machine: &Machine) -> Result<BTreeMap<String, SecretText>, CommandError> {
-    let name = &machine.name;
+/// The way to a machine by SSH; none for one that is entered by its agent only.
+fn remote(cluster: &Cluster, machine: &Machine) -> Result<Option<Remote>, CommandError> {
     let hosts = cluster.all_hosts();
-    let host = hosts.iter().find(|host| host.name == *name);
-    let remote = match host {
-        Some(host) => Remote::to(host)?,
-        None => None,
-    };
-    let remote = remote.ok_or_else(|| {
-        let text = format!("{name} is entered by its agent only, which gives no keys away");
-        CommandError::new("CLI0052", text).hint("describe in its Host document how it is entered by `ssh`")
-    })?;
+    match hosts.iter().find(|host| host.name == machine.name) {
+        Some(host) => Ok(Remote::to(host)?),
+        None => Ok(None),
+    }
+}
+
+/// The names of the files that are needed.
+fn files() -> impl Iterator<Item = &'static str> {
     let files = PAIRS.iter().flat_map(|(_, key, certificate)| [Some(*key), *certificate]).flatten();
-    let files: Vec<&str> = std::iter::once(ADMIN).chain(files).collect();
+    std::iter::once(ADMIN).chain(files)
+}
+
+/// The files of a control plane by their names below its folder, from its agent; what is not there is left out.
+async fn disclosed_by_agent(
+    session: &dyn Session,
+    cluster: (&ClusterUid, &str),
+    host: &str,
+) -> Result<BTreeMap<String, SecretText>, CommandError> {
+    let mut read = BTreeMap::new();
+    for file in files() {
+        if let Some(text) = disclosed(session, cluster, host, &format!("{FOLDER}/{file}")).await? {
+            read.insert(file.to_owned(), text);
+        }
+    }
+    Ok(read)
+}
+
+/// The files of a control plane by their names below its folder; what is not there is left out.
+async fn read(remote: &Remote) -> Result<BTreeMap<String, SecretText>, CommandError> {
+    let files: Vec<&str> = files().collect();
     let script = format!(
         r#"cd {FOLDER} || exit 0
 for file in {}; do if [ -f "$file" ]; then printf '%s ' "$file"; base64 < "$file" | tr -d '\n'; echo; fi; done"#,
