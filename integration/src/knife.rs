@@ -4,11 +4,13 @@
 //! it is. `SLIPWAY_TEST_COUNT=<file>` writes down how many writes there were, `SLIPWAY_TEST_CALLS=<file>` every call.
 //! `SLIPWAY_TEST_TERM=<seconds>` is the term of its leases.
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use anyhow::{Context as _, Result};
 use slipway_state_store::faults::{Faulty, Moment};
 use slipway_state_store::{Backend, Options};
 
@@ -39,6 +41,21 @@ pub fn main() -> ExitCode {
         return ExitCode::from(101);
     }
     code
+}
+
+/// Which kills a sweep tries: `SLIPWAY_CRASH` is `all`, or a range of their numbers as `20..40`. Each write has two, before
+/// it and after it. Without the variable a test takes a few of its own choice.
+///
+/// # Errors
+/// When the variable is neither.
+pub fn chosen() -> Result<Option<Range<usize>>> {
+    let text = match std::env::var("SLIPWAY_CRASH") {
+        Err(_) => return Ok(None),
+        Ok(text) if text == "all" => return Ok(Some(0..usize::MAX)),
+        Ok(text) => text,
+    };
+    let (from, to) = text.split_once("..").context("SLIPWAY_CRASH is neither all nor a range")?;
+    Ok(Some(from.parse()?..to.parse()?))
 }
 
 fn parse(text: &str) -> Option<(usize, Moment)> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use slipway_testkit::machine::{Init, MachineOptions};
 use slipway_testkit::scratch::Scratch;
-use slipway_testkit::{Network, wait};
+use slipway_testkit::{Network, cache, wait};
 
 /// Set for a process of `a_killed_test_leaves_nothing`.
 const CHILD: &str = "SLIPWAY_TEST_MACHINE";
@@ -237,6 +237,8 @@ fn what_a_killed_guard_leaves_goes_with_the_next_network() {
         Command::new("pgrep").args(["--parent", &child.id().to_string(), "--full", &id]).output().unwrap();
     let guards = String::from_utf8(guard.stdout).unwrap();
     assert!(!guards.is_empty());
+    // Nobody else makes a network, and clears up, before this test has seen what is left.
+    let alone = cache::lock("machines").unwrap();
     let killed = Command::new("kill")
         .arg("-KILL")
         .arg(child.id().to_string())
@@ -247,6 +249,7 @@ fn what_a_killed_guard_leaves_goes_with_the_next_network() {
     let processes = || traces(&id).into_iter().filter(|trace| trace.starts_with("process")).count();
     wait::until("no process is left", || Ok((processes() == 0).then_some(()))).unwrap();
     assert!(!traces(&id).is_empty(), "nobody was there to clear up");
+    drop(alone);
     drop(Network::new().unwrap());
     assert_eq!(traces(&id), BTreeSet::new());
 }

@@ -15,6 +15,9 @@ pub(crate) struct Crash {
     /// At every write, right before and right after, and at every request; without, at a sample, as the tests do.
     #[arg(long)]
     all: bool,
+    /// Only at these of all kills on machines, by their numbers as `20..40`: to take up a sweep where it stopped.
+    #[arg(long, value_name = "FROM..TO", conflicts_with = "all")]
+    kills: Option<String>,
     /// Only over this cloud.
     #[arg(long, value_name = "CLOUD", value_enum)]
     only: Option<Cloud>,
@@ -37,7 +40,9 @@ const TESTS: &[(Cloud, &str, &str, &[&str])] = &[
     // Its harness takes one name.
     (Cloud::Aws, "slipway-provider-aws", "life", &["kills::"]),
     (Cloud::Aws, "slipway-provider-aws", "life", &["faults::"]),
-    (Cloud::Nodes, "slipway-integration", "machine_nodes", &["crash::", "--ignored", "--test-threads=1"]),
+    // Two at a time: a machine waits as much as it works.
+    (Cloud::Nodes, "slipway-integration", "machine_nodes", &["crash::", "--ignored", "--test-threads=2"]),
+    (Cloud::Nodes, "slipway-integration", "machine_hosts", &["crash::", "--ignored"]),
 ];
 
 impl Crash {
@@ -52,6 +57,9 @@ impl Crash {
             tests.args(*names);
             if self.all {
                 tests.env("SLIPWAY_CRASH", "all").env("SLIPWAY_SEEDS", SEEDS);
+            }
+            if let (Some(kills), Cloud::Nodes) = (&self.kills, cloud) {
+                tests.env("SLIPWAY_CRASH", kills);
             }
             workspace::run(&mut tests)?;
         }

@@ -13,6 +13,7 @@ mod error_pages;
 mod kops_fields;
 mod lengths;
 mod links;
+mod machine_tests;
 mod machines;
 mod output;
 mod parity;

@@ -11,6 +11,7 @@ use crate::error_pages::ErrorPages;
 use crate::kops_fields::KopsFields;
 use crate::lengths::Lengths;
 use crate::links::Links;
+use crate::machine_tests;
 use crate::output::say;
 use crate::schemas::Schemas;
 use crate::workspace::{cargo, run};
@@ -26,6 +27,9 @@ pub struct Test {
     /// Without these stages.
     #[arg(long, value_name = "STAGE", value_enum)]
     skip: Vec<Stage>,
+    /// How many tests on machines run at a time. A cluster takes what there is of a processor while it comes up.
+    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    at_once: usize,
 }
 
 /// A stage, in the order in which they run: what needs no build comes first.
@@ -73,7 +77,7 @@ impl Test {
             let name = stage.name();
             say(&format!("\n==> {name}: {}", stage.title()));
             let begin = Instant::now();
-            let result = stage.run();
+            let result = stage.run(self.at_once);
             let seconds = begin.elapsed().as_secs_f32();
             let verdict = if result.is_ok() { "passed" } else { "FAILED" };
             if let Err(error) = result {
@@ -113,7 +117,7 @@ impl Stage {
         }
     }
 
-    fn run(self) -> anyhow::Result<()> {
+    fn run(self, at_once: usize) -> anyhow::Result<()> {
         match self {
             Self::Fmt => run(&mut cargo(["fmt", "--all", "--check"])),
             Self::Lengths => Lengths.run(),
@@ -133,11 +137,7 @@ impl Stage {
                 "warnings",
             ])),
             Self::Test => run(&mut cargo(["test", "--workspace", "--no-fail-fast"])),
-            Self::Machines => {
-                let mut tests = cargo(["test", "--workspace", "--no-fail-fast", "--test", "machine*"]);
-                // A cluster takes what there is of processors: one at a time.
-                run(tests.args(["--", "--ignored", "--test-threads=1"]))
-            }
+            Self::Machines => machine_tests::run(at_once),
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))

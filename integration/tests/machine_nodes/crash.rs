@@ -6,6 +6,7 @@ mod join;
 use std::ops::Range;
 
 use anyhow::{Context as _, Result, ensure};
+use slipway_integration::knife::chosen;
 use slipway_testkit::Said;
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::machine::Machine;
@@ -75,18 +76,6 @@ impl Kill {
         );
         Ok(())
     }
-}
-
-/// Which kills are tried: `SLIPWAY_CRASH` is `all`, or a range of their numbers as `20..40`; without, a test takes one of its
-/// own choice.
-fn chosen() -> Result<Option<Range<usize>>> {
-    let text = match std::env::var("SLIPWAY_CRASH") {
-        Err(_) => return Ok(None),
-        Ok(text) if text == "all" => return Ok(Some(0..usize::MAX)),
-        Ok(text) => text,
-    };
-    let (from, to) = text.split_once("..").context("SLIPWAY_CRASH is neither all nor a range")?;
-    Ok(Some(from.parse()?..to.parse()?))
 }
 
 /// Kills of a run with so many writes, told one by one.

@@ -1,12 +1,13 @@
 //! Kills while a machine joins a cluster and while it leaves it again, one round after the other on the same machine.
 
 use anyhow::{Context as _, Result, ensure};
+use slipway_integration::knife::chosen;
 use slipway_testkit::Said;
 use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
 use slipway_testkit::wait::until;
 
-use super::{Kill, chosen, counted, files, kills, same};
+use super::{Kill, counted, files, kills, same};
 use crate::life::members;
 use crate::place::{Begun, expect, kubectl, machine, node, unchanged};
 
