@@ -37,7 +37,11 @@ pub(crate) struct Machine {
 impl Machine {
     /// Looks at the machine. Changes nothing.
     pub async fn open(context: &Context, root: &Path) -> Result<Self, CommandError> {
-        let root = std::path::absolute(root).map_err(|error| CommandError::file("the root", root, &error))?;
+        let unusable = |error| CommandError::file("the root of the machine's files", root, &error);
+        if !std::fs::metadata(root).map_err(unusable)?.is_dir() {
+            return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+        }
+        let root = std::path::absolute(root).map_err(unusable)?;
         let backend = context.folder(&facts::below(&root, STATE));
         let state = State::read(&*backend, CLUSTER).await?;
         Ok(Self { detected: facts::detect(&root), root, backend, state, leaving: false })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use slipway_bootstrap::expand::Phased;
-use slipway_bootstrap::phase::Command;
+use slipway_bootstrap::phase::{self, Command};
 use slipway_bootstrap::preflight::Questions;
 use slipway_plan::file::Mode;
 use slipway_plan::{Options, Providers};
@@ -202,8 +202,12 @@ pub(crate) fn selection(
         None => {
             let skipped: Vec<String> = arguments.skip_phases.iter().chain(configured).cloned().collect();
             Selection::without(command, &skipped).map_err(|phase| {
-                CommandError::new("NODE0012", format!("there is no phase `{phase}` to skip"))
-                    .hint("`slipway node phase init`, `join` and `reset` list the phases of each")
+                let error = CommandError::new("NODE0012", format!("there is no phase `{phase}` to skip"));
+                let list = "`slipway node phase init`, `join` and `reset` list the phases of each";
+                match phase::meant(command, &phase) {
+                    Some(meant) => error.hint(format!("did you mean `{meant}`? {list}")),
+                    None => error.hint(list),
+                }
             })
         }
     }

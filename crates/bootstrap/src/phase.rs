@@ -2,6 +2,8 @@
 
 mod tree;
 
+use slipway_spec::diagnostic::closest;
+
 /// A phase, and the phases that it consists of.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Phase {
@@ -58,20 +60,33 @@ pub fn resolve(command: Command, text: &str) -> Option<String> {
 /// Every phase of a command that has no parts, as paths, in order.
 #[must_use]
 pub fn leaves(command: Command) -> Vec<String> {
-    fn collect(phases: &'static [Phase], before: &str, into: &mut Vec<String>) {
+    let all = paths(command).into_iter();
+    all.filter(|(_, phase)| phase.parts.is_empty()).map(|(path, _)| path).collect()
+}
+
+/// Every phase of a command with its path, before its parts.
+fn paths(command: Command) -> Vec<(String, &'static Phase)> {
+    fn collect(phases: &'static [Phase], before: &str, into: &mut Vec<(String, &'static Phase)>) {
         for phase in phases {
             let path =
                 if before.is_empty() { phase.name.to_owned() } else { format!("{before}/{}", phase.name) };
-            if phase.parts.is_empty() {
-                into.push(path);
-            } else {
-                collect(phase.parts, &path, into);
-            }
+            into.push((path.clone(), phase));
+            collect(phase.parts, &path, into);
         }
     }
     let mut paths = Vec::new();
     collect(tree(command), "", &mut paths);
     paths
+}
+
+/// The path of the phase that was probably meant by a text that names none: one that is written alike, or the part of a
+/// phase without that phase.
+#[must_use]
+pub fn meant(command: Command, text: &str) -> Option<String> {
+    let text = text.split(['/', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
+    let paths = paths(command);
+    let part = paths.iter().find(|(_, phase)| phase.name == text).map(|(path, _)| path.as_str());
+    part.or_else(|| closest(&text, paths.iter().map(|(path, _)| path.as_str()))).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -92,6 +107,19 @@ mod tests {
             assert_eq!(resolve(Command::Init, text).as_deref(), path, "{text}");
         }
         assert_eq!(resolve(Command::Reset, "pre-flight").as_deref(), Some("preflight"));
+    }
+
+    #[test]
+    fn what_was_meant_is_told() {
+        for (text, path) in [
+            ("cert", Some("certs")),
+            ("certs/apiservr", Some("certs/apiserver")),
+            ("apiserver-etcd-client", Some("certs/apiserver-etcd-client")),
+            ("cert apiserver", Some("certs/apiserver")),
+            ("nothing of the kind", None),
+        ] {
+            assert_eq!(meant(Command::Init, text).as_deref(), path, "{text}");
+        }
     }
 
     #[test]

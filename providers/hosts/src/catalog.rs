@@ -94,6 +94,8 @@ impl HostsSession {
             pool: pool.name.clone(),
             address,
             zone: host.zone.clone(),
+            region: host.region.clone(),
+            node_labels: host.node_labels.clone(),
             founding: before.map_or(began, |before| before.founding),
             facts: seen.facts,
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),

@@ -49,11 +49,12 @@ fn component(root: &Path, name: &str, tail: usize) -> Result<String, CommandErro
         let mut names = components(&pods);
         names.sort();
         names.dedup();
-        return Err(CommandError::new(
-            "NODE0003",
-            format!("no container called {name} has a log on this machine"),
-        )
-        .hint(format!("these have: {}", names.join(", "))));
+        let error =
+            CommandError::new("NODE0003", format!("no container called {name} has a log on this machine"));
+        return Err(match names.is_empty() {
+            true => error.hint("no container has one here: `slipway node logs` shows what the kubelet says"),
+            false => error.hint(format!("these have: {}", names.join(", "))),
+        });
     };
     let text =
         std::fs::read_to_string(&file).map_err(|error| CommandError::file("the log", &file, &error))?;
@@ -104,6 +105,8 @@ mod tests {
     #[test]
     fn the_newest_log_of_a_component_is_shown_without_its_marks() {
         let root = tempfile::tempdir().unwrap();
+        let error = format!("{:?}", component(root.path(), "nothing", 1).unwrap_err());
+        assert!(error.contains("no container has one here"), "{error}");
         let folder = root.path().join("var/log/pods/kube-system_etcd-n1_abc/etcd");
         std::fs::create_dir_all(&folder).unwrap();
         let old = std::fs::File::create(folder.join("0.log")).unwrap();

@@ -45,8 +45,12 @@ fn chosen(context: &Context, command: Command, words: &[String]) -> Result<Optio
     if let Some(path) = phase::resolve(command, &written) {
         return Ok(Some(path));
     }
-    Err(CommandError::new("NODE0012", format!("there is no phase `{written}`"))
-        .hint("the same command without a phase lists all of them"))
+    let error = CommandError::new("NODE0012", format!("there is no phase `{written}`"));
+    let list = "the same command without a phase lists all of them";
+    Err(match phase::meant(command, &written) {
+        Some(meant) => error.hint(format!("did you mean `{meant}`? {list}")),
+        None => error.hint(list),
+    })
 }
 
 fn list(text: &mut String, phases: &[Phase], depth: usize) {

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,12 @@ pub struct Machine {
     /// The failure domain that it stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The region that it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Labels of its node, before those of its pool.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: BTreeMap<String, String>,
     /// Whether it was there when the cluster began: the members of etcd begin together with those, and others join.
     #[serde(default)]
     pub founding: bool,

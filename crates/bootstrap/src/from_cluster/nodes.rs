@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
@@ -246,7 +246,7 @@ impl Making<'_> {
             discovered: Some(Discovered { server: self.endpoint.url(), authority: AUTHORITY.to_owned() }),
             etcd_members: members_found(machine),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
-            node_labels: pool.map(|pool| pool.node_labels.clone()).unwrap_or_default(),
+            node_labels: self.labels(machine, pool),
             ..Inputs::default()
         }
     }
@@ -296,7 +296,7 @@ impl Making<'_> {
     fn registered(&self, machine: &Machine, pool: Option<&NodePool>) -> Desired {
         let mut attributes = vec![
             ("name", Value::from(machine.name.as_str())),
-            ("labels", pool.map(|pool| pool.node_labels.clone()).unwrap_or_default().into()),
+            ("labels", self.labels(machine, pool).into()),
             ("ready", self.becomes_ready().into()),
         ];
         let taints = pool.into_iter().flat_map(|pool| &pool.taints).map(|taint| {
@@ -315,6 +315,19 @@ impl Making<'_> {
         let mut desired = Desired::new(address, Value::map(attributes));
         desired.origins.insert(Path::root(), format!("pools[{}]", machine.pool));
         desired
+    }
+
+    /// The labels of a node: its pool's, where it stands, and its own. kubeadm does not say where a node stands.
+    fn labels(&self, machine: &Machine, pool: Option<&NodePool>) -> BTreeMap<String, String> {
+        let mut labels = pool.map(|pool| pool.node_labels.clone()).unwrap_or_default();
+        let place = [("zone", &machine.zone), ("region", &machine.region)];
+        for (name, value) in place.into_iter().filter(|_| self.cluster.profile == Profile::Slipway) {
+            if let Some(value) = value {
+                labels.insert(format!("topology.kubernetes.io/{name}"), value.clone());
+            }
+        }
+        labels.extend(machine.node_labels.clone());
+        labels
     }
 
     /// Whether nodes become ready by what this plan does: with a network of pods among it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slipway_bootstrap::from_cluster::{FoundNode, Founder, Machine, Placement, expand, settings_of_proxies};
 use slipway_resource::{Desired, Value};
-use slipway_spec::model::Cluster;
+use slipway_spec::model::{Cluster, Profile};
 use slipway_spec::source::SourceFile;
 
 fn cluster(further: &str) -> Cluster {
@@ -30,6 +30,8 @@ fn machine(name: &str, last: u8, founding: bool, members: Option<&[(&str, u8)]>)
         pool: pool.to_owned(),
         address: format!("192.0.2.{last}").parse().unwrap(),
         zone: None,
+        region: None,
+        node_labels: Default::default(),
         founding,
         facts: Default::default(),
         cri_sockets: Vec::new(),
@@ -125,5 +127,38 @@ fn kubelets_wait_for_a_cloud_controller_of_the_users() {
         let kubelet = text(resources, "file.worker-0/kubelet-flags", "content");
         let manager = text(resources, "static_pod.cp-0/kube-controller-manager", "manifest");
         assert_eq!((kubelet.contains(flag), manager.contains(flag)), (wanted, wanted));
+    }
+}
+
+#[test]
+fn nodes_are_labelled_with_where_their_machines_stand() {
+    let (zone, region) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
+    let mut placement = Placement {
+        machines: vec![machine("cp-0", 1, true, None), machine("worker-0", 3, true, None)],
+        ..Placement::default()
+    };
+    for machine in &mut placement.machines {
+        machine.zone = Some("a".to_owned());
+        machine.region = Some("north".to_owned());
+        machine.node_labels = BTreeMap::from([("example.com/rack".to_owned(), "r1".to_owned())]);
+    }
+    let mut cluster = cluster("");
+    for pool in &mut cluster.pools {
+        let labels = [("example.com/rack", "none"), ("example.com/tier", "general")];
+        pool.node_labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    }
+    for profile in [Profile::Slipway, Profile::Kubeadm] {
+        cluster.profile = profile;
+        let resources = resources(&cluster, &placement);
+        for name in ["cp-0", "worker-0"] {
+            let labels = resources[&format!("kubernetes_node.{name}")].attributes.get("labels").unwrap();
+            let label = |key: &str| labels.get(key).and_then(Value::as_str);
+            // A machine's own label stands before that of its pool.
+            assert_eq!(label("example.com/rack"), Some("r1"));
+            assert_eq!(label("example.com/tier"), Some("general"));
+            // kubeadm does not say where a node stands.
+            let told = (profile == Profile::Slipway).then_some(("a", "north"));
+            assert_eq!(label(zone).zip(label(region)), told, "{name}: {profile:?}");
+        }
     }
 }

@@ -19,6 +19,8 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         pool: "control-plane".to_owned(),
         address: "192.0.2.2".parse().unwrap(),
         zone: None,
+        region: None,
+        node_labels: Default::default(),
         founding: true,
         facts: Default::default(),
         cri_sockets: Vec::new(),

@@ -16,6 +16,12 @@ pub struct Host {
     /// The failure domain that the host stands in: pools spread over them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The region that the host stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Labels of its node, beside those of its pool and before them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: BTreeMap<String, String>,
     /// The host's addresses, the preferred one of each type first.
     pub addresses: Vec<HostAddressEntry>,
     /// How the host is entered by SSH; absent when an agent runs there already.

@@ -40,9 +40,17 @@ pub struct HostMetadata {
 pub struct HostSpec {
     /// The inventory that the host belongs to. A host is claimed by one cluster at a time, whoever keeps its state there.
     pub inventory: String,
-    /// The failure domain that the host stands in: pools spread over them.
+    /// The failure domain that the host stands in: pools spread over them. Its node is labelled with it
+    /// (`topology.kubernetes.io/zone`), but with `profile: kubeadm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// The region that the host stands in. Its node is labelled with it (`topology.kubernetes.io/region`), but with
+    /// `profile: kubeadm`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Labels of its node, beside those of its pool and before them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_labels: BTreeMap<String, String>,
     /// The host's addresses, the preferred one of each type first.
     pub addresses: Vec<HostAddressEntry>,
     /// How the host is entered by SSH. Default, without an agent: as root, on port 22, at the first address.
@@ -61,6 +69,8 @@ impl Default for HostSpec {
         Self {
             inventory: "default".to_owned(),
             zone: None,
+            region: None,
+            node_labels: BTreeMap::new(),
             addresses: Vec::new(),
             ssh: None,
             agent: None,
@@ -72,12 +82,14 @@ impl Default for HostSpec {
 impl From<HostDocument> for Host {
     fn from(document: HostDocument) -> Self {
         let HostDocument { metadata, spec, .. } = document;
-        let HostSpec { inventory, zone, addresses, ssh, agent, lost } = spec;
+        let HostSpec { inventory, zone, region, node_labels, addresses, ssh, agent, lost } = spec;
         Self {
             name: metadata.name,
             labels: metadata.labels,
             inventory,
             zone,
+            region,
+            node_labels,
             addresses,
             ssh: ssh.or_else(|| agent.is_none().then(HostSsh::default)),
             agent,

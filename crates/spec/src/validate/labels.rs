@@ -31,6 +31,23 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         taints(context, pool, &path);
     }
+    for host in &cluster.hosts {
+        let path = format!("hosts[{}]", host.name);
+        let list = format!("{path}.nodeLabels");
+        for (key, value) in &host.node_labels {
+            form(context, &list, key, value);
+            reserved(context, &list, key);
+        }
+        for (name, value) in [("zone", &host.zone), ("region", &host.region)] {
+            // It becomes a label of the node.
+            if let Some((value, problem)) =
+                value.as_ref().and_then(|value| Some((value, value_problem(value)?)))
+            {
+                let complaint = error(LABELS, format!("the {name} `{value}` {problem}"), VALUE);
+                context.at(&format!("{path}.{name}"), complaint);
+            }
+        }
+    }
 }
 
 fn reserved(context: &mut Context<'_>, list: &str, key: &str) {
@@ -39,11 +56,16 @@ fn reserved(context: &mut Context<'_>, list: &str, key: &str) {
     if !RESERVED.iter().any(&ends) || FREE.iter().any(ends) {
         return;
     }
-    let hint = if prefix == "node-role.kubernetes.io" {
-        "roles come from the pool's `role`; for a label of your own use `node.kubernetes.io/…` or your domain"
-            .to_owned()
-    } else {
-        format!("kubelets may not set it; use a prefix of your own, as in example.com/{name}")
+    let hint = match prefix {
+        "node-role.kubernetes.io" => {
+            "roles come from the pool's `role`; for a label of your own use `node.kubernetes.io/…` or your domain"
+                .to_owned()
+        }
+        "topology.kubernetes.io" => {
+            "it says where the machine stands: write `zone` and `region` in its Host document; a cloud says it itself"
+                .to_owned()
+        }
+        _ => format!("kubelets may not set it; use a prefix of your own, as in example.com/{name}"),
     };
     let complaint = error(LABELS, format!("the label `{key}` is reserved by Kubernetes"), hint);
     context.at_key(&join(list, key), complaint);

@@ -71,7 +71,7 @@ spec:
 apiVersion: slipway.dev/v1alpha1
 kind: Host
 metadata: { name: worker-0, labels: { role: worker } }
-spec: { inventory: rack, zone: a, lost: false, addresses: [ { address: 10.0.0.20 } ], agent: { socket: /run/worker-0.sock } }
+spec: { inventory: rack, zone: a, region: north, nodeLabels: { example.com/rack: r1 }, lost: false, addresses: [ { address: 10.0.0.20 } ], agent: { socket: /run/worker-0.sock } }
 ---
 apiVersion: slipway.dev/v1alpha1
 kind: Host

@@ -29,6 +29,8 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         pool: (*pool).to_owned(),
         address: "10.0.0.1".parse().unwrap(),
         zone: None,
+        region: None,
+        node_labels: Default::default(),
         founding: true,
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),

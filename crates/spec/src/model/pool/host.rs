@@ -58,6 +58,8 @@ impl HostAddress {
             labels: BTreeMap::new(),
             inventory: "default".to_owned(),
             zone: None,
+            region: None,
+            node_labels: BTreeMap::new(),
             addresses: address.map(entry).into_iter().collect(),
             ssh: Some(HostSsh {
                 address: Some(self.address.clone()),
