@@ -67,6 +67,11 @@ impl Condition {
         })
     }
 
+    /// The same without anything to look at: it holds.
+    pub(crate) fn waived(self) -> Self {
+        Self { url: None, path: None, ..self }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.url.is_none() && self.path.is_none()
     }

@@ -68,7 +68,7 @@ pub(super) fn add(
     after: &[&Address],
 ) -> Result<Address, ExpandError> {
     let text = manifest(component, pod(component, configuration, facts), patches)?;
-    Ok(place(resources, phase, component, configuration, text.into(), after, true))
+    Ok(place(resources, phase, component, configuration, text.into(), after, false))
 }
 
 fn place(
@@ -78,15 +78,16 @@ fn place(
     configuration: &Configuration,
     manifest: Value,
     after: &[&Address],
-    waits: bool,
+    is_learner: bool,
 ) -> Address {
     let needed = needs(resources, component);
     let timeout = configuration.node.timeouts.control_plane_component_health_check.get().as_secs();
     let mut attributes = vec![("path", component.path().into()), ("manifest", manifest)];
-    // A learner is not ready before it is promoted, which is the next step: nothing to wait for here.
-    if waits {
-        attributes.push(("ready_url", static_pod::ready_url(component, configuration).into()));
-        attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
+    attributes.push(("ready_url", static_pod::ready_url(component, configuration).into()));
+    attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
+    // A learner is not ready before it is promoted, which is the next step, and that one waits until it serves.
+    if is_learner {
+        attributes.push(("ready_later", true.into()));
     }
     if component == Component::ApiServer {
         let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
@@ -186,7 +187,7 @@ pub(super) fn joining_etcd(
     let text = manifest(Component::Etcd, static_pod::etcd(configuration, &initial), patches)?;
     let text = with_reference(&text, &added, "initial_cluster");
     let after = [kubelet, &folder, &added];
-    let pod = place(resources, PHASE, Component::Etcd, configuration, text, &after, false);
+    let pod = place(resources, PHASE, Component::Etcd, configuration, text, &after, true);
     let voter = member(configuration, inputs.etcd_endpoints.clone());
     let mut after = refer(&client);
     after.push(&pod);

@@ -145,6 +145,13 @@ fn a_joining_member_starts_with_the_names_that_etcd_gave_it() {
     let text = pod.attributes.get("manifest").unwrap().resolve(&mut |_| "a=b".into());
     let text = text.as_str().unwrap().to_owned();
     assert!(text.contains("    - --initial-cluster=a=b\n    - --initial-cluster-state=existing\n"), "{text}");
+    // It is ready when it votes, which comes after it; from then on it is waited for as the first one is.
+    let first = init(&configuration(), &facts(), &Inputs::default()).unwrap();
+    let first = get(&first, "static_pod.etcd");
+    assert!(first.attributes.get("ready_url").is_some());
+    assert_eq!(pod.attributes.get("ready_url"), first.attributes.get("ready_url"));
+    let later = |pod: &Desired| pod.attributes.get("ready_later").and_then(Value::as_bool);
+    assert_eq!((later(first), later(pod)), (None, Some(true)));
     // The API server does not start before its etcd votes.
     let api = get(&resources, "static_pod.kube-apiserver").dependencies();
     assert!(api.iter().any(|address| address.to_string() == "etcd_voter.etcd"));

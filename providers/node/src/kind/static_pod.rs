@@ -83,6 +83,13 @@ impl Kind for StaticPod {
                     ),
                 ),
                 (
+                    "ready_later",
+                    Attribute::optional(Type::Bool).write_only().describe(
+                        "Whether it gets ready only by what comes after it, the first time: then nothing is waited for until \
+                         it is changed.",
+                    ),
+                ),
+                (
                     "runtime_endpoint",
                     Attribute::optional(Type::String)
                         .write_only()
@@ -189,7 +196,12 @@ impl Kind for StaticPod {
             before.containers = restart(work, runtime.as_mut(), &manifest, text, access).await?;
         }
         work.blocking(move |work| work.host().disk.set_access(work.identity(), access)).await?;
-        let condition = Condition::of(wanted)?;
+        // Its first making has not ended as long as nothing is known of what it was started with.
+        let is_first = memory.inputs.is_none();
+        let mut condition = Condition::of(wanted)?;
+        if is_first && wanted.flag("ready_later") {
+            condition = condition.waived();
+        }
         match &mut runtime {
             Some(runtime) if !before.is_empty() => {
                 running::wait(work, runtime, &manifest, &before, &condition).await?;

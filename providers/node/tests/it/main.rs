@@ -10,3 +10,4 @@ mod expansion;
 mod files;
 mod leftovers;
 mod services;
+mod static_pods;
