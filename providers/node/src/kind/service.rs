@@ -22,7 +22,7 @@ use crate::supervise::{self, Definition, State};
 use seen::Seen;
 
 /// How long a program that was started has until its process is seen.
-const SEEN: Duration = Duration::from_secs(2);
+const SEEN: Duration = Duration::from_secs(10);
 
 /// A service of the node's init system, or, where there is none, of Slipway's own watch.
 pub(crate) struct Service;
