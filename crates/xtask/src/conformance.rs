@@ -1,5 +1,6 @@
 //! `cargo xtask conformance`: Kubernetes' own end-to-end suites, against a cluster that the program makes.
 
+mod kubeadm;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use slipway_testkit::suite::{self, Selection, Spec, State, literally};
 use slipway_testkit::{Hosts, kubernetes};
 
@@ -25,16 +26,19 @@ const SERIAL: &str = "[Serial]";
 /// The name that the example gives its cluster.
 const CLUSTER: &str = "hosts-ha";
 
-/// Makes a cluster of two machines and runs two suites of Kubernetes' against it: kubeadm's own, and the conformance
-/// specs without those that are left out by name.
+/// Makes clusters and runs two suites of Kubernetes' against them: kubeadm's own, and the conformance specs without those
+/// that are left out by name.
 ///
 /// What has to pass is in `fixtures/conformance/passed.txt`, what is left out in `left-out.tsv` beside it. Every spec is
 /// printed with what came of it and how long it took. What fails beside others runs once more alone, and is called by
 /// that. All of it takes an hour or more of two processors. Needs root, and `cargo xtask setup --conformance`.
 #[derive(Args)]
 pub(crate) struct Conformance {
-    /// Only specs of the second suite whose names match one of these regular expressions, one after the other.
-    #[arg(long, value_name = "EXPRESSION")]
+    /// Only this suite.
+    #[arg(long, value_enum)]
+    suite: Option<Suite>,
+    /// Only conformance specs whose names match one of these regular expressions, one after the other.
+    #[arg(long, value_name = "EXPRESSION", conflicts_with = "suite")]
     only: Vec<String>,
     /// How many processes share the specs that may run beside others, two at least.
     #[arg(long, default_value_t = 6)]
@@ -47,6 +51,15 @@ pub(crate) struct Conformance {
     update: bool,
 }
 
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// kubeadm's own.
+    Kubeadm,
+    /// The conformance specs of Kubernetes.
+    Conformance,
+}
+
 impl Conformance {
     /// Runs the task.
     ///
@@ -54,30 +67,38 @@ impl Conformance {
     /// When the cluster cannot be made, or a spec fails.
     pub(crate) fn run(&self) -> Result<()> {
         let program = self.program.clone().map_or_else(workspace::program, Ok)?;
-        let suites = (kubernetes::e2e_kubeadm()?, kubernetes::e2e()?);
         let start = Instant::now();
-        let hosts = cluster(&program)?;
-        say(&format!("a cluster of two nodes: {:.0} s", start.elapsed().as_secs_f64()));
-        let runs = Runs { kubeconfig: hosts.kubeconfig(CLUSTER)?, hosts, start };
-        let left_out = verdict::left_out()?;
-        let without: Vec<String> = left_out.keys().map(|name| literally(name)).collect();
-        let of = |only: Vec<String>, processes| Selection { only, without: without.clone(), processes };
-
-        let mut verdict = Verdict::new(left_out);
-        if self.only.is_empty() {
-            verdict.add(runs.suite("kubeadm", &suites.0, &Selection::default())?);
-            let shared =
-                runs.suite("shared", &suites.1, &of(vec![CONFORMANCE.to_owned()], self.processes.max(2)))?;
-            verdict.add(runs.again(&suites.1, shared)?);
-            let alone = format!("{}.*{CONFORMANCE}", literally(SERIAL));
-            verdict.add(runs.suite("alone", &suites.1, &of(vec![alone], 1))?);
-        } else {
-            verdict.add(runs.suite("only", &suites.1, &of(self.only.clone(), 1))?);
+        let mut verdict = Verdict::new(verdict::left_out()?);
+        if self.only.is_empty() && self.suite != Some(Suite::Conformance) {
+            verdict.add(kubeadm::run(&program)?);
+            say(&format!("kubeadm's own suite: {:.0} s", start.elapsed().as_secs_f64()));
+        }
+        if self.suite != Some(Suite::Kubeadm) {
+            self.conformance(&program, start, &mut verdict)?;
         }
         verdict.tell();
+        verdict.judge(self.update, self.only.is_empty() && self.suite.is_none())
+    }
+
+    fn conformance(&self, program: &Path, start: Instant, verdict: &mut Verdict) -> Result<()> {
+        let suite = kubernetes::e2e()?;
+        let hosts = cluster(program)?;
+        say(&format!("a cluster of two nodes: {:.0} s", start.elapsed().as_secs_f64()));
+        let runs = Runs { kubeconfig: hosts.kubeconfig(CLUSTER)?, hosts, start };
+        let without: Vec<String> = verdict.left_out().map(literally).collect();
+        let of = |only: Vec<String>, processes| Selection { only, without: without.clone(), processes };
+        if self.only.is_empty() {
+            let shared = of(vec![CONFORMANCE.to_owned()], self.processes.max(2));
+            let shared = runs.suite("shared", &suite, &shared)?;
+            verdict.add(runs.again(&suite, shared)?);
+            let alone = format!("{}.*{CONFORMANCE}", literally(SERIAL));
+            verdict.add(runs.suite("alone", &suite, &of(vec![alone], 1))?);
+        } else {
+            verdict.add(runs.suite("only", &suite, &of(self.only.clone(), 1))?);
+        }
         runs.hosts.expect(0, &["plan", "-f", "spec"])?;
         say(&format!("the plan is empty after that: {:.0} s", start.elapsed().as_secs_f64()));
-        verdict.judge(self.update, self.only.is_empty())
+        Ok(())
     }
 }
 

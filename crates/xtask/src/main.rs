@@ -15,6 +15,7 @@ mod lengths;
 mod links;
 mod machine_tests;
 mod machines;
+mod nodes;
 mod output;
 mod parity;
 mod schemas;

@@ -62,6 +62,10 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     agnhost.arguments = vec!["pause".to_owned()];
 
     let mut busybox = with_bash(&commands)?;
+    busybox.links.retain(|(place, _)| place != "/bin/sh");
+    busybox
+        .files
+        .push(("/bin/sh".to_owned(), Path::new(env!("CARGO_MANIFEST_DIR")).join("src/image/shell.sh")));
     busybox.name = BUSYBOX.to_owned();
     busybox.entrypoint = vec!["/bin/sh".to_owned()];
 
@@ -96,7 +100,7 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     Ok(images)
 }
 
-/// busybox with bash as its shell: busybox' own keeps variables to itself whose names are no identifiers.
+/// busybox with bash as its shell.
 fn with_bash(commands: &[&str]) -> Result<Image> {
     let others: Vec<&str> = commands.iter().copied().filter(|name| *name != "sh").collect();
     let mut image = with_busybox(Image::default(), &others);

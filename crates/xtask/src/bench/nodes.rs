@@ -3,33 +3,22 @@
 //! Each run has fresh machines, with a network for pods already there, so that nobody waits for one that somebody else
 //! would have to install. What is measured begins when the machines are on.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::wait::until_within;
 use slipway_testkit::{Hosts, Machine, MachineOptions, Network};
 
+use crate::nodes::{self, PATIENCE};
 use crate::output::say;
 
-/// How long anything here may take.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// What both sides admit joining machines by.
-const TOKEN: &str = "abcdef.0123456789abcdef";
-
-/// The container runtime of machines.
-const CRI: &str = "unix:///run/containerd/containerd.sock";
-
-/// The pin of a cluster's authority, as kubeadm's documentation computes it.
-const PIN: &str = "openssl x509 -pubkey -noout -in /etc/kubernetes/pki/ca.crt | \
-    openssl pkey -pubin -outform der | sha256sum | sed 's/ .*//;s/^/sha256:/'";
-
 /// Who makes a cluster of single machines.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     Slipway,
     Kubeadm,
@@ -46,33 +35,62 @@ struct Small {
 /// Measures with this program, and says how it went.
 pub(super) fn measure(program: &Path, runs: usize) -> Result<()> {
     let (mut ours, mut theirs, mut three, mut three_theirs) = (vec![], vec![], vec![], vec![]);
-    // In turns: what else the machine does falls on both.
-    for _ in 0..runs.max(1) {
-        theirs.push(small(Maker::Kubeadm, program)?);
-        ours.push(small(Maker::Slipway, program)?);
-        three_theirs.push(three_by_kubeadm()?);
-        three.push(three_by_apply(program)?);
+    // In turns, and each first as often as the other: what else the machine does falls on both.
+    for run in 0..runs.max(1) {
+        let mut turns = [Maker::Kubeadm, Maker::Slipway];
+        turns.rotate_left(run % 2);
+        for maker in turns {
+            let (small, three_nodes) = (small(maker, program)?, three_nodes(maker, program)?);
+            say(&format!(
+                "run {}, {maker:?}: API {:.1} s, node {:.1} s, worker {:.1} s; three control planes {three_nodes:.1} s",
+                run + 1,
+                small.api,
+                small.node,
+                small.worker
+            ));
+            match maker {
+                Maker::Slipway => (ours.push(small), three.push(three_nodes)),
+                Maker::Kubeadm => (theirs.push(small), three_theirs.push(three_nodes)),
+            };
+        }
     }
-    say("Seconds from start to                           slipway  kubeadm   ratio");
-    let row = |what: &str, ours: Vec<f64>, theirs: Vec<f64>| {
-        let (ours, theirs) = (median(ours), median(theirs));
-        say(&format!("{what:46} {ours:8.1} {theirs:8.1} {:6.2}x", ours / theirs));
-    };
-    let of = |all: &[Small], field: fn(&Small) -> f64| all.iter().map(field).collect::<Vec<f64>>();
+    say(&format!(
+        "Seconds from start to, of {} runs      slipway            kubeadm             ratio",
+        ours.len()
+    ));
+    let of = |all: &[Small], field: fn(&Small) -> f64| Spread::of(all.iter().map(field).collect());
     row("a ready API", of(&ours, |one| one.api), of(&theirs, |one| one.api));
     row("a Ready node", of(&ours, |one| one.node), of(&theirs, |one| one.node));
     row("a Ready worker", of(&ours, |one| one.worker), of(&theirs, |one| one.worker));
-    row("three control planes, Ready", three, three_theirs);
+    row("three control planes, Ready", Spread::of(three), Spread::of(three_theirs));
     Ok(())
 }
 
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or_default()
+fn row(what: &str, ours: Spread, theirs: Spread) {
+    say(&format!("{what:32} {ours}  {theirs}  {:6.2}x", ours.median / theirs.median));
 }
 
-/// What kubectl prints of a node: whether it is ready.
-const READY: &str = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
+/// What several runs took.
+#[derive(Clone, Copy)]
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(mut seconds: Vec<f64>) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        let at = |number: usize| seconds.get(number).copied().unwrap_or_default();
+        Self { median: at(seconds.len() / 2), least: at(0), most: at(seconds.len().saturating_sub(1)) }
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:5.1} ({:4.1} – {:4.1})", self.median, self.least, self.most)
+    }
+}
 
 /// A control plane begins a cluster, and a worker joins it.
 fn small(maker: Maker, program: &Path) -> Result<Small> {
@@ -81,14 +99,10 @@ fn small(maker: Maker, program: &Path) -> Result<Small> {
     let first = network.machine("n1", options.clone())?;
     let second = network.machine("n2", options)?;
     for (number, machine) in [&first, &second].into_iter().enumerate() {
-        connect_pods(machine, number)?;
+        nodes::connect_pods(machine, number)?;
+        nodes::until_runtime(machine)?;
     }
-    let documents = Kubeadm::configuration(&first).replacen(
-        "kind: InitConfiguration\n",
-        &format!("kind: InitConfiguration\nbootstrapTokens: [{{token: {TOKEN}}}]\n"),
-        1,
-    );
-    first.write("/root/kubeadm.yaml", "600", documents)?;
+    first.write("/root/kubeadm.yaml", "600", nodes::documents(&first))?;
     let words: &[&str] = if maker == Maker::Kubeadm { &["kubeadm"] } else { &["slipway", "node"] };
     let start = Instant::now();
     let begun = AtomicBool::new(false);
@@ -99,15 +113,19 @@ fn small(maker: Maker, program: &Path) -> Result<Small> {
         said?;
         api.join().map_err(|_| anyhow::anyhow!("the API was not asked"))?
     })?;
-    ready_node(&first, "n1")?;
+    nodes::until_ready(&first, "n1")?;
     let node = start.elapsed().as_secs_f64();
-    let pin = first.check(["sh", "-c", PIN])?;
-    let endpoint = format!("{}:6443", first.address());
-    let join = ["join", &endpoint, "--token", TOKEN, "--discovery-token-ca-cert-hash", pin.trim()];
-    let more = ["--cri-socket", CRI, "--node-name", "n2"];
-    second.check(words.iter().chain(&join).chain(&more))?;
-    ready_node(&first, "n2")?;
+    nodes::join(words, &first, &second)?;
+    nodes::until_ready(&first, "n2")?;
     Ok(Small { api, node, worker: start.elapsed().as_secs_f64() })
+}
+
+/// Three control planes, each maker's way.
+fn three_nodes(maker: Maker, program: &Path) -> Result<f64> {
+    match maker {
+        Maker::Slipway => three_by_apply(program),
+        Maker::Kubeadm => three_by_kubeadm(),
+    }
 }
 
 /// Three control planes, one after the other, as kubeadm's documentation tells users to.
@@ -117,7 +135,8 @@ fn three_by_kubeadm() -> Result<f64> {
     let machines: Vec<Machine> =
         names.iter().map(|name| network.machine(name, MachineOptions::default())).collect::<Result<_>>()?;
     for (number, machine) in machines.iter().enumerate() {
-        connect_pods(machine, number)?;
+        nodes::connect_pods(machine, number)?;
+        nodes::until_runtime(machine)?;
     }
     let [first, second, third] = machines.as_slice() else { anyhow::bail!("three machines") };
     let start = Instant::now();
@@ -125,7 +144,7 @@ fn three_by_kubeadm() -> Result<f64> {
     cluster.join_control_plane(second)?;
     cluster.join_control_plane(third)?;
     for name in names {
-        ready_node(first, name)?;
+        nodes::until_ready(first, name)?;
     }
     Ok(start.elapsed().as_secs_f64())
 }
@@ -139,7 +158,8 @@ fn three_by_apply(program: &Path) -> Result<f64> {
     ensure!(documents.len() == 2 && spec.contains("name: none"), "specs/hosts-ha is another one");
     std::fs::write(hosts.file("cluster.yaml"), spec)?;
     for (number, machine) in hosts.machines.iter().enumerate() {
-        connect_pods(machine, number)?;
+        nodes::connect_pods(machine, number)?;
+        nodes::until_runtime(machine)?;
     }
     let start = Instant::now();
     hosts.expect(0, &["apply", "-f", "spec", "--yes"])?;
@@ -147,20 +167,11 @@ fn three_by_apply(program: &Path) -> Result<f64> {
     for machine in &hosts.machines {
         let name = machine.name();
         until_within(PATIENCE, &format!("{name} is Ready"), || {
-            let status = hosts.ask(&kubeconfig, &["get", "node", name, "--output", READY]);
+            let status = hosts.ask(&kubeconfig, &["get", "node", name, "--output", nodes::READY]);
             Ok(status.is_ok_and(|status| status == "True").then_some(()))
         })?;
     }
     Ok(start.elapsed().as_secs_f64())
-}
-
-/// Gives a machine's pods a network of their own.
-fn connect_pods(machine: &Machine, number: usize) -> Result<()> {
-    let plugins = format!(
-        r#"{{"cniVersion":"0.4.0","name":"pods","plugins":[{{"type":"bridge","bridge":"cni0","isDefaultGateway":true,
-"ipam":{{"type":"host-local","ranges":[[{{"subnet":"10.244.{number}.0/24"}}]]}}}}]}}"#
-    );
-    machine.write("/etc/cni/net.d/10-pods.conflist", "644", plugins)
 }
 
 /// Asks for the API's health from the machines' network until it is well.
@@ -172,14 +183,5 @@ fn ready_api(machine: &Machine, start: Instant, begun: &AtomicBool) -> Result<f6
         // Who fails to begin has said so; nobody waits for that API.
         let ended = begun.load(Ordering::Relaxed);
         Ok((ready || ended).then(|| start.elapsed().as_secs_f64()))
-    })
-}
-
-fn ready_node(control_plane: &Machine, name: &str) -> Result<()> {
-    let words =
-        ["kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "get", "node", name, "--output", READY];
-    until_within(PATIENCE, &format!("{name} is Ready"), || {
-        let output = control_plane.run(words)?;
-        Ok((output.status.success() && output.stdout == b"True").then_some(()))
     })
 }

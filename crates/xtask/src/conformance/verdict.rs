@@ -26,6 +26,11 @@ impl Verdict {
         Self { specs: Vec::new(), left_out }
     }
 
+    /// The names of those that do not run.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = &str> {
+        self.left_out.keys().map(String::as_str)
+    }
+
     /// Adds what ran.
     pub(super) fn add(&mut self, specs: Vec<Spec>) {
         self.specs.extend(specs);
