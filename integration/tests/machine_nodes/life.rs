@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use slipway_testkit::machine::Machine;
 use slipway_testkit::network::Network;
+use slipway_testkit::wait::until;
 
 use crate::place::{Begun, become_ready, expect, kubectl, machine, unchanged};
 use crate::tokens::a_bound_token_lets_one_machine_in;
@@ -147,7 +148,14 @@ pub(crate) fn members(control_plane: &Machine) -> Result<Vec<String>> {
         format!("{pki}/healthcheck-client.crt"),
         format!("{pki}/healthcheck-client.key"),
     );
-    let list = control_plane
-        .check(["etcdctl", "--cacert", &ca, "--cert", &cert, "--key", &key, "member", "list"])?;
+    let words = ["etcdctl", "--cacert", &ca, "--cert", &cert, "--key", &key, "member", "list"];
+    // A member that is alone from now on may have to elect itself first, which takes its time on a busy machine.
+    let mut said = String::new();
+    let list = until("etcd names its members", || {
+        let list = control_plane.check(words);
+        said = list.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        Ok(list.ok())
+    });
+    let list = list.with_context(|| said)?;
     Ok(list.lines().filter_map(|line| Some(line.split(", ").nth(2)?.to_owned())).collect())
 }
