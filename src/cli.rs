@@ -153,6 +153,21 @@ pub(crate) enum Command {
     Man(ManArguments),
 }
 
+impl Command {
+    /// Whether the plan that it shows is for programs.
+    pub fn shows_json(&self) -> bool {
+        let show = match self {
+            Self::Plan(arguments) => &arguments.show,
+            Self::Drift(arguments) => &arguments.show,
+            Self::Roll(arguments) => &arguments.show,
+            Self::Upgrade(arguments) => &arguments.show,
+            Self::Delete(arguments) => &arguments.show,
+            _ => return false,
+        };
+        show.output == OutputFormat::Json
+    }
+}
+
 /// Which specs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpecArguments {

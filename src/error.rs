@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use slipway_resource::ProviderError;
+use slipway_spec::diagnostic::{self, Code, Diagnostic};
 
 use crate::output::Output;
+
+/// A failure of a provider that was asked outside of a plan's steps.
+const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
 
 /// A failure as the user sees it.
 #[derive(Debug)]
@@ -17,6 +21,8 @@ pub(crate) struct CommandError {
     hints: Vec<String>,
     /// Text that was complete before the failure, as all problems of a spec.
     details: Option<String>,
+    /// Problems of the specs, for programs.
+    problems: Vec<Diagnostic>,
     quiet: bool,
 }
 
@@ -24,7 +30,15 @@ impl CommandError {
     /// A failure with a code that has a page in `docs/errors/`.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code: Some(code), message, causes: Vec::new(), hints: Vec::new(), details: None, quiet: false }
+        Self {
+            code: Some(code),
+            message,
+            causes: Vec::new(),
+            hints: Vec::new(),
+            details: None,
+            problems: Vec::new(),
+            quiet: false,
+        }
     }
 
     /// A failure about a file.
@@ -45,6 +59,34 @@ impl CommandError {
     /// Problems of a spec, each complete in itself.
     pub fn diagnostics(text: String, message: String) -> Self {
         Self { code: None, details: Some(text), ..Self::new("", message) }
+    }
+
+    /// Problems of the specs, of which nothing was planned.
+    pub fn of_specs(problems: Vec<Diagnostic>) -> Self {
+        let errors = diagnostic::count(&problems).errors;
+        let count = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
+        let message = format!("the specs have {count}; nothing was done");
+        Self { problems: problems.clone(), ..Self::diagnostics(diagnostic::render_all(&problems), message) }
+    }
+
+    /// What a provider has against a field of a spec, at its place.
+    pub fn at_field(error: &ProviderError, location: &slipway_spec::source::Location) -> Self {
+        let mut problem = Diagnostic::error(PROVIDER, error.message.clone())
+            .at_location(Some(location))
+            .maybe_hint(error.hint.clone());
+        if let Ok(text) = std::fs::read_to_string(&*location.file) {
+            problem.show_line(&slipway_spec::source::SourceFile::new(location.file.clone(), text));
+        }
+        Self::of_specs(vec![problem])
+    }
+
+    /// The problems of the specs for programs, in the form in which `slipway spec check` reports them; `None` of another
+    /// failure.
+    pub fn problems(&self) -> Option<String> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        serde_json::to_string_pretty(&serde_json::json!({ "diagnostics": self.problems })).ok()
     }
 
     /// What went wrong, in a sentence.
@@ -154,7 +196,7 @@ impl From<slipway_protocol::Error> for CommandError {
 impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
         let mut failure =
-            Self::new("PROVIDER0000", error.message.clone()).cause(format!("class {}", error.class));
+            Self::new(PROVIDER.id, error.message.clone()).cause(format!("class {}", error.class));
         failure.hints.extend(error.hint);
         failure
     }

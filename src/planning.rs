@@ -108,10 +108,11 @@ impl Prepared {
         let (config, offline) = (&cluster.provider.config, backend.is_none());
         let prior = state.as_ref().map(|state| &state.snapshot);
         let place = (!offline).then(|| context.state_url());
+        let locate = |field: &str| wanted.locate(field);
         let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref(), leaving);
         let name = &cluster.provider.name;
         let mut providers =
-            providers::open(context, name, config, cluster.region.clone(), offline, told).await?;
+            providers::open(context, (name, config), cluster.region.clone(), offline, told, &locate).await?;
         let vault = Arc::new(match &backend {
             Some(backend) => {
                 Vault::new(backend.clone(), context.keyring(), ClusterName::new(cluster.name.as_str())?)
@@ -240,11 +241,13 @@ impl Prepared {
                 cluster: to_json(&self.wanted.cluster)?,
                 pinned: catalogs.get(name).cloned(),
             };
-            let catalog = handle.session.catalog_for(request).await?;
+            let catalog = handle.session.catalog_for(request).await;
+            let catalog = catalog.map_err(|error| self.wanted.refused(error))?;
             catalogs.insert(name.to_owned(), catalog.clone());
             let request = ExpandRequest { cluster: to_json(&self.wanted.cluster)?, catalog };
             let catalog = request.catalog.clone();
-            let expansion = handle.session.expand(request).await?;
+            let expansion = handle.session.expand(request).await;
+            let expansion = expansion.map_err(|error| self.wanted.refused(error))?;
             if composition::works_on_hosts(&handle.schema) {
                 let manifests = (&*self.texts.manifests, self.backend.is_none());
                 let (inside, remarks) =

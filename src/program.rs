@@ -72,10 +72,15 @@ impl Program {
             }
         };
         let output = Output::new(cli.global.color);
+        let for_programs = cli.command.shows_json();
         start_logging(&cli.global);
         match self.run_command(cli, output) {
             Ok(code) => code,
             Err(error) => {
+                if let Some(problems) = error.problems().filter(|_| for_programs) {
+                    // Who has stopped reading is told nothing.
+                    let _ = output.result(&problems);
+                }
                 error.report(&output);
                 ExitCode::from(1)
             }

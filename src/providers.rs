@@ -31,11 +31,11 @@ pub(crate) const KUBERNETES: &str = "kubernetes";
 /// runs is decided by the lock file and the search path of who calls, never by a spec.
 pub(crate) async fn open(
     context: &Context,
-    name: &str,
-    config: &serde_json::Value,
+    (name, config): (&str, &serde_json::Value),
     region: Option<String>,
     offline: bool,
     told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, CommandError>,
+    locate: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Providers, CommandError> {
     let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
     let mut config = config.clone();
@@ -53,7 +53,7 @@ pub(crate) async fn open(
     }
     let request = SessionRequest { config: Value::from_json(&config), region, offline };
     let mut providers = Providers::default();
-    add(&mut providers, name, &*provider, request).await?;
+    add_at(&mut providers, name, &*provider, request, locate).await?;
     Ok(providers)
 }
 
@@ -64,10 +64,20 @@ pub(crate) async fn add(
     provider: &dyn Provider,
     request: SessionRequest,
 ) -> Result<(), CommandError> {
+    add_at(providers, name, provider, request, &|_| None).await
+}
+
+async fn add_at(
+    providers: &mut Providers,
+    name: &str,
+    provider: &dyn Provider,
+    request: SessionRequest,
+    locate: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), CommandError> {
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     let config = request.config.clone();
-    check_config(name, provider, &schema, &config).await?;
+    check_config(name, provider, &schema, &config, locate).await?;
     let session = provider.open_session(request).await?;
     let pin = ProviderPin {
         version: info.version.clone(),
@@ -137,14 +147,16 @@ async fn check_config(
     provider: &dyn Provider,
     schema: &slipway_resource::Schema,
     config: &Value,
+    locate: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), CommandError> {
     let empty = Value::map::<String, Value>([]);
     let checked = if config.is_null() { &empty } else { config };
     let mut problems: Vec<String> = validate::misfits(&schema.config, checked)
         .into_iter()
-        .map(|misfit| match &misfit.suggestion {
-            Some(meant) => format!("provider.config.{misfit}; did you mean `{meant}`?"),
-            None => format!("provider.config.{misfit}"),
+        .map(|misfit| {
+            let meant = misfit.suggestion.as_ref().map(|meant| format!("; did you mean `{meant}`?"));
+            let place = locate(&format!("provider.config.{}", misfit.path)).map(|place| format!(" ({place})"));
+            format!("provider.config.{misfit}{}{}", meant.unwrap_or_default(), place.unwrap_or_default())
         })
         .collect();
     if problems.is_empty() {

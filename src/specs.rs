@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use slipway_spec::diagnostic::{self, Severity};
+use slipway_resource::ProviderError;
+use slipway_spec::diagnostic;
 use slipway_spec::model::Cluster;
 use slipway_spec::source::{FieldSources, Origin};
 use slipway_spec::{Loaded, load_with};
@@ -54,6 +55,15 @@ impl Wanted {
         }
     }
 
+    /// A provider's failure; one about a field of the spec is shown at its place.
+    pub fn refused(&self, error: ProviderError) -> CommandError {
+        let location = error.field.as_deref().and_then(|field| self.sources.nearest(field));
+        match location {
+            Some(location) => CommandError::at_field(&error, location),
+            None => error.into(),
+        }
+    }
+
     /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
     pub fn locate(&self, field: &str) -> Option<String> {
         match self.sources.origin(field) {
@@ -95,10 +105,7 @@ pub(crate) fn load(files: &[PathBuf]) -> Loaded {
 pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wanted>, CommandError> {
     let loaded = load(&selection.files);
     if !loaded.is_valid() {
-        let count = loaded.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
-        let problems = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
-        let text = diagnostic::render_all(&loaded.diagnostics);
-        return Err(CommandError::diagnostics(text, format!("the specs have {problems}; nothing was done")));
+        return Err(CommandError::of_specs(loaded.diagnostics));
     }
     if !loaded.diagnostics.is_empty() {
         context.output.message(&diagnostic::render_all(&loaded.diagnostics));

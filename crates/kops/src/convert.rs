@@ -106,14 +106,12 @@ impl Context<'_> {
                 zones.push(zone.clone());
             }
         }
+        let config = carry::kops(self, Kind::Cluster, root, "provider.config", outcome);
         Cluster {
             name: self.name.clone(),
             labels,
             profile: slipway_spec::model::Profile::default(),
-            provider: slipway_spec::model::ProviderSelection {
-                name: self.provider.clone(),
-                config: carry::kops(self, Kind::Cluster, root),
-            },
+            provider: slipway_spec::model::ProviderSelection { name: self.provider.clone(), config },
             region,
             zones,
             network,

@@ -98,6 +98,11 @@ impl<'a> Field<'a> {
         &self.path
     }
 
+    /// The document that it is a field of.
+    pub(crate) const fn document(&self) -> &'a Document {
+        self.document
+    }
+
     /// The value.
     pub(crate) const fn node(&self) -> Option<&'a Node> {
         self.node

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_resource::provider::{Fate, Member, Rollout};
 use slipway_resource::{Address, ResourceType};
 
+use crate::cascade::Cascades;
 use crate::change::{ChangeAction, MachineChange, ResourceChange};
 use crate::decide::Decision;
 use crate::error::Error;
@@ -122,8 +123,25 @@ pub(crate) fn steps(
     dependencies: &Dependencies,
     standing_on: &BTreeMap<Address, BTreeSet<Address>>,
     providers: &Providers,
+    cascades: &Cascades,
 ) -> Result<Vec<Step>, Error> {
     demote(decided, dependencies);
+    match ordered(decided, dependencies, standing_on, providers, cascades) {
+        // Where going together with parents closes a circle, everything goes by a call of its own.
+        Err(Error::Cycle(_)) if !cascades.is_empty() => {
+            ordered(decided, dependencies, standing_on, providers, &Cascades::default())
+        }
+        result => result,
+    }
+}
+
+fn ordered(
+    decided: &mut Decided,
+    dependencies: &Dependencies,
+    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    providers: &Providers,
+    cascades: &Cascades,
+) -> Result<Vec<Step>, Error> {
     let mut graph = Graph::default();
     let mut nodes: BTreeMap<Address, Nodes> = BTreeMap::new();
     for (address, decision) in &decided.by_address {
@@ -131,10 +149,10 @@ pub(crate) fn steps(
             continue;
         };
         graph.declare(address.kind(), kind);
-        nodes.insert(address.clone(), own_nodes(&mut graph, address, decision, kind));
+        nodes.insert(address.clone(), own_nodes(&mut graph, address, decision, kind, cascades));
     }
     arrivals_in_order(&mut graph, &nodes, dependencies);
-    removals_in_order(&mut graph, &nodes, standing_on);
+    removals_in_order(&mut graph, &nodes, standing_on, cascades);
     rolls(&mut graph, &nodes, decided, providers);
     graph.finish().map_err(Error::Cycle)
 }
@@ -157,7 +175,13 @@ fn demote(decided: &mut Decided, dependencies: &Dependencies) {
     }
 }
 
-fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &ResourceType) -> Nodes {
+fn own_nodes(
+    graph: &mut Graph,
+    address: &Address,
+    decision: &Decision,
+    kind: &ResourceType,
+    cascades: &Cascades,
+) -> Nodes {
     let change = &decision.change;
     let identity = change.identity.clone();
     let estimate = |typical: u64| decision.estimate_ms.unwrap_or(typical);
@@ -176,8 +200,13 @@ fn own_nodes(graph: &mut Graph, address: &Address, decision: &Decision, kind: &R
         }
         ChangeAction::Forget => nodes.removal = Some(graph.add(address, StepAction::Forget, identity, 0)),
         ChangeAction::Delete => {
-            let delete = StepAction::Delete { surplus: false };
-            nodes.removal = Some(graph.add(address, delete, identity, kind.durations.delete_ms));
+            nodes.removal = Some(match cascades.parent(address).cloned() {
+                Some(parent) => graph.add(address, StepAction::GoesWith { parent }, identity, 0),
+                None => {
+                    let delete = StepAction::Delete { surplus: false };
+                    graph.add(address, delete, identity, kind.durations.delete_ms)
+                }
+            });
         }
         ChangeAction::ReplaceDeleteFirst => {
             let delete = StepAction::Delete { surplus: false };
@@ -229,18 +258,36 @@ fn removals_in_order(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
     standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    cascades: &Cascades,
 ) {
+    let removal = |address: &Address| nodes.get(address).and_then(|nodes| nodes.removal);
+    for (earlier, later) in cascades.behind_parents() {
+        if let (Some(earlier), Some(later)) = (removal(earlier), removal(later)) {
+            graph.edge(earlier, later);
+        }
+    }
     for (dependent, needs) in standing_on {
         let Some(own) = nodes.get(dependent) else { continue };
         for needed in needs {
-            let Some((other, removal)) = nodes.get(needed).and_then(|other| Some((other, other.removal?)))
+            let Some((other, last)) = nodes.get(needed).and_then(|other| Some((other, other.removal?)))
             else {
                 continue;
             };
             match (own.removal, own.arrival) {
-                (Some(earlier), _) => graph.edge(earlier, removal),
+                (Some(_), _) => {
+                    for (earlier, later) in cascades.order(dependent, needed) {
+                        if let (Some(earlier), Some(later)) = (removal(earlier), removal(later)) {
+                            graph.edge(earlier, later);
+                        }
+                    }
+                }
                 // It stays and lets go of the old object by its own change, unless that can only come later.
-                (None, Some(earlier)) if !other.removal_first => graph.preference(earlier, removal),
+                (None, Some(earlier)) if !other.removal_first => {
+                    graph.preference(earlier, last);
+                    if let Some(with) = cascades.parent(needed).and_then(removal) {
+                        graph.preference(earlier, with);
+                    }
+                }
                 _ => {}
             }
         }

@@ -4,6 +4,7 @@
 //! graph of [`Step`]s. Nothing is decided after that.
 
 mod assemble;
+mod cascade;
 pub mod change;
 pub mod compare;
 mod decide;

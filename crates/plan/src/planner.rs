@@ -7,6 +7,7 @@ use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, R
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
+use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::{self, Context, Decision, Subject};
 use crate::error::Error;
@@ -107,15 +108,20 @@ async fn finish(
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
         });
     let left_out = assemble::keep_targets(&mut decided, &inputs.options.targets, dependencies, &standing_on);
+    let cascades =
+        Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
-        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers)?
+        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
     };
     let rate_classes =
         inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
-    let findings =
-        if inputs.options.preflight { preflight(inputs.providers, &decided).await? } else { Vec::new() };
+    let findings = if inputs.options.preflight {
+        preflight(inputs.providers, &decided, &steps).await?
+    } else {
+        Vec::new()
+    };
     let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
         decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
             change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)

@@ -1,16 +1,17 @@
 //! The providers of a plan, and asking them in batches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use slipway_resource::provider::{Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal};
-use slipway_resource::{ProviderError, ResourceType, Schema, Session, Value};
+use slipway_resource::{Address, ProviderError, ResourceType, Schema, Session, Value};
 
 use crate::assemble::Decided;
 use crate::change::ChangeAction;
 use crate::error::Error;
 use crate::file::ProviderPin;
+use crate::step::{Step, StepAction};
 
 /// A provider at work, with what it said about itself.
 pub struct ProviderHandle {
@@ -122,13 +123,21 @@ async fn batched<T: Clone + Default>(
 pub(crate) async fn preflight(
     providers: &Providers,
     decided: &Decided,
+    steps: &[Step],
 ) -> Result<Vec<PreflightFinding>, Error> {
     let mut findings = Vec::new();
+    // Nobody is asked whether what needs no call may be done.
+    let without_call: BTreeSet<&Address> = steps
+        .iter()
+        .filter(|step| matches!(step.action, StepAction::GoesWith { .. }))
+        .map(|step| &step.address)
+        .collect();
     for (name, handle) in providers.iter() {
         let items: Vec<PreflightItem> = decided
             .by_address
             .values()
             .filter(|decision| decision.change.provider == name)
+            .filter(|decision| !without_call.contains(&decision.change.address))
             .filter_map(|decision| {
                 let (action, desired) = match decision.change.action {
                     ChangeAction::Create => ("create", decision.change.after.clone()),

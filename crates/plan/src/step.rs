@@ -61,6 +61,11 @@ pub enum StepAction {
         /// Whether the object is an older or doubled one, so that the address keeps its record.
         surplus: bool,
     },
+    /// The object goes with its parent, which an earlier step of this plan deletes; no call.
+    GoesWith {
+        /// The parent.
+        parent: Address,
+    },
     /// Writes the ownership tags: a new address.
     Tag,
     /// Records the object in the state; no call.
@@ -83,7 +88,7 @@ impl StepAction {
         match self {
             Self::Create => "create",
             Self::Update => "update",
-            Self::Delete { .. } => "delete",
+            Self::Delete { .. } | Self::GoesWith { .. } => "delete",
             Self::Tag => "tag",
             Self::Record => "record",
             Self::Forget => "forget",
@@ -94,7 +99,7 @@ impl StepAction {
     /// Whether a call to the provider is made.
     #[must_use]
     pub fn is_call(&self) -> bool {
-        !matches!(self, Self::Record | Self::Forget)
+        !matches!(self, Self::Record | Self::Forget | Self::GoesWith { .. })
     }
 }
 
@@ -114,6 +119,7 @@ impl Step {
                 let identity = self.identity.as_ref().map_or("", |identity| identity.as_str());
                 format!("delete {} ({identity})", self.address)
             }
+            StepAction::GoesWith { parent } => format!("delete {} (with {parent})", self.address),
             action => format!("{} {}", action.verb(), self.address),
         }
     }

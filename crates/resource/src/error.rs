@@ -106,6 +106,9 @@ pub struct ProviderError {
     /// The resource it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// The field of the cluster it is about, by its path in the model, as in `pools[workers].machineType`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
     /// The object that exists all the same, when the call failed half-way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
@@ -115,7 +118,7 @@ impl ProviderError {
     /// A failure of a class, with a sentence.
     #[must_use]
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), hint: None, address: None, identity: None }
+        Self { class, message: message.into(), hint: None, address: None, field: None, identity: None }
     }
 
     /// The same failure with a way out.
@@ -129,6 +132,13 @@ impl ProviderError {
     #[must_use]
     pub fn with_address(mut self, address: &Address) -> Self {
         self.address = Some(address.clone());
+        self
+    }
+
+    /// The same failure, about this field of the cluster.
+    #[must_use]
+    pub fn with_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
         self
     }
 }

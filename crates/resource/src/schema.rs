@@ -44,12 +44,32 @@ pub struct ResourceType {
     /// is the first that is set, `{identity}` the identity. Empty when it is the identity itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub import_id: String,
+    /// With what such an object goes, where the cloud removes it together with another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_with: Option<RemovedWith>,
     /// Gates that the provider runs on such objects, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, Operation>,
     /// Typical durations of the actions, in milliseconds, for the estimate.
     #[serde(default)]
     pub durations: Durations,
+}
+
+/// With what an object goes: the cloud removes it when it removes its parent, and has done so when that deletion has
+/// ended. Where both go in one plan, no call is made for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemovedWith {
+    /// The parent's type.
+    pub kind: String,
+    /// The attribute that has the parent's identity.
+    pub attribute: String,
+    /// Attributes of which none is set on such an object: one that has them stands in the way of others than its parent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unless: Vec<String>,
+    /// Whether what else it refers to may go before it.
+    #[serde(default)]
+    pub lets_go: bool,
 }
 
 /// How objects of a type are found again without state.
@@ -192,6 +212,7 @@ impl ResourceType {
             create_before_delete: false,
             exclusive: Vec::new(),
             import_id: String::new(),
+            removed_with: None,
             operations: BTreeMap::new(),
             durations: Durations::default(),
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use slipway_spec::model::Addon;
 
 use super::{Context, carry};
-use crate::{defaults, outcome::Outcome};
+use crate::{code as kops_code, defaults, outcome::Outcome};
 
 /// kOps' sections with the names of their add-ons. In `kubeDNS` and `authentication.aws` being there is enough; the
 /// others have `enabled` (`externalDns` has `provider`, and formerly `disable`).
@@ -27,10 +27,14 @@ const SECTIONS: [(&str, &str); 16] = [
     ("snapshotController", "snapshot-controller"),
 ];
 
+/// The add-on that drains machines which are about to go.
+const HANDLER: &str = "node-termination-handler";
+
 /// The add-ons, in the order of their names: what kOps installs by itself, and what the document says.
 pub(super) fn read(context: &Context<'_>, outcome: &mut Outcome) -> Vec<Addon> {
     let mut addons: BTreeMap<String, Addon> =
         defaults::addons(&context.provider).iter().map(|name| ((*name).to_owned(), plain(name))).collect();
+    one_handler(context, &mut addons, outcome);
     for (section, name) in SECTIONS {
         let field = context.spec.at(section);
         if !field.is_given() {
@@ -53,9 +57,31 @@ pub(super) fn read(context: &Context<'_>, outcome: &mut Outcome) -> Vec<Addon> {
         let replicas = field.at("replicas");
         outcome.wrote(&format!("addons[{name}].replicas"), &replicas);
         addon.replicas = replicas.number();
-        addon.config = without_own_fields(carry::addon(context, section, name));
+        addon.config = without_own_fields(carry::addon(context, section, name, outcome));
     }
     addons.into_values().collect()
+}
+
+/// Karpenter hears of machines that go itself: the termination handler is off beside it, and cannot be on.
+fn one_handler(context: &Context<'_>, addons: &mut BTreeMap<String, Addon>, outcome: &mut Outcome) {
+    if context.spec.at("karpenter.enabled").boolean() != Some(true) {
+        return;
+    }
+    if let Some(handler) = addons.get_mut(HANDLER) {
+        handler.enabled = false;
+    }
+    let enabled = context.spec.at("nodeTerminationHandler.enabled");
+    if enabled.boolean() == Some(true) {
+        let refused = enabled.error(
+            kops_code::REFUSED,
+            "spec.nodeTerminationHandler.enabled is refused: Karpenter is enabled, and both would empty their queues of \
+             what happens to the same machines",
+        );
+        outcome.refuse(
+            &format!("addons[{HANDLER}]"),
+            refused.hint("leave it out; Karpenter has a queue of its own"),
+        );
+    }
 }
 
 fn plain(name: &str) -> Addon {

@@ -157,13 +157,26 @@ fn volume(context: &Context<'_>, field: &Field<'_>, path: &str, outcome: &mut Ou
         .or_else(|| context.is_aws().then(|| defaults::VOLUME_TYPE.to_owned()));
     let gp3 = kind.as_deref() == Some("gp3");
     let key = field.at("kmsKeyId").filled();
+    let encrypted = field.at("encryptedVolume");
+    if key.is_some() && encrypted.boolean() != Some(true) {
+        // EC2 refuses what kOps asks for then: a key for a volume that is not encrypted.
+        let assumed = Context::assumed(
+            &field.at("kmsKeyId"),
+            format!(
+                "{} is given, and encryptedVolume is not true; true is assumed",
+                field.at("kmsKeyId").path()
+            ),
+            "write encryptedVolume: true, or leave the key out",
+        );
+        outcome.say(assumed);
+    }
     Volume {
         size_gib: field.at("volumeSize").number().unwrap_or(defaults::ETCD_VOLUME_GIB),
         iops: field.at("volumeIops").number().or_else(|| gp3.then_some(defaults::GP3_IOPS)),
         throughput: field.at("volumeThroughput").number().or_else(|| gp3.then_some(defaults::GP3_THROUGHPUT)),
         kind,
         // kOps encrypts etcd volumes only where the document says so.
-        encrypted: field.at("encryptedVolume").boolean().unwrap_or(key.is_some()),
+        encrypted: encrypted.boolean().unwrap_or_default() || key.is_some(),
         key,
         delete_on_termination: false,
         device: None,

@@ -104,7 +104,7 @@ pub(super) fn read(
         sysctls,
         node_files: shared.files.of(role, own_files),
         cloud_labels,
-        provider_config: provider_config(context, &root, labels.set_from_outside, role),
+        provider_config: provider_config(context, &root, labels.set_from_outside, role, &path, outcome),
         name,
     })
 }
@@ -186,8 +186,11 @@ fn provider_config(
     root: &Field<'_>,
     labels: BTreeMap<String, String>,
     role: Role,
+    path: &str,
+    outcome: &mut Outcome,
 ) -> serde_json::Value {
-    let mut config = carry::kops(context, Kind::InstanceGroup, root);
+    let path = format!("{path}.providerConfig");
+    let mut config = carry::kops(context, Kind::InstanceGroup, root, &path, outcome);
     let mut put = |name: &str, value: serde_json::Value| {
         if config.is_null() {
             config = serde_json::json!({ "kops": {} });
@@ -197,6 +200,7 @@ fn provider_config(
         }
     };
     if !labels.is_empty() {
+        outcome.wrote(&format!("{path}.nodeLabels"), &root.at("spec.nodeLabels"));
         put(
             "nodeLabels",
             labels.into_iter().map(|(name, value)| (name, serde_json::Value::from(value))).collect(),
@@ -209,6 +213,7 @@ fn provider_config(
         for leaf in ["additionalImages", "lifecycleHookTimeout"] {
             let field = if own.at(leaf).is_given() { own.at(leaf) } else { shared.at(leaf) };
             if field.is_given() {
+                outcome.wrote(&format!("{path}.warmPool.{leaf}"), &field);
                 kept.insert(leaf.to_owned(), field.json());
             }
         }

@@ -16,6 +16,7 @@ fn kind<const N: usize>(import_id: &str, attributes: [(&str, Attribute); N]) -> 
         create_before_delete: false,
         exclusive: Vec::new(),
         import_id: import_id.to_owned(),
+        removed_with: None,
         operations: BTreeMap::new(),
         durations: Durations::default(),
     }

@@ -39,6 +39,7 @@ impl From<ProviderError> for proto::Error {
             address: error.address.map(|address| address.to_string()).unwrap_or_default(),
             identity: error.identity.map(|identity| identity.as_str().to_owned()),
             detail,
+            field: error.field,
         }
     }
 }
@@ -52,6 +53,7 @@ impl TryFrom<proto::Error> for ProviderError {
             message: error.message,
             hint: error.hint,
             address: optional_address(&error.address)?,
+            field: error.field,
             identity: optional_identity(error.identity),
         })
     }

@@ -314,6 +314,7 @@ impl From<PreflightFinding> for proto::PreflightFinding {
             message: finding.message,
             hint: finding.hint,
             address: finding.address,
+            field: None,
             identity: None,
         };
         Self { finding: Some(error.into()) }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::{Attribute, Mode, ResourceType, Schema, Type};
 
 use super::{Malformed, value};
@@ -64,6 +64,12 @@ fn type_to_message(name: &str, kind: &ResourceType) -> proto::ResourceType {
         delete_ms: kind.durations.delete_ms,
         exclusive: kind.exclusive.clone(),
         import_id: kind.import_id.clone(),
+        removed_with: kind.removed_with.clone().map(|with| proto::RemovedWith {
+            r#type: with.kind,
+            attribute: with.attribute,
+            unless: with.unless,
+            lets_go: with.lets_go,
+        }),
     }
 }
 
@@ -98,6 +104,12 @@ fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malfo
         create_before_delete: message.create_before_delete,
         exclusive: message.exclusive,
         import_id: message.import_id,
+        removed_with: message.removed_with.map(|with| RemovedWith {
+            kind: with.r#type,
+            attribute: with.attribute,
+            unless: with.unless,
+            lets_go: with.lets_go,
+        }),
         operations: operations.collect(),
         durations: Durations {
             create_ms: message.create_ms,

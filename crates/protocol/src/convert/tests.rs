@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use prost::Message;
 use slipway_resource::provider::*;
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::*;
 
 use super::{Malformed, schema_from_pages, schema_to_message};
@@ -91,14 +91,17 @@ fn class() -> impl Strategy<Value = ErrorClass> {
 }
 
 fn error() -> impl Strategy<Value = ProviderError> {
-    (class(), ".{0,8}", prop::option::of(".{0,4}"), prop::option::of(address()), prop::option::of(".{0,4}"))
-        .prop_map(|(class, message, hint, address, identity)| ProviderError {
+    let text = || prop::option::of(".{0,4}");
+    (class(), ".{0,8}", text(), prop::option::of(address()), text(), text()).prop_map(
+        |(class, message, hint, address, field, identity)| ProviderError {
             class,
             message,
             hint,
             address,
+            field,
             identity: identity.map(Identity::new),
-        })
+        },
+    )
 }
 
 fn kind() -> impl Strategy<Value = Type> {
@@ -163,29 +166,37 @@ fn schema() -> impl Strategy<Value = Schema> {
         any::<[bool; 3]>(),
         operations,
         any::<[u64; 3]>(),
-        prop::collection::vec("[a-z]{1,3}", 0..2),
+        (prop::collection::vec("[a-z]{1,3}", 0..2), prop::option::of(removed_with())),
     )
-        .prop_map(|(texts, attributes, ownership, flags, operations, durations, exclusive)| {
-            let (version, description, rate_class, import_id) = texts;
-            let [idempotent_create, stateful, create_before_delete] = flags;
-            let [create_ms, update_ms, delete_ms] = durations;
-            ResourceType {
-                version,
-                description,
-                attributes,
-                ownership,
-                rate_class,
-                idempotent_create,
-                stateful,
-                create_before_delete,
-                exclusive,
-                import_id,
-                operations,
-                durations: Durations { create_ms, update_ms, delete_ms },
-            }
-        });
+        .prop_map(
+            |(texts, attributes, ownership, flags, operations, durations, (exclusive, removed_with))| {
+                let (version, description, rate_class, import_id) = texts;
+                let [idempotent_create, stateful, create_before_delete] = flags;
+                let [create_ms, update_ms, delete_ms] = durations;
+                ResourceType {
+                    version,
+                    description,
+                    attributes,
+                    ownership,
+                    rate_class,
+                    idempotent_create,
+                    stateful,
+                    create_before_delete,
+                    exclusive,
+                    import_id,
+                    removed_with,
+                    operations,
+                    durations: Durations { create_ms, update_ms, delete_ms },
+                }
+            },
+        );
     (attributes(), prop::collection::btree_map("[a-z]{1,3}", resource_type, 0..3))
         .prop_map(|(config, types)| Schema { config, types })
+}
+
+fn removed_with() -> impl Strategy<Value = RemovedWith> {
+    ("[a-z]{1,3}", "[a-z]{1,3}", prop::collection::vec("[a-z]{1,3}", 0..2), any::<bool>())
+        .prop_map(|(kind, attribute, unless, lets_go)| RemovedWith { kind, attribute, unless, lets_go })
 }
 
 fn action() -> impl Strategy<Value = Action> {

@@ -83,6 +83,10 @@ pub struct Error {
     /// The object that exists all the same, when a call failed half-way.
     #[prost(string, optional, tag = "5")]
     pub identity: ::core::option::Option<::prost::alloc::string::String>,
+    /// The field of the cluster it is about, by its path in the model, as in `pools\[workers\].machineType`: whoever wrote the
+    /// spec is shown its line.
+    #[prost(string, optional, tag = "10")]
+    pub field: ::core::option::Option<::prost::alloc::string::String>,
     /// More about some classes.
     #[prost(oneof = "error::Detail", tags = "6, 7, 8, 9")]
     pub detail: ::core::option::Option<error::Detail>,
@@ -201,6 +205,26 @@ pub struct ResourceType {
     /// first that is set, `{identity}` the identity. Empty when it is the identity itself.
     #[prost(string, tag = "15")]
     pub import_id: ::prost::alloc::string::String,
+    /// With what such an object goes. Absent when every object is deleted by a call of its own.
+    #[prost(message, optional, tag = "16")]
+    pub removed_with: ::core::option::Option<RemovedWith>,
+}
+/// The cloud removes an object when it removes its parent, and has done so when that deletion has ended. Where both go in
+/// one plan, no call is made for it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RemovedWith {
+    /// The parent's type.
+    #[prost(string, tag = "1")]
+    pub r#type: ::prost::alloc::string::String,
+    /// The attribute that has the parent's identity.
+    #[prost(string, tag = "2")]
+    pub attribute: ::prost::alloc::string::String,
+    /// Attributes of which none is set on such an object: one that has them stands in the way of others than its parent.
+    #[prost(string, repeated, tag = "3")]
+    pub unless: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether what else it refers to may go before it.
+    #[prost(bool, tag = "4")]
+    pub lets_go: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Operation {

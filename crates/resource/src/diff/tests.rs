@@ -30,6 +30,7 @@ fn kind() -> ResourceType {
         stateful: false,
         create_before_delete: false,
         import_id: String::new(),
+        removed_with: None,
         exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),

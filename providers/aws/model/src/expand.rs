@@ -39,17 +39,25 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     if catalog.region.is_empty() {
         catalog.region = topology::region(&cluster)?;
     }
-    let cluster_settings = settings::read("provider.config", &cluster.provider.config)?;
+    let cluster_settings: settings::ClusterSettings =
+        settings::read("provider.config", settings::cluster_schema, &cluster.provider.config)?;
     let mut builder = Builder::new(&cluster, &catalog, &cluster_settings);
     for pool in &cluster.pools {
         let field = format!("pools[{}].providerConfig", pool.name);
         if !pool.provider_config.is_null() {
             let own = Value::from_json(&pool.provider_config);
             if let Some(misfit) = misfits(&settings::pool_schema(), &own).into_iter().next() {
-                return Err(invalid(format!("{field}.{misfit}")));
+                let hint = match &misfit.suggestion {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "the guide to clusters on AWS lists the settings of a pool".to_owned(),
+                };
+                let place = settings::place(&field, &misfit, &pool.provider_config);
+                return Err(refuse(&place, &misfit.message, &hint));
             }
         }
-        builder.pool_settings.insert(&pool.name, settings::read(&field, &pool.provider_config)?);
+        builder
+            .pool_settings
+            .insert(&pool.name, settings::read(&field, settings::pool_schema, &pool.provider_config)?);
     }
     network::network(&mut builder)?;
     security::security(&mut builder);
@@ -65,9 +73,12 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     Ok(builder.finish())
 }
 
-/// A cluster that asks for what cannot be.
-fn refuse(field: &str, message: &str) -> ProviderError {
-    invalid(format!("{field}: {message}"))
+/// How policies are written.
+const POLICY: &str = "write a list of statements in JSON, each with Effect, Action and Resource";
+
+/// A cluster that asks for what cannot be: the field, what is wrong with it, and the way out.
+fn refuse(field: &str, message: &str, hint: &str) -> ProviderError {
+    invalid(format!("{field}: {message}")).with_field(field).with_hint(hint)
 }
 
 fn invalid(message: String) -> ProviderError {

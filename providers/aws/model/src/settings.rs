@@ -7,9 +7,14 @@ mod cluster;
 mod pool;
 mod schema;
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use slipway_resource::{ErrorClass, ProviderError};
+use slipway_resource::path::Segment;
+use slipway_resource::validate::{Misfit, misfits};
+use slipway_resource::{Attribute, ErrorClass, ProviderError};
+use slipway_spec::reader::{item_path, join};
 
 pub use cluster::{
     ApiLoadBalancer, Bastion, ClusterSettings, Iam, IssuerDiscovery, LoadBalancerSubnet, Profiles,
@@ -21,11 +26,15 @@ pub use pool::{
 };
 pub use schema::{cluster_schema, pool_schema};
 
-/// Reads settings; `field` names them in messages.
+/// Reads settings; `field` names them in messages, `schema` finds the one that does not have its form.
 ///
 /// # Errors
 /// `invalid` when they do not have their form.
-pub fn read<T: DeserializeOwned + Default>(field: &str, config: &Value) -> Result<T, ProviderError> {
+pub fn read<T: DeserializeOwned + Default>(
+    field: &str,
+    schema: fn() -> BTreeMap<String, Attribute>,
+    config: &Value,
+) -> Result<T, ProviderError> {
     let mut merged = config.get("kops").cloned().unwrap_or(Value::Null);
     if let Value::Object(own) = config {
         let mut own = own.clone();
@@ -35,9 +44,45 @@ pub fn read<T: DeserializeOwned + Default>(field: &str, config: &Value) -> Resul
     if merged.is_null() {
         return Ok(T::default());
     }
-    serde_json::from_value(merged).map_err(|error| {
-        ProviderError::new(ErrorClass::Invalid, format!("{field} does not have its form: {error}"))
+    serde_json::from_value(merged.clone()).map_err(|error| {
+        // kOps has fields beside those that are read, and its documents are checked where they are loaded.
+        let found = misfits(&schema(), &slipway_resource::Value::from_json(&merged));
+        let (place, message) = match found.iter().find(|misfit| misfit.message != UNKNOWN) {
+            Some(misfit) => (place(field, misfit, &merged), misfit.message.clone()),
+            None => (field.to_owned(), format!("does not have its form: {error}")),
+        };
+        ProviderError::new(ErrorClass::Invalid, format!("{place}: {message}"))
+            .with_field(place)
+            .with_hint("write a value of that kind, or leave it out")
     })
+}
+
+/// What is said of a field that the schema does not have.
+const UNKNOWN: &str = "is not known";
+
+/// The path of what does not fit, in the words of a spec's places: items of lists go by their names.
+pub(crate) fn place(field: &str, misfit: &Misfit, config: &Value) -> String {
+    let mut path = field.to_owned();
+    let mut at = Some(config);
+    for segment in misfit.path.segments() {
+        path = match segment {
+            Segment::Key(key) => join(&path, key),
+            Segment::Index(index) => {
+                let name =
+                    |item: &'_ Value| item.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+                let names: Vec<String> = at
+                    .and_then(Value::as_array)
+                    .map(|items| items.iter().map(name).collect())
+                    .unwrap_or_default();
+                item_path(&path, &names.iter().map(String::as_str).collect::<Vec<_>>(), *index)
+            }
+        };
+        at = match segment {
+            Segment::Key(key) => at.and_then(|value| value.get(key)),
+            Segment::Index(index) => at.and_then(|value| value.get(index)),
+        };
+    }
+    path
 }
 
 /// Puts what `over` says over what is there.

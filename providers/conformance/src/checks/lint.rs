@@ -15,6 +15,16 @@ pub(crate) fn faults(schema: &Schema, info: &Info) -> Vec<String> {
     }
     for (name, kind) in &schema.types {
         resource_type(name, kind, info, &mut faults);
+        if let Some(with) = &kind.removed_with {
+            if !schema.types.contains_key(&with.kind) {
+                faults.push(format!("{name} is removed with a `{}`, which is no type", with.kind));
+            }
+            for attribute in with.unless.iter().chain([&with.attribute]) {
+                if !kind.attributes.contains_key(attribute) {
+                    faults.push(format!("{name} is removed by `{attribute}`, which is no attribute"));
+                }
+            }
+        }
     }
     faults
 }

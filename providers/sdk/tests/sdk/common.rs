@@ -59,6 +59,7 @@ impl Provider for Things {
             stateful: false,
             create_before_delete: false,
             import_id: String::new(),
+            removed_with: None,
             exclusive: vec!["size".into()],
             operations: BTreeMap::new(),
             durations: Durations::default(),

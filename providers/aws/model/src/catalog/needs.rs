@@ -99,7 +99,8 @@ impl Catalog {
 /// The elastic addresses that a spec names; none where its settings cannot be read, which is said when they are used.
 fn addresses(cluster: &Cluster) -> impl Iterator<Item = String> {
     let settings: ClusterSettings =
-        settings::read("provider.config", &cluster.provider.config).unwrap_or_default();
+        settings::read("provider.config", settings::cluster_schema, &cluster.provider.config)
+            .unwrap_or_default();
     settings.subnets.into_iter().filter_map(|subnet| subnet.public_ip)
 }
 

@@ -32,6 +32,7 @@ pub(super) fn pools(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
             return Err(refuse(
                 &format!("pools[{}].subnets", pool.name),
                 "a pool lives in at least one subnet",
+                "name one of the network's subnets",
             ));
         }
         let template = template::launch_template(builder, pool)?;

@@ -93,7 +93,7 @@ fn record(
 pub(super) fn zone_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
     let cluster = builder.cluster;
     let Some(named) = cluster.control_plane.dns.zone.as_deref() else {
-        return Err(refuse(ZONE, "records need a hosted zone: name it by its domain or its id"));
+        return Err(refuse(ZONE, "records need a hosted zone", "name it by its domain or its id"));
     };
     let private = cluster.control_plane.dns.kind == DnsKind::Private;
     if let Some(zone) = builder.catalog.hosted_zone(named, private) {
@@ -115,7 +115,8 @@ pub(super) fn zone_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
         Some(zone) => Ok(zone.id.as_str().into()),
         None => {
             let kind = if private { "private" } else { "public" };
-            Err(refuse(ZONE, &format!("the account has no {kind} hosted zone {named}")))
+            let message = format!("the account has no {kind} hosted zone {named}");
+            Err(refuse(ZONE, &message, "make the zone first, or name one that the account has"))
         }
     }
 }

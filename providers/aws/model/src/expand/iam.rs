@@ -6,8 +6,8 @@ use slipway_resource::{Address, ProviderError, Value};
 use slipway_spec::model::{NodePool, Role};
 
 use super::build::{Builder, address, id_of};
-use super::refuse;
 use super::topology::roles;
+use super::{POLICY, refuse};
 use crate::names;
 use crate::policy::{Document, assumed_by_instances, given};
 
@@ -55,7 +55,7 @@ fn additional(
     for key in keys(role) {
         if let Some(text) = builder.settings.additional_policies.get(*key).filter(|text| !text.is_empty()) {
             let field = format!("provider.config.additionalPolicies.{key}");
-            let document = given(text).map_err(|error| refuse(&field, &error.to_string()))?;
+            let document = given(text).map_err(|error| refuse(&field, &error.to_string(), POLICY))?;
             add_policy(builder, resource, &format!("additional.{name}"), document.into(), &field);
         }
         if let Some(arns) = builder.settings.external_policies.get(*key) {
@@ -125,11 +125,6 @@ pub(super) fn add_attachment(builder: &mut Builder<'_>, role: &Address, name: &s
 /// The name of a role, cut to what IAM allows.
 pub(super) fn role_name(name: &str) -> String {
     names::shortened(name, LONGEST_NAME, false)
-}
-
-/// The address of the role that a pool role's machines take on.
-pub(super) fn role_address(builder: &Builder<'_>, role: Role) -> Address {
-    address("aws_iam_role", &role_name(&builder.named(names::instance_role(role))))
 }
 
 /// The name of the profile that a pool brings: the last part of its ARN, or the name itself.

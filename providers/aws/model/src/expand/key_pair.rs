@@ -45,7 +45,11 @@ fn own_name(builder: &Builder<'_>) -> Result<Option<String>, ProviderError> {
     let ssh = &builder.cluster.ssh;
     let (None, Some(key)) = (&ssh.key_name, ssh.keys.first()) else { return Ok(None) };
     let fingerprint = fingerprint(key).ok_or_else(|| {
-        refuse("ssh.keys[0]", "is not a public key as in authorized_keys, `ssh-ed25519 AAAA… who@where`")
+        refuse(
+            "ssh.keys[0]",
+            "is not a public key",
+            "write it as in authorized_keys: `ssh-ed25519 AAAA… who@where`",
+        )
     })?;
     Ok(Some(format!("kubernetes.{}-{fingerprint}", builder.cluster.name)))
 }

@@ -53,7 +53,8 @@ fn gateway_id(
         Some(vpc) => of(vpc).map(Value::from).ok_or_else(|| {
             refuse(
                 "network.id",
-                &format!("{id} has no {what}, and what exists already is not changed: add one"),
+                &format!("{id} has no {what}, and what exists already is not changed"),
+                "add one to it, or leave the network to the cluster",
             )
         }),
     }

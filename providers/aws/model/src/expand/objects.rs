@@ -7,6 +7,9 @@ use super::build::Builder;
 use super::refuse;
 use crate::policy::part::Place;
 
+/// How keys are written.
+const KEYS: &str = "write {\"keys\": […]} (RFC 7517)";
+
 /// The discovery document of the issuer and its public keys, where they are kept in a bucket. The bucket's own policy
 /// says who may read them.
 pub(super) fn objects(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
@@ -16,7 +19,7 @@ pub(super) fn objects(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     };
     let field = "serviceAccounts.discoveryStore";
     let place =
-        Place::parse(store).ok_or_else(|| refuse(field, "names no bucket; write s3://bucket/folder"))?;
+        Place::parse(store).ok_or_else(|| refuse(field, "names no bucket", "write s3://bucket/folder"))?;
     let issuer = accounts.issuer.trim_end_matches('/');
     let document = json!({
         "issuer": issuer,
@@ -34,9 +37,9 @@ pub(super) fn objects(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     match keys {
         Some(keys) => {
             let parsed: serde_json::Value = serde_json::from_str(keys)
-                .map_err(|error| refuse(origin, &format!("is no set of keys in JSON: {error}")))?;
+                .map_err(|error| refuse(origin, &format!("is no set of keys in JSON: {error}"), KEYS))?;
             if !parsed["keys"].is_array() {
-                return Err(refuse(origin, "is no set of keys; write {\"keys\": […]} (RFC 7517)"));
+                return Err(refuse(origin, "is no set of keys", KEYS));
             }
             object(builder, "keys", &place.join("openid/v1/jwks"), parsed.to_string(), origin);
         }

@@ -5,7 +5,7 @@ use slipway_spec::model::{Cluster, DnsKind};
 
 use super::build::{Builder, address};
 use super::iam::{Part, add_attachment, add_policy, add_role, part, role_name};
-use super::{addons, refuse};
+use super::{POLICY, addons, refuse};
 use crate::policy::{Grants, Text, assumed_by_service_account, given};
 use crate::tags;
 
@@ -36,15 +36,16 @@ pub(super) fn service_accounts(builder: &mut Builder<'_>) -> Result<(), Provider
             return Err(refuse(
                 &field,
                 "the name of a service account is no pattern; only its namespace can be",
+                "write one entry for each name",
             ));
         }
-        let policy = match account.aws.inline_policy.as_deref().filter(|text| !text.is_empty()) {
-            Some(text) => Some(
-                given(text)
-                    .map_err(|error| refuse(&format!("{field}.aws.inlinePolicy"), &error.to_string()))?,
-            ),
-            None => None,
-        };
+        let policy =
+            match account.aws.inline_policy.as_deref().filter(|text| !text.is_empty()) {
+                Some(text) => Some(given(text).map_err(|error| {
+                    refuse(&format!("{field}.aws.inlinePolicy"), &error.to_string(), POLICY)
+                })?),
+                None => None,
+            };
         let (resource, name) =
             role(builder, &account.namespace, &account.name, policy.map(Value::from), &field);
         for arn in &account.aws.policy_arns {

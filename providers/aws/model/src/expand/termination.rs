@@ -15,8 +15,7 @@ const LONGEST_CLUSTER: usize = 40;
 /// The longest part of a queue's name that the cluster's name may be.
 const LONGEST_QUEUE: usize = 76;
 
-/// The queue of the node termination handler, or that of Karpenter where there is no such handler: one message is one
-/// component's.
+/// The queues of the node termination handler and of Karpenter: each has its own, since a message is one component's.
 pub(super) fn termination(builder: &mut Builder<'_>) {
     let handler = "addons[node-termination-handler]";
     if has_termination_queue(builder) {
@@ -25,7 +24,8 @@ pub(super) fn termination(builder: &mut Builder<'_>) {
         let rules = rules().into_iter().filter(|rule| rebalance || rule.name != "RebalanceRecommendation");
         queue(builder, "nth", "", handler, rules);
         hooks(builder, handler);
-    } else if addons::is_enabled(builder.cluster, "karpenter") {
+    }
+    if addons::is_enabled(builder.cluster, "karpenter") {
         let rules = rules().into_iter().filter(|rule| rule.name != "ASGLifecycle");
         queue(builder, "karpenter", "Karpenter-", "addons[karpenter]", rules);
     }

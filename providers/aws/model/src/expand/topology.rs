@@ -22,11 +22,13 @@ pub(super) fn region(cluster: &Cluster) -> Result<String, ProviderError> {
         let region = zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
         (region.len() < zone.len()).then(|| region.to_owned())
     };
-    cluster
-        .region
-        .clone()
-        .or_else(|| cluster.zones.first().and_then(of_zone))
-        .ok_or_else(|| refuse("region", "neither the region nor a zone of it is named"))
+    cluster.region.clone().or_else(|| cluster.zones.first().and_then(of_zone)).ok_or_else(|| {
+        refuse(
+            "region",
+            "neither the region nor a zone of it is named",
+            "name the region, as in eu-central-1",
+        )
+    })
 }
 
 /// Whether pods and services have IPv6 addresses, and nodes with them.

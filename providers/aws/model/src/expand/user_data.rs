@@ -96,11 +96,9 @@ fn size(parts: &[TemplatePart]) -> usize {
 fn fitting(pool: &NodePool, parts: Vec<TemplatePart>) -> Result<Value, ProviderError> {
     let size = size(&parts);
     if size > LIMIT {
-        let message = format!(
-            "the user data has {size} bytes and EC2 takes {LIMIT}; move files, hooks or the pool's own user data \
-             to the image"
-        );
-        return Err(refuse(&format!("pools[{}].userData", pool.name), &message));
+        let message = format!("the user data has {size} bytes and EC2 takes {LIMIT}");
+        let hint = "move files, hooks or the pool's own user data to the image, or have it compressed";
+        return Err(refuse(&format!("pools[{}].userData", pool.name), &message, hint));
     }
     let known = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => Some(text.clone()),

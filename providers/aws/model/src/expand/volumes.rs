@@ -28,7 +28,11 @@ fn volume(
 ) -> Result<(), ProviderError> {
     let field = format!("etcd[{}].members[{}]", etcd.name, member.name);
     let zone = zone(builder, member).ok_or_else(|| {
-        refuse(&format!("{field}.pool"), "the pool lies in no zone, so that its volume has none")
+        refuse(
+            &format!("{field}.pool"),
+            "the pool lies in no zone, so that its volume has none",
+            "name a pool with a subnet or a zone",
+        )
     })?;
     let given = member.volume.clone().unwrap_or_else(|| Volume { encrypted: true, ..Volume::of_size(20) });
     let kind = given.kind.clone().unwrap_or_else(|| "gp3".to_owned());

@@ -20,7 +20,7 @@ pub(crate) use cloud_controller::cloud_controller;
 pub(crate) use core::{Place, Store, api_server, core};
 pub(crate) use dns::dns;
 pub(crate) use ebs_csi::{ebs_csi, snapshots};
-pub(crate) use karpenter::karpenter;
+pub(crate) use karpenter::{karpenter, karpenter_keys};
 pub(crate) use load_balancer_controller::{Protection, load_balancer_controller};
 pub(crate) use networking::{Networking, networking};
 pub(crate) use registry::registry;

@@ -147,12 +147,24 @@ fn service_accounts_take_what_the_control_plane_gives_up() {
         ("aws-cloud-controller-manager", "elasticloadbalancing:CreateLoadBalancer"),
         ("ebs-csi-controller-sa", "ec2:CreateVolume"),
         ("dns-controller", "route53:ChangeResourceRecordSets"),
-        ("aws-node-termination-handler", "sqs:ReceiveMessage"),
         ("cert-manager", "arn:aws:route53:::hostedzone/Z1"),
-        ("karpenter", "iam:PassRole"),
+        ("karpenter", "arn:aws:iam::*:role/nodes.m.example.com"),
     ] {
         assert!(policy(&resources, &role(account)).contains(action), "{account}");
     }
+    let karpenter = policy(&resources, &role("karpenter"));
+    for part in [
+        "aws:RequestTag/karpenter.sh/nodepool",
+        "aws:ResourceTag/karpenter.sh/nodepool",
+        "sqs:GetQueueAttributes",
+    ] {
+        assert!(karpenter.contains(part), "{part} is not in {karpenter}");
+    }
+    assert!(!karpenter.contains("kms:"), "{karpenter}");
+    let own = "manager: Karpenter\niam: { profile: 'arn:aws:iam::123456789012:instance-profile/ours' }\n\
+               rootVolumeEncryption: true\nrootVolumeEncryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/k'\n";
+    let masters = policy(&offline(&kops("karpenter: { enabled: true }", own)), MASTERS);
+    assert!(masters.contains("arn:aws:iam::*:role/*") && masters.contains("kms:CreateGrant"), "{masters}");
     let robot = resources.get("aws_iam_role.robot-team-wildcard-sa-m-example-com");
     let trust = shown(robot.get("assume_role_policy").unwrap());
     assert!(trust.contains("StringLike") && trust.contains("system:serviceaccount:team-*:robot"), "{trust}");

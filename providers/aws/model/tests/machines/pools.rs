@@ -142,11 +142,13 @@ fn the_termination_handler_can_do_without_a_queue() {
 fn karpenter_makes_the_machines_of_its_pools_itself() {
     let resources = offline(&kops("karpenter: { enabled: true }", "manager: Karpenter\n"));
     assert_eq!(resources.names("aws_autoscaling_group"), ["masters-masters-m-example-com"]);
-    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-nth"]);
+    // Karpenter hears of machines that go itself.
+    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-karpenter"]);
+    assert!(resources.names("aws_autoscaling_lifecycle_hook").is_empty());
     let subnet = attribute(&resources, "aws_subnet.a-m-example-com", "tags");
     assert!(subnet.contains("kops.k8s.io/instance-group/nodes: true"), "{subnet}");
     assert!(!subnet.contains("kops.k8s.io/instance-group/masters"), "{subnet}");
-    let alone = "karpenter: { enabled: true }\nnodeTerminationHandler: { enabled: false }\n";
-    let resources = offline(&kops(alone, "manager: Karpenter\n"));
-    assert_eq!(resources.names("aws_sqs_queue"), ["m-example-com-karpenter"]);
+    let mut both = kops("karpenter: { enabled: true }", "");
+    both.addons.iter_mut().for_each(|addon| addon.enabled = true);
+    assert_eq!(offline(&both).names("aws_sqs_queue"), ["m-example-com-karpenter", "m-example-com-nth"]);
 }

@@ -122,14 +122,16 @@ fn subnets<'a>(builder: &Builder<'a>, balancer: &LoadBalancer) -> Result<Vec<&'a
         }
     } else {
         let find = |name: &&str| {
-            builder.cluster.subnet(name).ok_or_else(|| refuse(&field, &format!("there is no subnet {name}")))
+            builder.cluster.subnet(name).ok_or_else(|| {
+                refuse(&field, &format!("there is no subnet {name}"), "name one of the network's subnets")
+            })
         };
         named.iter().map(find).collect::<Result<_, _>>()?
     };
     if subnets.is_empty() {
         let message =
             "a load balancer with public addresses lives in utility or public subnets, and there is none";
-        return Err(refuse(&field, message));
+        return Err(refuse(&field, message, "add a subnet of that kind, or make the load balancer internal"));
     }
     Ok(subnets)
 }

@@ -22,7 +22,7 @@ pub(super) fn mappings(builder: &Builder<'_>, pool: &NodePool) -> Result<Vec<Val
     for (index, volume) in pool.volumes.iter().enumerate() {
         let device = volume.device.as_deref().ok_or_else(|| {
             let field = format!("pools[{}].volumes[{index}].device", pool.name);
-            refuse(&field, "a volume of AWS needs the name of its device, as in /dev/xvdd")
+            refuse(&field, "a volume of AWS needs the name of its device", "name one, as in /dev/xvdd")
         })?;
         found.push(mapping(device.into(), volume));
     }

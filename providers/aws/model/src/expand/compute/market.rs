@@ -45,7 +45,11 @@ pub(super) fn mixed(
         let requirements = requirements(wanted).map_err(|message| {
             let field =
                 format!("pools[{}].providerConfig.mixedInstancesPolicy.instanceRequirements", pool.name);
-            refuse(&field, &message)
+            refuse(
+                &field,
+                &message,
+                "write quantities as in 4 and 8Gi, and generations as Current or Previous",
+            )
         })?;
         overrides.push(Value::map([("instance_requirements", Value::List(vec![requirements]))]));
     } else {

@@ -79,7 +79,8 @@ fn machine_type(pool: &NodePool) -> Result<Value, ProviderError> {
         Some(machine) => Ok(machine.trim().into()),
         None => Err(refuse(
             &format!("pools[{}].machineType", pool.name),
-            "a pool of AWS needs a type of machines, as in m7i.large",
+            "a pool of AWS needs a type of machines",
+            "name one, as in m7i.large",
         )),
     }
 }

@@ -1,10 +1,11 @@
 //! Which parts the policies of the cluster's roles have.
 
-use slipway_spec::model::{DnsKind, IpFamily, Role};
+use slipway_spec::model::{DnsKind, IpFamily, NodePool, Role};
 
 use crate::expand::addons;
 use crate::expand::build::Builder;
-
+use crate::expand::compute;
+use crate::names;
 use crate::policy::part::{self, Networking, Place, Protection, Store};
 use crate::policy::{Document, Grants, Scope, Text};
 
@@ -113,7 +114,12 @@ pub(crate) fn part(builder: &Builder<'_>, grants: &mut Grants, wanted: Part) {
                 .unwrap_or_default();
             part::cert_manager(grants, &scope, &zones);
         }
-        Part::Karpenter => part::karpenter(grants, &scope, nodes_role_arn(builder)),
+        Part::Karpenter => {
+            part::karpenter(grants, &scope, passed_by_karpenter(builder));
+            if of_karpenter(builder).any(|pool| pool.root_volume.key.is_some()) {
+                part::karpenter_keys(grants, &scope);
+            }
+        }
         Part::KubeRouter => grants.tagged(&scope, ["ec2:ModifyInstanceAttribute"]),
     }
 }
@@ -140,9 +146,17 @@ fn hosted_zone<'a>(builder: &Builder<'a>) -> Option<&'a str> {
     builder.catalog.hosted_zone(named, dns.kind == DnsKind::Private).map(|zone| zone.id.as_str())
 }
 
-/// The ARN of the role that workers take on.
-fn nodes_role_arn(builder: &Builder<'_>) -> Text {
-    Text::of(&super::role_address(builder, Role::Worker), "arn")
+/// The pools whose machines Karpenter makes.
+fn of_karpenter<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a NodePool> {
+    builder.cluster.pools.iter().filter(|pool| !compute::is_group(builder, pool))
+}
+
+/// The role that machines of Karpenter take on: the workers'; any, where a pool brings a profile whose role is not known.
+fn passed_by_karpenter(builder: &Builder<'_>) -> Text {
+    let foreign = of_karpenter(builder).any(|pool| super::existing_profile(builder, pool).is_some());
+    let own = super::role_name(&builder.named(names::instance_role(Role::Worker)));
+    let role = if foreign { "*" } else { own.as_str() };
+    Text::from(format!("arn:{}:iam::*:role/{role}", builder.catalog.partition()))
 }
 
 /// Whether the node termination handler is fed by a queue. It may also listen to each machine's own metadata.

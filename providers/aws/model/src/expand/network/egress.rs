@@ -62,10 +62,9 @@ fn public_routes(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
                 Some(other) if other == route.target => continue,
                 Some(other) => {
                     let message = format!(
-                        "another public subnet with the same route table sends {destination} to {other}: \
-                         name one target, or use private subnets"
+                        "another public subnet with the same route table sends {destination} to {other}"
                     );
-                    return Err(refuse(&field, &message));
+                    return Err(refuse(&field, &message, "name one target, or use private subnets"));
                 }
                 None => {}
             }
@@ -185,7 +184,7 @@ fn nat_gateway(
     let field = subnet_field(subnet, "egress");
     let Some(place) = gateway_subnet(builder, subnet) else {
         let message = "a NAT gateway stands in a utility or public subnet, and there is none";
-        return Err(refuse(&field, message));
+        return Err(refuse(&field, message, "add one, or name another egress"));
     };
     let name = builder.named(&place.zone);
     let gateway = address("aws_nat_gateway", &name);
@@ -217,14 +216,18 @@ fn nat_gateway(
 fn allocation(builder: &Builder<'_>, subnet: &Subnet, public_ip: &str) -> Result<Value, ProviderError> {
     let field = subnet_field(subnet, "publicIP");
     if public_ip.parse::<std::net::Ipv4Addr>().is_err() {
-        return Err(refuse(&field, &format!("{public_ip:?} is no IPv4 address")));
+        return Err(refuse(
+            &field,
+            &format!("{public_ip:?} is no IPv4 address"),
+            "write the address of an elastic IP, or leave it out",
+        ));
     }
     match builder.catalog.addresses.get(public_ip) {
         Some(id) => Ok(id.as_str().into()),
         None if builder.catalog.is_offline() => Ok(Value::Unknown),
         None => {
             let message = format!("the account has no elastic address {public_ip} in this region");
-            Err(refuse(&field, &message))
+            Err(refuse(&field, &message, "allocate it first, or leave it out"))
         }
     }
 }

@@ -48,10 +48,9 @@ pub(super) fn target(id: &str, field: &str) -> Result<(&'static str, Value), Pro
         "cagw" => "carrier_gateway_id",
         "lgw" => "local_gateway_id",
         _ => {
-            let message = format!(
-                "{id} is no target of a route: write the id of a gateway (tgw-, nat-, igw-, eigw-, vgw-), a peering connection (pcx-), an endpoint (vpce-), an interface (eni-) or an instance (i-)"
-            );
-            return Err(refuse(field, &message));
+            let hint = "write the id of a gateway (tgw-, nat-, igw-, eigw-, vgw-), a peering connection (pcx-), an endpoint \
+                        (vpce-), an interface (eni-) or an instance (i-)";
+            return Err(refuse(field, &format!("{id} is no target of a route"), hint));
         }
     };
     Ok((attribute, id.into()))

@@ -116,10 +116,8 @@ fn ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> Result<Value, ProviderE
     }
     let number = text.strip_prefix("/64#").and_then(|number| u64::from_str_radix(number, 16).ok());
     let Some(number) = number.filter(|number| *number < 1 << PART_BITS) else {
-        let message = format!(
-            "{text} is no IPv6 range: write one, or a part of the network's as in /64#3 (hexadecimal)"
-        );
-        return Err(refuse(&subnet_field(subnet, "ipv6Cidr"), &message));
+        let hint = "write one, or a part of the network's as in /64#3 (hexadecimal)";
+        return Err(refuse(&subnet_field(subnet, "ipv6Cidr"), &format!("{text} is no IPv6 range"), hint));
     };
     Ok(part(builder, number))
 }

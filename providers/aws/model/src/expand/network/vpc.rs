@@ -19,12 +19,15 @@ pub(super) fn vpc(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let cluster = builder.cluster;
     let (name, network) = (cluster.name.as_str(), &cluster.network);
     let Some(cidr) = network.cidr else {
-        return Err(refuse("network.cidr", "a network of the cluster's own needs an IPv4 range"));
+        return Err(refuse(
+            "network.cidr",
+            "a network of the cluster's own needs an IPv4 range",
+            "write one, as in 172.20.0.0/16, or name the network's id",
+        ));
     };
     if network.ipv6_cidr.is_some() {
-        let message =
-            "Amazon assigns the IPv6 range of a network that it makes: leave this out, here and in subnets";
-        return Err(refuse("network.ipv6Cidr", message));
+        let message = "Amazon assigns the IPv6 range of a network that it makes";
+        return Err(refuse("network.ipv6Cidr", message, "leave this out, here and in subnets"));
     }
     let draft = builder
         .draft("aws_vpc", name, "network")
