@@ -191,13 +191,7 @@ impl<'a> Dispatcher<'a> {
         let plan = self.work.plan;
         let Some(step) = plan.steps.get(id.index()) else { return Ok(()) };
         match result {
-            Ok(applied) => {
-                let kind = step.address.kind();
-                let owner = self.work.providers.of_type(kind);
-                let done = match owner {
-                    Some((_, handle, _)) => EndResult::done(&applied, &handle.schema, kind),
-                    None => EndResult::nothing(),
-                };
+            Ok((applied, done)) => {
                 take_effect(&mut self.work.snapshot, effect, &done);
                 if matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Tag) {
                     self.expectations.carry_forward(&step.address, &applied.attributes);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_plan::{Record, StepId};
-use slipway_resource::provider::{Applied, ApplyRequest};
-use slipway_resource::{Address, Digest, ErrorClass, Identity, Schema, Value};
+use slipway_resource::provider::{Action, Applied, ApplyRequest};
+use slipway_resource::{Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Value, diff};
 
 /// One record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,6 +126,9 @@ pub enum EndResult {
         /// What the state remembers of what the server set.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         remembered: BTreeMap<String, Value>,
+        /// Attributes that the object does not show as they were set, with the digests of the values that were sent.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        as_found: BTreeMap<Path, Digest>,
     },
     /// It had none.
     NotDone,
@@ -143,22 +146,93 @@ pub enum EndResult {
 impl EndResult {
     /// The end of a step that touched the state only.
     pub(crate) fn nothing() -> Self {
-        Self::Done { identity: None, remembered: BTreeMap::new() }
+        Self::Done { identity: None, remembered: BTreeMap::new(), as_found: BTreeMap::new() }
     }
 
     /// The end of a step that had its effect on a resource of a type.
-    pub(crate) fn done(applied: &Applied, schema: &Schema, kind: &str) -> Self {
-        let kind = schema.types.get(kind);
+    pub(crate) fn done(
+        applied: &Applied,
+        schema: &Schema,
+        kind: &str,
+        request: Option<&ApplyRequest>,
+    ) -> Self {
+        let Some(kind) = schema.types.get(kind) else {
+            return Self::Done {
+                identity: applied.identity.clone(),
+                remembered: BTreeMap::new(),
+                as_found: BTreeMap::new(),
+            };
+        };
+        let desired = request.and_then(|request| match &request.action {
+            Action::Create { desired } | Action::Update { desired, .. } => Some(desired),
+            Action::Delete { .. } | Action::Tag { .. } | Action::Operation { .. } => None,
+        });
         Self::Done {
             identity: applied.identity.clone(),
-            remembered: kind.map(|kind| kind.remembered(&applied.attributes)).unwrap_or_default(),
+            remembered: kind.remembered(&applied.attributes),
+            as_found: desired
+                .map(|desired| not_shown(kind, &applied.attributes, desired))
+                .unwrap_or_default(),
         }
     }
+}
+
+/// What an object does not show as it was set, although the call succeeded: a cloud that keeps a value in a form of its
+/// own, or never tells it. To plan it again each time would not bring it about.
+fn not_shown(kind: &ResourceType, shown: &Value, desired: &Value) -> BTreeMap<Path, Digest> {
+    if shown.as_map().is_none() {
+        return BTreeMap::new();
+    }
+    diff::diff(kind, shown, desired, Some(desired))
+        .into_iter()
+        .filter_map(|change| {
+            let sent = desired.at(&change.path).unwrap_or(&Value::Null);
+            Some((change.path, Digest::of(sent).ok()?))
+        })
+        .collect()
 }
 
 impl Entry {
     /// The record's bytes.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::schema::OwnershipKind;
+    use slipway_resource::{Attribute, Type};
+
+    use super::*;
+
+    fn kind() -> ResourceType {
+        let attributes = [
+            ("name", Attribute::required(Type::String)),
+            ("lifetime", Attribute::optional(Type::Integer)),
+            ("secret", Attribute::optional(Type::String).write_only()),
+        ];
+        let attributes = attributes.map(|(name, attribute)| (name.to_owned(), attribute)).into();
+        ResourceType { attributes, ..ResourceType::new("", OwnershipKind::Tags, "") }
+    }
+
+    #[test]
+    fn what_is_shown_as_it_was_sent_is_as_wanted() {
+        let sent = Value::map([("name", "a"), ("secret", "s")]);
+        let shown = Value::map([("name", "a"), ("set-by-the-server", "x")]);
+        assert!(not_shown(&kind(), &shown, &sent).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_shown_is_kept_with_what_was_sent() {
+        let sent = Value::map([("name", Value::from("a")), ("lifetime", Value::from(7_i64))]);
+        let left = not_shown(&kind(), &Value::map([("name", "a")]), &sent);
+        let path: Path = "lifetime".parse().unwrap();
+        assert_eq!(left, BTreeMap::from([(path, Digest::of(&Value::from(7_i64)).unwrap())]));
+    }
+
+    #[test]
+    fn an_answer_without_attributes_says_nothing() {
+        assert!(not_shown(&kind(), &Value::Null, &Value::map([("name", "a")])).is_empty());
     }
 }

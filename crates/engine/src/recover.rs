@@ -80,7 +80,9 @@ async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Err
     loop {
         attempt += 1;
         return Ok(match handle.session.resume(resume.clone(), EventSink::discard()).await {
-            Ok(Resolution::Done(applied)) => EndResult::done(&applied, &handle.schema, &kind),
+            Ok(Resolution::Done(applied)) => {
+                EndResult::done(&applied, &handle.schema, &kind, Some(&resume.request))
+            }
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
                 class: ErrorClass::OutcomeUnknown,

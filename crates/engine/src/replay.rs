@@ -89,10 +89,14 @@ impl Replayed {
 /// Changes the state as a step's end says.
 pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndResult) {
     match (effect, result) {
-        (Effect::Put { address, mut record, previous }, EndResult::Done { identity, remembered }) => {
+        (
+            Effect::Put { address, mut record, previous },
+            EndResult::Done { identity, remembered, as_found },
+        ) => {
             if let Some(Value::Map(applied)) = &mut record.applied {
                 applied.extend(remembered.clone());
             }
+            record.as_found.extend(as_found.clone());
             put(snapshot, &address, *record, previous.as_ref(), identity.clone());
         }
         // Half made: known from now on, and not as it was asked for.
@@ -175,7 +179,11 @@ mod tests {
     }
 
     fn done(identity: &str) -> EndResult {
-        EndResult::Done { identity: Some(Identity::new(identity)), remembered: BTreeMap::new() }
+        EndResult::Done {
+            identity: Some(Identity::new(identity)),
+            remembered: BTreeMap::new(),
+            as_found: BTreeMap::new(),
+        }
     }
 
     fn replay(entries: Vec<Entry>) -> (Snapshot, Replayed) {
@@ -219,7 +227,8 @@ mod tests {
     #[test]
     fn what_the_server_set_is_remembered_beside_what_was_asked_for() {
         let remembered = BTreeMap::from([("digest".to_owned(), Value::from("d-1"))]);
-        let remembers = EndResult::Done { identity: Some(Identity::new("net-1")), remembered };
+        let remembers =
+            EndResult::Done { identity: Some(Identity::new("net-1")), remembered, as_found: BTreeMap::new() };
         let (snapshot, _) = replay(vec![begin(1, put(None)), end(1, remembers)]);
         let applied = snapshot.resources[&address()].applied.as_ref().unwrap();
         assert_eq!(*applied, Value::map([("name", "a"), ("digest", "d-1")]));

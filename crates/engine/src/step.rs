@@ -56,7 +56,7 @@ pub(crate) struct Finished {
     pub id: StepId,
     pub effect: Effect,
     pub elapsed: Duration,
-    pub result: Result<Applied, Failure>,
+    pub result: Result<(Applied, EndResult), Failure>,
 }
 
 /// Why a step failed.
@@ -87,7 +87,7 @@ pub(crate) async fn run(unit: Unit, shared: Arc<Shared>) -> Finished {
     Finished { id, effect, elapsed: begun.elapsed(), result }
 }
 
-async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
+async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Failure> {
     let Unit { id, address, rate_class, provider, schema, effect, call } = unit;
     let mut gone = false;
     if let Some(Call { expectation: Some((reader, identity, expectation)), request, .. }) = &call {
@@ -109,6 +109,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
         }
     }
     let request = call.as_ref().filter(|_| !gone).map(|call| call.request.clone());
+    let sent = request.clone();
     let begin = Begin { step: id, provider, request, effect };
     append(shared, &Entry::Begin(Box::new(begin))).await?;
     let result = match call {
@@ -116,16 +117,24 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<Applied, Failure> {
         _ => Ok(Applied::default()),
     };
     let end = match &result {
-        Ok(applied) => EndResult::done(applied, &schema, address.kind()),
+        Ok(applied) => EndResult::done(applied, &schema, address.kind(), sent.as_ref()),
         Err(Failure::Provider(error)) => EndResult::Failed {
             class: error.class.clone(),
             message: error.message.clone(),
             identity: error.identity.clone(),
         },
-        Err(Failure::Store(_)) => return result,
+        Err(Failure::Store(_)) => return result.map(|applied| (applied, EndResult::NotDone)),
     };
-    append(shared, &Entry::End(End { step: id, result: end })).await?;
-    result
+    if let EndResult::Done { as_found, .. } = &end
+        && !as_found.is_empty()
+    {
+        let paths: Vec<String> = as_found.keys().map(ToString::to_string).collect();
+        let text = format!("{address} does not show {} as set: left as found", paths.join(", "));
+        tracing::warn!("{text}");
+        shared.events.send(Event::Progress(id, text));
+    }
+    append(shared, &Entry::End(End { step: id, result: end.clone() })).await?;
+    result.map(|applied| (applied, end))
 }
 
 async fn append(shared: &Shared, entry: &Entry) -> Result<(), Failure> {
