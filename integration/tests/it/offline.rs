@@ -87,3 +87,107 @@ fn only_what_stands_beside_the_program_runs_unpinned() -> Result<()> {
     ensure!(!place.path().join("ran").exists(), "an executable ran that nobody has pinned");
     Ok(())
 }
+
+/// A cluster on AWS in kOps' words, with more of its own, and of its nodes.
+fn in_the_words_of_kops(more: &str, of_nodes: &str) -> String {
+    let group = |name: &str, role: &str, more: &str| {
+        format!(
+            "---\napiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nmetadata: {{ name: {name}, labels: {{ \
+             kops.k8s.io/cluster: a.example.com }} }}\nspec:\n  role: {role}\n  image: ami-1e749f67\n  machineType: \
+             m5.large\n  minSize: 1\n  maxSize: 1\n  subnets: [a]\n{more}"
+        )
+    };
+    let cluster = "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nmetadata: { name: a.example.com }\nspec:\n  \
+                   cloudProvider: aws\n  configBase: s3://store/a.example.com\n  etcdClusters:\n  - name: main\n    \
+                   etcdMembers: [{ name: a, instanceGroup: masters }]\n  kubernetesApiAccess: [0.0.0.0/0]\n  \
+                   kubernetesVersion: v1.35.0\n  networkCIDR: 172.20.0.0/16\n  networking: { cilium: {} }\n  subnets:\n  - \
+                   { name: a, type: Public, zone: eu-west-1a, cidr: 172.20.32.0/19 }\n";
+    format!("{cluster}{more}{}{}", group("masters", "Master", ""), group("nodes", "Node", of_nodes))
+}
+
+/// Of the words that a provider has against a field, the first ones; and where the field is written.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    (
+        "  additionalPolicies:\n    node: |\n      [{\"Effect\": \"Allow\"}]\n",
+        "",
+        "provider.config.additionalPolicies.node: statement 1 of the policy has no Action",
+        "node: |",
+    ),
+    (
+        "  iam:\n    useServiceAccountExternalPermissions: true\n    serviceAccountExternalPermissions:\n    - name: fine\n      \
+         namespace: default\n      aws: { policyARNs: [\"arn:aws:iam::123456789012:policy/a\"] }\n    - name: \"any*\"\n      \
+         namespace: default\n      aws: { policyARNs: [\"arn:aws:iam::123456789012:policy/b\"] }\n  \
+         serviceAccountIssuerDiscovery:\n    discoveryStore: s3://issuer/a\n    enableAWSOIDCProvider: true\n",
+        "",
+        "provider.config.iam.serviceAccountExternalPermissions[any*]: the name of a service account is no pattern",
+        "name: \"any*\"",
+    ),
+    (
+        "",
+        "  mixedInstancesPolicy:\n    instanceRequirements:\n      cpu: { min: \"99999999999999999999\" }\n",
+        "pools[nodes].providerConfig.mixedInstancesPolicy.instanceRequirements: cpu.min: \"99999999999999999999\" is out of range",
+        "instanceRequirements:",
+    ),
+    (
+        "",
+        "  additionalUserData:\n  - name: long.sh\n    type: text/x-shellscript\n    content: LONG\n",
+        "pools[nodes].userData: the user data has",
+        "additionalUserData:",
+    ),
+];
+
+#[test]
+fn what_a_provider_has_against_a_field_is_shown_where_it_is_written() -> Result<()> {
+    let place = place()?;
+    for (more, of_nodes, message, written) in REFUSED {
+        // Nothing that compresses, since what does not fit is compressed first.
+        let long: String = (0u64..3000).map(|number| format!("{:x}", number.wrapping_pow(7))).collect();
+        let text = in_the_words_of_kops(more, of_nodes).replace("LONG", &long);
+        place.write("spec.yaml", &text)?;
+        let lines = (1..).zip(text.lines());
+        let (line, column) = lines
+            .filter_map(|(number, line)| Some((number, line.find(written)? + 1)))
+            .last()
+            .ok_or_else(|| anyhow::anyhow!("{written} is not written"))?;
+        let plan = ["plan", "-f", "spec.yaml", "--offline"];
+        let ended = run(&place, &plan, &[])?;
+        let said = [format!("error[PROVIDER0000]: {message}"), format!("--> spec.yaml:{line}:{column}\n")];
+        ensure!(ended.code == Some(1) && ended.out.is_empty(), "{message}: {} {}", ended.out, ended.err);
+        for said in said.iter().map(String::as_str).chain([" = hint: ", "the specs have 1 problem"]) {
+            ensure!(ended.err.contains(said), "no {said} in\n{}", ended.err);
+        }
+        let ended = run(&place, &[&plan[..], &["-o", "json"]].concat(), &[])?;
+        ensure!(ended.code == Some(1), "{} {}", ended.out, ended.err);
+        let problem = serde_json::from_str::<Json>(&ended.out)?["diagnostics"][0].clone();
+        ensure!(problem["code"] == "PROVIDER0000" && problem["severity"] == "error", "{problem}");
+        ensure!(problem["message"].as_str().is_some_and(|text| text.starts_with(message)), "{problem}");
+        let location = &problem["location"];
+        ensure!(location["file"] == "spec.yaml", "{problem}");
+        ensure!(location["line"] == line && location["column"] == column, "{written}: {problem}");
+        ensure!(problem["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{problem}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
+    let place = place()?;
+    let text = std::fs::read_to_string(root().join("providers/aws/model/tests/expand/specs/internal.yaml"))?;
+    let wrong = |right: &str| -> Result<Ended> {
+        ensure!(text.contains(right), "the spec has no {right}");
+        let wrong = right.replace("securityGroupOverride", "securityGroupOverid");
+        place.write("spec.yaml", &text.replacen(right, &wrong, 1))?;
+        run(&place, &["plan", "-f", "spec.yaml", "--offline"], &[])
+    };
+    let of_a_pool = wrong("securityGroupOverride: sg-others")?.err;
+    let of_the_cluster = wrong("securityGroupOverride: sg-balancer")?.err;
+    for (said, err) in [
+        ("providerConfig.securityGroupOverid: is not known\n", &of_a_pool),
+        ("--> spec.yaml:41:", &of_a_pool),
+        ("did you mean `securityGroupOverride`?", &of_a_pool),
+        ("did you mean `securityGroupOverride`? (spec.yaml:10:", &of_the_cluster),
+    ] {
+        ensure!(err.contains(said), "no {said} in\n{err}");
+    }
+    Ok(())
+}
