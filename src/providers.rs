@@ -155,7 +155,8 @@ async fn check_config(
         .into_iter()
         .map(|misfit| {
             let meant = misfit.suggestion.as_ref().map(|meant| format!("; did you mean `{meant}`?"));
-            let place = locate(&format!("provider.config.{}", misfit.path)).map(|place| format!(" ({place})"));
+            let place =
+                locate(&format!("provider.config.{}", misfit.path)).map(|place| format!(" ({place})"));
             format!("provider.config.{misfit}{}{}", meant.unwrap_or_default(), place.unwrap_or_default())
         })
         .collect();
