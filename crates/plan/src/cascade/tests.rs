@@ -29,8 +29,10 @@ struct Leaving {
     standing_on: BTreeMap<Address, BTreeSet<Address>>,
 }
 
-/// Objects that are deleted: address, attributes, and what they stand on.
-fn leaving(objects: &[(&str, &[(&str, &str)], &[&str])]) -> Leaving {
+/// An object that is deleted: address, attributes, and what it stands on.
+type Object<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+
+fn leaving(objects: &[Object<'_>]) -> Leaving {
     let mut leaving = Leaving { decided: Decided::default(), standing_on: BTreeMap::new() };
     for (address, attributes, needs) in objects {
         let address: Address = address.parse().unwrap();
@@ -52,7 +54,7 @@ fn parents(leaving: &Leaving) -> Vec<String> {
     cascades.0.iter().map(|(address, cascade)| format!("{address} with {}", cascade.parent)).collect()
 }
 
-const NETWORK: &[(&str, &[(&str, &str)], &[&str])] = &[
+const NETWORK: &[Object<'_>] = &[
     ("table.t", &[], &[]),
     ("subnet.s", &[], &[]),
     ("gateway.g", &[], &["subnet.s"]),
