@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_plan::{Record, StepId};
-use slipway_resource::provider::{Action, Applied, ApplyRequest};
+use slipway_resource::provider::{Applied, ApplyRequest};
 use slipway_resource::{Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Value, diff};
 
 /// One record of the journal.
@@ -126,7 +126,7 @@ pub enum EndResult {
         /// What the state remembers of what the server set.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         remembered: BTreeMap<String, Value>,
-        /// Attributes that the object does not show as they were set, with the digests of the values that were sent.
+        /// Attributes that the object does not show as they were set, with the digests of the values that were wanted.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         as_found: BTreeMap<Path, Digest>,
     },
@@ -150,44 +150,36 @@ impl EndResult {
     }
 
     /// The end of a step that had its effect on a resource of a type.
-    pub(crate) fn done(
-        applied: &Applied,
-        schema: &Schema,
-        kind: &str,
-        request: Option<&ApplyRequest>,
-    ) -> Self {
-        let Some(kind) = schema.types.get(kind) else {
-            return Self::Done {
-                identity: applied.identity.clone(),
-                remembered: BTreeMap::new(),
-                as_found: BTreeMap::new(),
-            };
+    pub(crate) fn done(applied: &Applied, schema: &Schema, kind: &str, effect: &Effect) -> Self {
+        let kind = schema.types.get(kind);
+        let wanted = match effect {
+            Effect::Put { record, .. } => record.applied.as_ref(),
+            Effect::None | Effect::Remove { .. } | Effect::RemoveSurplus { .. } => None,
         };
-        let desired = request.and_then(|request| match &request.action {
-            Action::Create { desired } | Action::Update { desired, .. } => Some(desired),
-            Action::Delete { .. } | Action::Tag { .. } | Action::Operation { .. } => None,
-        });
         Self::Done {
             identity: applied.identity.clone(),
-            remembered: kind.remembered(&applied.attributes),
-            as_found: desired
-                .map(|desired| not_shown(kind, &applied.attributes, desired))
+            remembered: kind.map(|kind| kind.remembered(&applied.attributes)).unwrap_or_default(),
+            as_found: kind
+                .zip(wanted)
+                .map(|(kind, wanted)| not_shown(kind, &applied.attributes, wanted))
                 .unwrap_or_default(),
         }
     }
 }
 
-/// What an object does not show as it was set, although the call succeeded: a cloud that keeps a value in a form of its
-/// own, or never tells it. To plan it again each time would not bring it about.
-fn not_shown(kind: &ResourceType, shown: &Value, desired: &Value) -> BTreeMap<Path, Digest> {
+/// What an object does not show as it was asked for, although the call succeeded: a cloud that keeps a value in a form of
+/// its own, or never tells it. To plan it again each time would not bring it about. What refers to other objects is left
+/// out: only its provider knows in which form it was sent.
+fn not_shown(kind: &ResourceType, shown: &Value, wanted: &Value) -> BTreeMap<Path, Digest> {
     if shown.as_map().is_none() {
         return BTreeMap::new();
     }
-    diff::diff(kind, shown, desired, Some(desired))
+    diff::diff(kind, shown, wanted, Some(wanted))
         .into_iter()
+        .filter(|change| change.after.is_known() && !change.sensitive)
         .filter_map(|change| {
-            let sent = desired.at(&change.path).unwrap_or(&Value::Null);
-            Some((change.path, Digest::of(sent).ok()?))
+            let asked_for = wanted.at(&change.path).unwrap_or(&Value::Null);
+            Some((change.path, Digest::of(asked_for).ok()?))
         })
         .collect()
 }
@@ -202,7 +194,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use slipway_resource::schema::OwnershipKind;
-    use slipway_resource::{Attribute, Type};
+    use slipway_resource::{Attribute, Reference, Type};
 
     use super::*;
 
@@ -229,6 +221,13 @@ mod tests {
         let left = not_shown(&kind(), &Value::map([("name", "a")]), &sent);
         let path: Path = "lifetime".parse().unwrap();
         assert_eq!(left, BTreeMap::from([(path, Digest::of(&Value::from(7_i64)).unwrap())]));
+    }
+
+    #[test]
+    fn what_refers_to_others_is_left_to_its_provider() {
+        let reference = Reference { address: Address::new("cloud_group", "a"), path: "id".parse().unwrap() };
+        let wanted = Value::map([("name", Value::Reference(reference))]);
+        assert!(not_shown(&kind(), &Value::map([("name", "in another form")]), &wanted).is_empty());
     }
 
     #[test]

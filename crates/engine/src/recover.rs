@@ -63,6 +63,7 @@ pub async fn recover(
 }
 
 async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Error> {
+    let effect = open.begin.effect;
     let Some(request) = open.begin.request else {
         // It touches the state only; writing that down is all there is to it.
         return Ok(EndResult::nothing());
@@ -80,9 +81,7 @@ async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Err
     loop {
         attempt += 1;
         return Ok(match handle.session.resume(resume.clone(), EventSink::discard()).await {
-            Ok(Resolution::Done(applied)) => {
-                EndResult::done(&applied, &handle.schema, &kind, Some(&resume.request))
-            }
+            Ok(Resolution::Done(applied)) => EndResult::done(&applied, &handle.schema, &kind, &effect),
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
                 class: ErrorClass::OutcomeUnknown,

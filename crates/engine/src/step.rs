@@ -109,15 +109,14 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
         }
     }
     let request = call.as_ref().filter(|_| !gone).map(|call| call.request.clone());
-    let sent = request.clone();
-    let begin = Begin { step: id, provider, request, effect };
+    let begin = Begin { step: id, provider, request, effect: effect.clone() };
     append(shared, &Entry::Begin(Box::new(begin))).await?;
     let result = match call {
         Some(call) if !gone => deliver(id, &rate_class, &call, shared).await,
         _ => Ok(Applied::default()),
     };
     let end = match &result {
-        Ok(applied) => EndResult::done(applied, &schema, address.kind(), sent.as_ref()),
+        Ok(applied) => EndResult::done(applied, &schema, address.kind(), &effect),
         Err(Failure::Provider(error)) => EndResult::Failed {
             class: error.class.clone(),
             message: error.message.clone(),
