@@ -56,6 +56,9 @@ fn documents_requests_images_checks_and_dry_runs() -> Result<()> {
 
     // An image gets files, and nothing is started or written elsewhere.
     let image = ["--rootfs", "/root/image", "--config", CONFIG];
+    let nowhere = node(&machine, 1, &["phase", "init", "certs", "all", "--rootfs", "/root/image"])?;
+    ensure!(nowhere.err.contains("/root/image"), "{}", nowhere.err);
+    machine.check(["mkdir", "/root/image"])?;
     for phase in [["certs", "all"], ["kubeconfig", "all"], ["control-plane", "all"]] {
         let words: Vec<&str> = ["phase", "init"].into_iter().chain(phase).chain(image).collect();
         node(&machine, 0, &words)?;
