@@ -35,6 +35,7 @@ struct Inner {
     clients: Clients,
     known: OnceLock<Known>,
     region: String,
+    leaving: bool,
     paces: Paces,
     families: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     started: Instant,
@@ -58,11 +59,13 @@ impl Deref for Cloud {
 
 impl Cloud {
     /// A handle; nothing is known of the account yet.
-    pub fn new(clients: Clients, region: String) -> Self {
+    /// `leaving` says that a whole cluster goes.
+    pub fn new(clients: Clients, region: String, leaving: bool) -> Self {
         let inner = Inner {
             clients,
             known: OnceLock::new(),
             region,
+            leaving,
             paces: Paces::new(),
             families: Mutex::default(),
             started: Instant::now(),
@@ -95,6 +98,11 @@ impl Cloud {
     /// The region.
     pub fn region(&self) -> &str {
         &self.inner.region
+    }
+
+    /// Whether a whole cluster goes: nobody makes a plan any more out of what reads show of it.
+    pub fn leaving(&self) -> bool {
+        self.inner.leaving
     }
 
     /// The partition in ARNs, as `aws`.

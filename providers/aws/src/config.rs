@@ -20,6 +20,8 @@ pub(crate) struct Config {
     pub endpoint: Option<String>,
     /// The cluster's API, which knows whether an instance is a ready node.
     pub cluster_api: Option<Access>,
+    /// Whether the whole cluster goes.
+    pub leaving: bool,
 }
 
 impl Config {
@@ -47,6 +49,7 @@ impl Config {
             assume_role: text(value, "assumeRole"),
             endpoint: text(value, "endpoint"),
             cluster_api: value.get("clusterApi").and_then(cluster_api),
+            leaving: value.get("leaving").and_then(Value::as_bool).unwrap_or_default(),
         };
         let problems = config.problems();
         if problems.is_empty() { Ok(config) } else { Err(problems) }

@@ -206,6 +206,12 @@ pub(crate) trait Kind: Send + Sync {
         false
     }
 
+    /// Whether an object is still there for a while when AWS has answered its deletion, so that what it stands on cannot
+    /// go yet.
+    fn lingers(&self) -> bool {
+        false
+    }
+
     /// What stands in the way of deleting an object.
     ///
     /// # Errors

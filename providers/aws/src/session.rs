@@ -51,7 +51,7 @@ impl AwsSession {
         let region = clients.region().ok_or_else(|| {
             invalid("no region is named").with_hint("set `region` in the cluster's spec, or AWS_REGION")
         })?;
-        let cloud = Cloud::new(clients, region);
+        let cloud = Cloud::new(clients, region, config.leaving);
         let request = cloud.sts().get_caller_identity();
         let caller = cloud.read(Class::Sts, "GetCallerIdentity", || request.clone().send()).await?;
         let account = caller.account().ok_or_else(|| incomplete("GetCallerIdentity", "account"))?;

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use aws_sdk_elasticloadbalancingv2::types as sdk;
 use slipway_aws_model::names::hashed;
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::by_name::{if_any, is_ours};
-use super::{Found, Tagged, taken};
+use super::by_name::{claim, if_any, is_ours};
+use super::{Found, Kind, Tagged, taken};
 use crate::act::Act;
 use crate::batch::{Family, fetch_existing};
 use crate::cloud::Cloud;
+use crate::error::incomplete;
 use crate::look::{Listing, Look};
 use crate::owner::{Tags, difference};
 use crate::rate::Class;
@@ -111,6 +112,29 @@ async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -
     }
     let request = cloud.balancing().remove_tags().resource_arns(arn).set_tag_keys(Some(gone));
     cloud.write(Class::Balancing, "RemoveTags", || request.clone().send()).await.map(drop)
+}
+
+/// What a creating call has made, by its ARN; what has the name already is claimed.
+async fn made_or_claimed(
+    kind: &dyn Kind,
+    act: &Act<'_>,
+    desired: &Value,
+    (call, answer): (&str, Result<Option<String>, ProviderError>),
+    named: impl Future<Output = Result<Option<String>, ProviderError>> + Send,
+) -> Result<Identity, ProviderError> {
+    match answer {
+        Ok(arn) => arn.map(Identity::new).ok_or_else(|| incomplete(call, "ARN")),
+        Err(error) if error.class == ErrorClass::Conflict => {
+            let arn = named.await?.ok_or(error)?;
+            claim(kind, act, Identity::new(arn), desired).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Of the attributes that are wanted, those that are not there.
+fn missing<T: PartialEq>(wanted: Vec<T>, there: &[T]) -> Vec<T> {
+    wanted.into_iter().filter(|pair| !there.contains(pair)).collect()
 }
 
 /// Refuses what belongs to somebody else: creating calls succeed for what is there already with the same settings.

@@ -74,6 +74,11 @@ impl Kind for NatGateway {
         let request = act.cloud.ec2().delete_nat_gateway().nat_gateway_id(id.as_str());
         act.cloud.write(Class::Ec2Write, "DeleteNatGateway", || request.clone().send()).await.map(drop)
     }
+
+    /// It keeps its address and its interface until it is deleted.
+    fn lingers(&self) -> bool {
+        true
+    }
 }
 
 fn gateway_attributes(gateway: &NatSdk) -> Value {

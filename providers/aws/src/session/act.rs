@@ -15,6 +15,10 @@ use crate::kind::{self, Condition, Found, Kind, or_gone};
 
 /// For how long reads may lag behind before that counts as a failure.
 const CONSISTENCY: Duration = Duration::from_secs(90);
+
+/// How long values may be shown as they were before a change, or not at all.
+const SETTLED: Duration = Duration::from_secs(30);
+
 /// For how long the maker of what has the name is looked for.
 const LOOKED_FOR: Duration = Duration::from_secs(10);
 /// For how long a deletion is tried again while nothing lasting is in its way.
@@ -147,7 +151,7 @@ pub(super) async fn shown(
     let cloud = act.patient();
     let mut lag = Wait::for_at_most(CONSISTENCY);
     let mut long = Wait::for_minutes(Duration::from_secs(3600));
-    let mut told = None;
+    let (mut settling, mut told) = (None, None);
     loop {
         match act.rest(kind::read(kind, &cloud, identity)).await {
             Ok(Some(Found { condition: Condition::Failed(reason), .. })) => {
@@ -161,12 +165,14 @@ pub(super) async fn shown(
                 told = Some(reason);
             }
             Ok(Some(found)) => match desired.and_then(|desired| lacking(kind, &found.attributes, desired)) {
-                None => {
-                    return Ok(Applied { identity: Some(found.identity), attributes: found.attributes });
-                }
+                None => return Ok(applied(found)),
                 Some(names) => {
-                    let what = format!("{identity} did not show {names}");
-                    act.pause(&mut lag, &what).await.map_err(as_never)?;
+                    let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
+                    match act.pause(settling, &format!("{identity} did not show {names}")).await {
+                        // It was taken, or the call had failed: who asked sees from the answer what is not shown.
+                        Err(error) if error.class == ErrorClass::OutcomeUnknown => return Ok(applied(found)),
+                        waited => waited?,
+                    }
                 }
             },
             Ok(None) => act.pause(&mut lag, &format!("{identity} could not be read")).await?,
@@ -178,12 +184,8 @@ pub(super) async fn shown(
     }
 }
 
-/// What reads never show as wanted AWS has not taken: sending it again would not help.
-fn as_never(mut error: ProviderError) -> ProviderError {
-    if error.class == ErrorClass::OutcomeUnknown {
-        error.class = ErrorClass::Permanent;
-    }
-    error
+fn applied(found: Found) -> Applied {
+    Applied { identity: Some(found.identity), attributes: found.attributes }
 }
 
 /// The attributes that are not as wanted, by name; `None` when all are.
@@ -228,7 +230,11 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
         act.progress(format!("{identity} stays: it is not the cluster's"));
         return Ok(Applied::default());
     }
-    gone(act, kind, identity).await?;
+    // Where the whole cluster goes, an answer that says so is enough: what stands in the way of others all the same is
+    // waited for there.
+    if kind.lingers() || !act.cloud.leaving() {
+        gone(act, kind, identity).await?;
+    }
     Ok(Applied::default())
 }
 

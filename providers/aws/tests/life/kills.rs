@@ -67,9 +67,8 @@ pub fn minimal_delete() -> Result<()> {
     survive("minimal", MINIMAL, DELETE, if all_are_wanted() { Choice::All } else { Choice::Some(8) })
 }
 
-/// The choice is stratified also where all is asked for: each kill of a large cluster takes a while.
 pub fn highly_available() -> Result<()> {
-    let choice = Choice::Some(if all_are_wanted() { 20 } else { 4 });
+    let choice = if all_are_wanted() { Choice::All } else { Choice::Some(4) };
     survive("highly available", HIGHLY_AVAILABLE, APPLY, choice)?;
     survive("highly available", HIGHLY_AVAILABLE, DELETE, choice)
 }

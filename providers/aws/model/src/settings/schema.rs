@@ -79,6 +79,10 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("subnets", Attribute::optional(Type::list(own_subnet)).describe("Settings of single subnets.")),
         ("topology", Attribute::optional(Type::object([("bastion", Attribute::optional(bastion))]))),
         ("prices", Attribute::optional(Type::Any).describe("A list of prices in place of the built-in one.")),
+        (
+            "leaving",
+            flag().describe("Whether the whole cluster goes: said by `slipway delete`, not by specs."),
+        ),
         ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
     ]
     .into_iter()

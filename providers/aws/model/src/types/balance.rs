@@ -80,6 +80,7 @@ fn listener() -> Named {
         .arn()
         .tags()
         .idempotent()
+        .removed_with("aws_lb", "load_balancer_arn")
         .fixed("load_balancer_arn", TEXT, "The load balancer.")
         .required("port", INTEGER, "The port.")
         .required("protocol", TEXT, "TCP, TLS, UDP or TCP_UDP.")

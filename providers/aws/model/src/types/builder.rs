@@ -1,6 +1,6 @@
 //! Puts a [`ResourceType`] together.
 
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::{Attribute, ResourceType, Type};
 
 pub(super) use slipway_resource::Type::{Bool as BOOL, Integer as INTEGER, String as TEXT};
@@ -76,6 +76,29 @@ impl Builder {
     /// Attributes whose values no two objects share.
     pub(super) fn exclusive<const N: usize>(mut self, names: [&str; N]) -> Self {
         self.resource.exclusive = names.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// AWS removes it with an object of a type, which an attribute names.
+    pub(super) fn removed_with(mut self, kind: &str, attribute: &str) -> Self {
+        self.resource.removed_with = Some(RemovedWith {
+            kind: kind.to_owned(),
+            attribute: attribute.to_owned(),
+            unless: Vec::new(),
+            lets_go: false,
+        });
+        self
+    }
+
+    /// But not one with an attribute: that stands in the way of another as well.
+    pub(super) fn unless(mut self, name: &str) -> Self {
+        self.resource.removed_with.iter_mut().for_each(|with| with.unless.push(name.to_owned()));
+        self
+    }
+
+    /// And what else it refers to may go before it.
+    pub(super) fn lets_go(mut self) -> Self {
+        self.resource.removed_with.iter_mut().for_each(|with| with.lets_go = true);
         self
     }
 

@@ -100,6 +100,9 @@ fn route() -> Named {
         .id("The table's id and the destination, with an underscore between them.")
         .imported_as("{route_table_id}_{destination_cidr_block|destination_ipv6_cidr_block|destination_prefix_list_id}")
         .owned_by(OwnershipKind::Parent)
+        // A route to what is gone stays in its table, and is one to nowhere.
+        .removed_with("aws_route_table", "route_table_id")
+        .lets_go()
         .idempotent()
         .fixed("route_table_id", TEXT, "The table.")
         .optional_fixed("destination_cidr_block", TEXT, "The IPv4 range.")

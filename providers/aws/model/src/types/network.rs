@@ -38,6 +38,7 @@ fn vpc() -> Named {
 fn cidr_association() -> Named {
     Builder::new("aws_vpc_ipv4_cidr_block_association", EC2, "A further IPv4 range of a VPC.")
         .owned_by(OwnershipKind::Parent)
+        .removed_with("aws_vpc", "vpc_id")
         .fixed("vpc_id", TEXT, "The VPC.")
         .fixed("cidr_block", TEXT, "The range.")
         .takes(6_000, 1_000, 6_000)
@@ -115,6 +116,7 @@ fn dhcp_options_association() -> Named {
         .id("The options' id and the VPC's, with a hyphen between them.")
         .imported_as("{vpc_id}")
         .owned_by(OwnershipKind::Parent)
+        .removed_with("aws_vpc", "vpc_id")
         .idempotent()
         .fixed("vpc_id", TEXT, "The VPC.")
         .required("dhcp_options_id", TEXT, "The DHCP options.")

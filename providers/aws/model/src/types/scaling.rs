@@ -226,6 +226,8 @@ fn lifecycle_hook() -> Named {
     )
     .id("The group's name and its own, with a slash between them.")
     .owned_by(OwnershipKind::Parent)
+    .removed_with("aws_autoscaling_group", "autoscaling_group_name")
+    .lets_go()
     .idempotent()
     .fixed("autoscaling_group_name", TEXT, "The group.")
     .fixed("name", TEXT, "Its name, once in a group.")

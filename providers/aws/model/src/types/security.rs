@@ -36,6 +36,9 @@ fn security_group_rule() -> Named {
             "{source_security_group_id|cidr_blocks|ipv6_cidr_blocks|prefix_list_ids}",
         ))
         .owned_by(OwnershipKind::Parent)
+        // A group cannot go as long as a rule of another one refers to it.
+        .removed_with("aws_security_group", "security_group_id")
+        .unless("source_security_group_id")
         .idempotent()
         .fixed("security_group_id", TEXT, "The group whose members it is about.")
         .fixed("type", TEXT, "ingress, for what may come in, or egress.")

@@ -6,16 +6,16 @@ use aws_sdk_elasticloadbalancingv2::types::{
     LoadBalancerAttribute, LoadBalancerSchemeEnum, LoadBalancerStateEnum, LoadBalancerTypeEnum,
     SubnetMapping,
 };
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError, Value};
 
 use super::{
-    Balancers, OfCluster, TagsOf, balancer_named, check_owner, set_tags, to_tags, update_tags, with_tags,
+    Balancers, OfCluster, TagsOf, balancer_named, check_owner, made_or_claimed, missing, set_tags, to_tags,
+    update_tags, with_tags,
 };
 use crate::act::Act;
 use crate::cloud::Cloud;
-use crate::error::incomplete;
 use crate::kind::attribute::{block, blocks, differs, flag, need, some, text, texts};
-use crate::kind::by_name::{claim, if_any, made};
+use crate::kind::by_name::{if_any, made};
 use crate::kind::{Condition, Found, Kind, Tagged};
 use crate::look::Look;
 use crate::owner::{marks, visible};
@@ -69,23 +69,17 @@ impl Kind for LoadBalancer {
             .set_subnet_mappings(Some(mappings(desired)))
             .set_security_groups((!groups.is_empty()).then_some(groups))
             .set_tags(Some(to_tags(&act.tags(desired))));
-        match act.cloud.write(Class::Balancing, "CreateLoadBalancer", || request.clone().send()).await {
-            Ok(answer) => {
-                let arn = answer.load_balancers().first().and_then(Sdk::load_balancer_arn);
-                Ok(Identity::new(arn.ok_or_else(|| incomplete("CreateLoadBalancer", "ARN"))?))
-            }
-            Err(error) if error.class == ErrorClass::Conflict => {
-                let arn = balancer_named(act.cloud, name).await?.ok_or(error)?;
-                claim(self, act, Identity::new(arn), desired).await
-            }
-            Err(error) => Err(error),
-        }
+        let call = "CreateLoadBalancer";
+        let answer = act.cloud.write(Class::Balancing, call, || request.clone().send()).await;
+        let arn = answer.map(|answer| {
+            answer.load_balancers().first().and_then(Sdk::load_balancer_arn).map(str::to_owned)
+        });
+        made_or_claimed(self, act, desired, (call, arn), balancer_named(act.cloud, name)).await
     }
 
     async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
         check_owner(act, id.as_str()).await?;
-        let fresh = wanted(&Value::Null);
-        let attributes: Vec<_> = wanted(desired).into_iter().filter(|pair| !fresh.contains(pair)).collect();
+        let attributes = missing(wanted(desired), &wanted(&Value::Null));
         set_attributes(act.cloud, id.as_str(), attributes).await?;
         match text(desired, ENFORCE) {
             Some(enforce) => set_groups(act.cloud, id.as_str(), desired, Some(enforce)).await,
@@ -101,9 +95,7 @@ impl Kind for LoadBalancer {
         desired: &Value,
     ) -> Result<(), ProviderError> {
         let (cloud, arn) = (act.cloud, id.as_str());
-        let present = wanted(prior);
-        let changed: Vec<_> = wanted(desired).into_iter().filter(|pair| !present.contains(pair)).collect();
-        set_attributes(cloud, arn, changed).await?;
+        set_attributes(cloud, arn, missing(wanted(desired), &wanted(prior))).await?;
         if differs(prior, desired, "security_groups") || differs(prior, desired, ENFORCE) {
             set_groups(cloud, arn, desired, text(desired, ENFORCE)).await?;
         }

@@ -6,14 +6,15 @@ use aws_sdk_elasticloadbalancingv2::types::{
     TargetTypeEnum,
 };
 use slipway_aws_model::names::hashed;
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError, Value};
 
-use super::{TagsOf, TargetGroups, check_owner, set_tags, to_tags, update_tags, with_tags};
+use super::{
+    TagsOf, TargetGroups, check_owner, made_or_claimed, missing, set_tags, to_tags, update_tags, with_tags,
+};
 use crate::act::Act;
 use crate::cloud::Cloud;
-use crate::error::incomplete;
 use crate::kind::attribute::{block, differs, flag, need, number32, some, text};
-use crate::kind::by_name::{claim, if_any, made};
+use crate::kind::by_name::{if_any, made};
 use crate::kind::{Blockers, Found, Kind, Tagged};
 use crate::look::Look;
 use crate::owner::{marks, visible};
@@ -79,23 +80,16 @@ impl Kind for TargetGroup {
             .set_unhealthy_threshold_count(number32(check, "unhealthy_threshold"))
             .set_matcher(text(check, "matcher").map(|codes| Matcher::builder().http_code(codes).build()))
             .set_tags(Some(to_tags(&act.tags(desired))));
-        match act.cloud.write(Class::Balancing, "CreateTargetGroup", || request.clone().send()).await {
-            Ok(answer) => {
-                let arn = answer.target_groups().first().and_then(Sdk::target_group_arn);
-                Ok(Identity::new(arn.ok_or_else(|| incomplete("CreateTargetGroup", "ARN"))?))
-            }
-            Err(error) if error.class == ErrorClass::Conflict => {
-                let arn = named(act.cloud, name).await?.ok_or(error)?;
-                claim(self, act, Identity::new(arn), desired).await
-            }
-            Err(error) => Err(error),
-        }
+        let call = "CreateTargetGroup";
+        let answer = act.cloud.write(Class::Balancing, call, || request.clone().send()).await;
+        let arn = answer
+            .map(|answer| answer.target_groups().first().and_then(Sdk::target_group_arn).map(str::to_owned));
+        made_or_claimed(self, act, desired, (call, arn), named(act.cloud, name)).await
     }
 
     async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
         check_owner(act, id.as_str()).await?;
-        let fresh = wanted(&Value::Null);
-        let attributes: Vec<_> = wanted(desired).into_iter().filter(|pair| !fresh.contains(pair)).collect();
+        let attributes = missing(wanted(desired), &wanted(&Value::Null));
         set_attributes(act.cloud, id.as_str(), attributes).await
     }
 
@@ -110,9 +104,7 @@ impl Kind for TargetGroup {
         if differs(prior, desired, "health_check") {
             set_health_check(cloud, arn, desired).await?;
         }
-        let present = wanted(prior);
-        let changed: Vec<_> = wanted(desired).into_iter().filter(|pair| !present.contains(pair)).collect();
-        set_attributes(cloud, arn, changed).await?;
+        set_attributes(cloud, arn, missing(wanted(desired), &wanted(prior))).await?;
         update_tags(cloud, arn, prior, desired).await
     }
 

@@ -241,6 +241,11 @@ impl Kind for Group {
         if_there(act.cloud, id.as_str(), deleted).await.map(drop)
     }
 
+    /// Its instances shut down.
+    fn lingers(&self) -> bool {
+        true
+    }
+
     async fn tag(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
         let marks = marks(&act.request.ownership, None);
         changes::set_tags(act.cloud, changes::tags(id.as_str(), &[], &marks)).await

@@ -83,10 +83,13 @@ def delete_vpc(original, self, vpc_id):
     if vpc:
         options, vpc.dhcp_options = vpc.dhcp_options, None
         try:
-            return original(self, vpc_id)
+            answer = original(self, vpc_id)
         except Exception:
             vpc.dhcp_options = options
             raise
+        if options:
+            options.vpc = None
+        return answer
     return original(self, vpc_id)
 
 

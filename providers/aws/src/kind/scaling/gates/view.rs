@@ -1,10 +1,14 @@
 //! A group and its instances, as they are now.
 
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
 use aws_sdk_autoscaling::types as sdk;
 use aws_sdk_ec2::types::{Filter, Instance, InstanceStateName};
 use slipway_aws_model::plan::Manner;
 use slipway_resource::ProviderError;
 
+use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::kind::scaling::group::Groups;
 use crate::look::filter;
@@ -189,9 +193,28 @@ pub(in crate::kind::scaling) async fn alive_detached(
     cloud: &Cloud,
     group: &str,
 ) -> Result<Vec<Instance>, ProviderError> {
-    let alive = ["pending", "running", "stopping", "stopped"];
-    let tag = filter(&format!("tag:{DETACHED}"), [group]);
-    describe(cloud, vec![tag, filter("instance-state-name", alive)]).await
+    Ok(cloud.get::<Detached>(group).await?.map(|instances| (*instances).clone()).unwrap_or_default())
+}
+
+/// Instances that have left their groups and still run, by group.
+struct Detached;
+
+#[async_trait]
+impl Family for Detached {
+    type Item = Vec<Instance>;
+    const LIMIT: usize = VALUES;
+
+    async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Vec<Instance>>, ProviderError> {
+        let alive = ["pending", "running", "stopping", "stopped"];
+        let tag = filter(&format!("tag:{DETACHED}"), keys.iter().map(String::as_str));
+        let mut found: BTreeMap<String, Vec<Instance>> = BTreeMap::new();
+        for instance in describe(cloud, vec![tag, filter("instance-state-name", alive)]).await? {
+            if let Some(group) = of_ec2(instance.tags()).get(DETACHED) {
+                found.entry(group.clone()).or_default().push(instance);
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Those of some instances that have left their groups and still run, each with its group.
