@@ -32,6 +32,13 @@ impl Cloud {
         Ok(Self { moto: Moto::start_mended(&format!("{}\n{WINDOW}", mended::MENDED))? })
     }
 
+    /// One that keeps and shows less of what it is told than AWS does.
+    pub fn forgetful() -> Result<Self> {
+        let tokens =
+            concat!(include_str!("../support/mended/wrap.py"), include_str!("../support/mended/tokens.py"));
+        Ok(Self { moto: Moto::start_mended(&format!("{tokens}\n{WINDOW}"))? })
+    }
+
     pub fn moto(&self) -> &Moto {
         &self.moto
     }

@@ -26,7 +26,7 @@ pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> BTreeMap<String, V
         ("vpc_security_group_ids", Value::list(data.security_group_ids().iter().map(String::as_str))),
         ("block_device_mappings", Value::list(data.block_device_mappings().iter().map(device))),
         ("network_interfaces", Value::list(data.network_interfaces().iter().map(interface))),
-        ("tag_specifications", Value::list(data.tag_specifications().iter().map(tag_specification))),
+        ("tag_specifications", Value::list(machines_tags(data).map(tag_specification))),
         (
             "iam_instance_profile",
             one(data.iam_instance_profile(), |profile| {
@@ -62,6 +62,14 @@ pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> BTreeMap<String, V
         Value::Map(entries) => entries,
         _ => BTreeMap::new(),
     }
+}
+
+/// The tags of what is launched. Emulators also keep those of the template itself here, which AWS never does.
+fn machines_tags(
+    data: &sdk::ResponseLaunchTemplateData,
+) -> impl Iterator<Item = &sdk::LaunchTemplateTagSpecification> {
+    let of_template = sdk::ResourceType::LaunchTemplate;
+    data.tag_specifications().iter().filter(move |one| one.resource_type() != Some(&of_template))
 }
 
 /// A block, where there is one that says something.
