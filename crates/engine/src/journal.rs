@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_plan::{Record, StepId};
-use slipway_resource::provider::{Applied, ApplyRequest};
+use slipway_resource::provider::{Action, Applied, ApplyRequest};
 use slipway_resource::{Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Value, diff};
 
 /// One record of the journal.
@@ -150,36 +150,50 @@ impl EndResult {
     }
 
     /// The end of a step that had its effect on a resource of a type.
-    pub(crate) fn done(applied: &Applied, schema: &Schema, kind: &str, effect: &Effect) -> Self {
+    pub(crate) fn done(
+        applied: &Applied,
+        schema: &Schema,
+        kind: &str,
+        sent: Option<&Action>,
+        effect: &Effect,
+    ) -> Self {
         let kind = schema.types.get(kind);
-        let wanted = match effect {
-            Effect::Put { record, .. } => record.applied.as_ref(),
-            Effect::None | Effect::Remove { .. } | Effect::RemoveSurplus { .. } => None,
+        let as_found = match (kind, sent, effect) {
+            (
+                Some(kind),
+                Some(Action::Create { desired } | Action::Update { desired, .. }),
+                Effect::Put { record, .. },
+            ) => not_shown(kind, &applied.attributes, desired, record.applied.as_ref()),
+            _ => BTreeMap::new(),
         };
         Self::Done {
             identity: applied.identity.clone(),
             remembered: kind.map(|kind| kind.remembered(&applied.attributes)).unwrap_or_default(),
-            as_found: kind
-                .zip(wanted)
-                .map(|(kind, wanted)| not_shown(kind, &applied.attributes, wanted))
-                .unwrap_or_default(),
+            as_found,
         }
     }
 }
 
-/// What an object does not show as it was asked for, although the call succeeded: a cloud that keeps a value in a form of
-/// its own, or never tells it. To plan it again each time would not bring it about. What refers to other objects is left
-/// out: only its provider knows in which form it was sent.
-fn not_shown(kind: &ResourceType, shown: &Value, wanted: &Value) -> BTreeMap<Path, Digest> {
-    if shown.as_map().is_none() {
-        return BTreeMap::new();
-    }
-    diff::diff(kind, shown, wanted, Some(wanted))
+/// What an object does not show as it was sent, although the call succeeded: a cloud that keeps a value in a form of its
+/// own, or never tells it. To plan it again each time would not bring it about.
+///
+/// Only for values that were sent as they are wanted. One that refers to other objects has a form that its provider knows,
+/// and one whose changes are ignored was sent as others had made it.
+fn not_shown(
+    kind: &ResourceType,
+    shown: &Value,
+    sent: &Value,
+    wanted: Option<&Value>,
+) -> BTreeMap<Path, Digest> {
+    let Some(wanted) = wanted.filter(|_| shown.as_map().is_some()) else { return BTreeMap::new() };
+    diff::diff(kind, shown, sent, Some(sent))
         .into_iter()
-        .filter(|change| change.after.is_known() && !change.sensitive)
+        .filter(|change| !change.sensitive)
         .filter_map(|change| {
-            let asked_for = wanted.at(&change.path).unwrap_or(&Value::Null);
-            Some((change.path, Digest::of(asked_for).ok()?))
+            let value = wanted.at(&change.path).filter(|value| !value.is_null())?;
+            let as_wanted = sent.at(&change.path) == Some(value);
+            as_wanted.then_some(())?;
+            Some((change.path, Digest::of(value).ok()?))
         })
         .collect()
 }
@@ -208,30 +222,44 @@ mod tests {
         ResourceType { attributes, ..ResourceType::new("", OwnershipKind::Tags, "") }
     }
 
-    #[test]
-    fn what_is_shown_as_it_was_sent_is_as_wanted() {
-        let sent = Value::map([("name", "a"), ("secret", "s")]);
-        let shown = Value::map([("name", "a"), ("set-by-the-server", "x")]);
-        assert!(not_shown(&kind(), &shown, &sent).is_empty());
+    fn left(shown: &Value, sent: &Value, wanted: &Value) -> Vec<String> {
+        not_shown(&kind(), shown, sent, Some(wanted)).keys().map(ToString::to_string).collect()
+    }
+
+    fn lifetime(value: i64) -> Value {
+        Value::map([("name", Value::from("a")), ("lifetime", Value::from(value))])
     }
 
     #[test]
-    fn what_is_not_shown_is_kept_with_what_was_sent() {
-        let sent = Value::map([("name", Value::from("a")), ("lifetime", Value::from(7_i64))]);
-        let left = not_shown(&kind(), &Value::map([("name", "a")]), &sent);
+    fn what_is_shown_as_it_was_sent_is_as_wanted() {
+        let sent = Value::map([("name", "a"), ("secret", "s")]);
+        assert!(left(&Value::map([("name", "a"), ("arn", "x")]), &sent, &sent).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_shown_is_kept_with_what_was_wanted() {
+        let shown = Value::map([("name", "a")]);
+        let found = not_shown(&kind(), &shown, &lifetime(7), Some(&lifetime(7)));
         let path: Path = "lifetime".parse().unwrap();
-        assert_eq!(left, BTreeMap::from([(path, Digest::of(&Value::from(7_i64)).unwrap())]));
+        assert_eq!(found, BTreeMap::from([(path, Digest::of(&Value::from(7_i64)).unwrap())]));
+    }
+
+    #[test]
+    fn what_others_may_set_is_no_wish_that_was_not_met() {
+        // Sent as others had made it, and they have made it otherwise meanwhile.
+        assert!(left(&lifetime(9), &lifetime(8), &lifetime(7)).is_empty());
+        assert!(left(&lifetime(9), &Value::map([("name", "a")]), &Value::map([("name", "a")])).is_empty());
     }
 
     #[test]
     fn what_refers_to_others_is_left_to_its_provider() {
         let reference = Reference { address: Address::new("cloud_group", "a"), path: "id".parse().unwrap() };
         let wanted = Value::map([("name", Value::Reference(reference))]);
-        assert!(not_shown(&kind(), &Value::map([("name", "in another form")]), &wanted).is_empty());
+        assert!(left(&Value::map([("name", "1")]), &Value::map([("name", "one")]), &wanted).is_empty());
     }
 
     #[test]
     fn an_answer_without_attributes_says_nothing() {
-        assert!(not_shown(&kind(), &Value::Null, &Value::map([("name", "a")])).is_empty());
+        assert!(left(&Value::Null, &lifetime(7), &lifetime(7)).is_empty());
     }
 }

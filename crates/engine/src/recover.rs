@@ -81,7 +81,9 @@ async fn resolve(open: OpenStep, providers: &Providers) -> Result<EndResult, Err
     loop {
         attempt += 1;
         return Ok(match handle.session.resume(resume.clone(), EventSink::discard()).await {
-            Ok(Resolution::Done(applied)) => EndResult::done(&applied, &handle.schema, &kind, &effect),
+            Ok(Resolution::Done(applied)) => {
+                EndResult::done(&applied, &handle.schema, &kind, Some(&resume.request.action), &effect)
+            }
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
                 class: ErrorClass::OutcomeUnknown,

@@ -109,6 +109,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
         }
     }
     let request = call.as_ref().filter(|_| !gone).map(|call| call.request.clone());
+    let sent = request.as_ref().map(|request| request.action.clone());
     let begin = Begin { step: id, provider, request, effect: effect.clone() };
     append(shared, &Entry::Begin(Box::new(begin))).await?;
     let result = match call {
@@ -116,7 +117,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
         _ => Ok(Applied::default()),
     };
     let end = match &result {
-        Ok(applied) => EndResult::done(applied, &schema, address.kind(), &effect),
+        Ok(applied) => EndResult::done(applied, &schema, address.kind(), sent.as_ref(), &effect),
         Err(Failure::Provider(error)) => EndResult::Failed {
             class: error.class.clone(),
             message: error.message.clone(),
