@@ -54,7 +54,7 @@ rules! {
     Process "schema-stable" must lifecycle::schema_stable,
         "The schema and its digest are the same in every call and every process of one version.";
     Process "schema-lint" must lifecycle::schema_lint,
-        "Types and attributes are well formed, described, and refer to rate classes and attributes that exist.";
+        "Types and attributes are well formed, described, and refer to rate classes, types and attributes that exist.";
     Process "config-validated" must lifecycle::config_validated,
         "ValidateConfig finds nothing in a good configuration and something in a bad one.";
     Process "offline" must lifecycle::offline,
