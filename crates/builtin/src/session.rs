@@ -141,7 +141,7 @@ impl Session for Secrets {
                 let content = Content::new(address.clone(), request.token.clone(), attributes, fields);
                 let (identity, content) = self.vault.put(uid, content).await?;
                 events.send(ApplyEvent::Identity(identity.clone()));
-                Ok(Applied { identity: Some(identity), attributes: content.attributes.clone() })
+                Ok(Applied::new(identity, content.attributes.clone()))
             }
             Action::Delete { identity } => {
                 self.vault.delete(uid, identity).await?;
@@ -166,10 +166,7 @@ impl Session for Secrets {
                         let content = self.vault.open(uid, identity).await?;
                         self.vault.know([(ownership.address.clone(), identity.clone())]);
                         let attributes = content.attributes.clone();
-                        return Ok(Resolution::Done(Applied {
-                            identity: Some(identity.clone()),
-                            attributes,
-                        }));
+                        return Ok(Resolution::Done(Applied::new(identity.clone(), attributes)));
                     }
                 }
                 Ok(Resolution::NotDone)

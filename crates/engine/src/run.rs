@@ -231,8 +231,7 @@ impl Run<'_> {
             let Some(handle) = self.providers.get(name) else { continue };
             for answer in read_batched(name, handle, requests).await? {
                 if let Observation::Present(attributes) = answer.observation {
-                    let identity = Some(answer.identity);
-                    outputs.insert(&answer.address, Applied { identity, attributes });
+                    outputs.insert(&answer.address, Applied::new(answer.identity, attributes));
                 }
             }
         }

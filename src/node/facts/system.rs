@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use slipway_bootstrap::preflight::{Cgroups, ServiceState};
 use tokio::process::Command;
 
 use super::PATIENCE;
+
+/// How long a program may take to say its version: a large one on a cold disk is slow to start.
+const START: Duration = Duration::from_secs(30);
 
 pub(super) fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
@@ -127,7 +131,7 @@ pub(super) async fn services(names: &[&str]) -> BTreeMap<String, ServiceState> {
 pub(super) async fn kubelet_version() -> Result<String, String> {
     let path = program("kubelet").ok_or("there is no kubelet on the path")?;
     let run = Command::new(path).arg("--version").kill_on_drop(true).output();
-    let output = tokio::time::timeout(PATIENCE, run).await.map_err(|_| "the kubelet does not answer")?;
+    let output = tokio::time::timeout(START, run).await.map_err(|_| "the kubelet does not answer")?;
     let output = output.map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     // `Kubernetes v1.34.4`

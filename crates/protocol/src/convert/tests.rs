@@ -374,7 +374,7 @@ proptest! {
         (token, uid, cluster) in (".{0,4}", ".{0,4}", ".{0,4}"),
         (address, action, timeout_ms) in (address(), action(), any::<u64>()),
         (identity, handle) in (prop::option::of(".{0,4}"), prop::option::of(".{0,4}")),
-        attributes in value(),
+        (attributes, not_shown) in (value(), prop::collection::vec(path(), 0..2)),
     ) {
         let request = ApplyRequest {
             token: Token::new(token),
@@ -384,7 +384,7 @@ proptest! {
         };
         prop_assert_eq!(through::<_, proto::ApplyRequest>(request.clone()).unwrap(), request.clone());
         let identity = identity.map(Identity::new);
-        let applied = Applied { identity: identity.clone(), attributes };
+        let applied = Applied { identity: identity.clone(), attributes, not_shown };
         prop_assert_eq!(through::<_, proto::Applied>(applied.clone()).unwrap(), applied);
         let resume = ResumeRequest { request, identity, handle };
         prop_assert_eq!(through::<_, proto::ResumeRequest>(resume.clone()).unwrap(), resume);
@@ -419,7 +419,7 @@ fn texts_of_secrets_go_only_where_they_are_needed() {
         last_applied: Some(value.clone()),
     };
     assert!(!has_text(&proto::PlanItem::from(&item).encode_to_vec()));
-    let applied = Applied { identity: None, attributes: value.clone() };
+    let applied = Applied { attributes: value.clone(), ..Applied::default() };
     assert!(!has_text(&proto::Applied::from(applied).encode_to_vec()));
     let create = Action::Create { desired: value.clone() };
     let action = proto::apply_request::Action::from(create);

@@ -926,6 +926,10 @@ pub struct Applied {
     pub identity: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, optional, tag = "2")]
     pub attributes: ::core::option::Option<crate::wire::WireValue>,
+    /// Paths of attributes that the object does not show as they were sent, although the call succeeded. They are left
+    /// as found until something else is wanted.
+    #[prost(string, repeated, tag = "3")]
+    pub not_shown: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResumeRequest {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Identity, Ownership, Token, Value};
+use crate::{Identity, Ownership, Path, Token, Value};
 
 /// One action on one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,6 +110,17 @@ pub struct Applied {
     pub identity: Option<Identity>,
     /// Its attributes as they are now; null after a delete. A gate returns what it found.
     pub attributes: Value,
+    /// Attributes that it does not show as they were sent, although the call succeeded: they are left as found until
+    /// something else is wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_shown: Vec<Path>,
+}
+
+impl Applied {
+    /// An object that shows all that was asked for.
+    pub fn new(identity: Identity, attributes: Value) -> Self {
+        Self { identity: Some(identity), attributes, not_shown: Vec::new() }
+    }
 }
 
 /// Which action to find again.

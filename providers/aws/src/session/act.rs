@@ -6,7 +6,7 @@ use slipway_aws_model::normalise::normalised;
 use slipway_provider_sdk::Ticket;
 use slipway_resource::diff::diff;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
 
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
@@ -165,12 +165,17 @@ pub(super) async fn shown(
                 told = Some(reason);
             }
             Ok(Some(found)) => match desired.and_then(|desired| lacking(kind, &found.attributes, desired)) {
-                None => return Ok(applied(found)),
-                Some(names) => {
+                None => return Ok(Applied::new(found.identity, found.attributes)),
+                Some(paths) => {
                     let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
-                    match act.pause(settling, &format!("{identity} did not show {names}")).await {
-                        // It was taken, or the call had failed: who asked sees from the answer what is not shown.
-                        Err(error) if error.class == ErrorClass::OutcomeUnknown => return Ok(applied(found)),
+                    let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                    match act.pause(settling, &format!("{identity} did not show {}", names.join(", "))).await
+                    {
+                        // It was taken, or the call had failed: whoever asked is told what is not shown.
+                        Err(error) if error.class == ErrorClass::OutcomeUnknown => {
+                            let applied = Applied::new(found.identity, found.attributes);
+                            return Ok(Applied { not_shown: paths, ..applied });
+                        }
                         waited => waited?,
                     }
                 }
@@ -184,21 +189,14 @@ pub(super) async fn shown(
     }
 }
 
-fn applied(found: Found) -> Applied {
-    Applied { identity: Some(found.identity), attributes: found.attributes }
-}
-
-/// The attributes that are not as wanted, by name; `None` when all are.
-pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Option<String> {
+/// The attributes that are not as wanted; `None` when all are.
+pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Option<Vec<Path>> {
     let schema = slipway_aws_model::types::get(kind.name())?;
-    let changes = diff(schema, attributes, desired, None);
-    let mut names: Vec<String> = changes
-        .iter()
-        .filter(|change| change.after.is_known())
-        .map(|change| change.path.to_string())
-        .collect();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
+    let changes = diff(schema, attributes, desired, Some(desired));
+    let mut paths: Vec<Path> =
+        changes.into_iter().filter(|change| change.after.is_known()).map(|change| change.path).collect();
+    paths.dedup();
+    (!paths.is_empty()).then_some(paths)
 }
 
 async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<Applied, ProviderError> {

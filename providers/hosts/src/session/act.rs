@@ -41,10 +41,10 @@ impl HostsSession {
                     Action::Create { desired } => {
                         let (name, host) = (text(desired, "inventory")?, text(desired, HOST)?);
                         match inventory.claim(name, host).await? {
-                            Some(claim) if claim.uid == ownership.uid => Ok(Resolution::Done(Applied {
-                                identity: Some(Identity::new(format!("{name}/{host}"))),
-                                attributes: claim_attributes(name, host),
-                            })),
+                            Some(claim) if claim.uid == ownership.uid => Ok(Resolution::Done(Applied::new(
+                                Identity::new(format!("{name}/{host}")),
+                                claim_attributes(name, host),
+                            ))),
                             _ => Ok(Resolution::NotDone),
                         }
                     }
@@ -88,7 +88,7 @@ impl HostsSession {
                 inventory.take(name, host, ownership, &request.token).await?;
                 let identity = Identity::new(format!("{name}/{host}"));
                 events.send(ApplyEvent::Identity(identity.clone()));
-                Ok(Applied { identity: Some(identity), attributes: claim_attributes(name, host) })
+                Ok(Applied::new(identity, claim_attributes(name, host)))
             }
             Action::Delete { identity } => {
                 if let Some((name, host)) = identity.as_str().split_once('/') {
@@ -100,7 +100,7 @@ impl HostsSession {
                 Some((name, host)) => {
                     inventory.rename(name, host, ownership).await?;
                     let attributes = claim_attributes(name, host);
-                    Ok(Applied { identity: Some(identity.clone()), attributes })
+                    Ok(Applied::new(identity.clone(), attributes))
                 }
                 None => Err(invalid(format!("{identity} names no host"))),
             },
@@ -122,7 +122,7 @@ impl HostsSession {
                 events.send(ApplyEvent::Identity(identity.clone()));
                 let sha256 = self.agents.install(host).await?;
                 let attributes = Value::map([(HOST, Value::from(host)), ("sha256", sha256.into())]);
-                Ok(Applied { identity: Some(identity), attributes })
+                Ok(Applied::new(identity, attributes))
             }
             Action::Delete { identity } => {
                 self.agents.remove(identity.as_str()).await?;
@@ -132,7 +132,7 @@ impl HostsSession {
                 let agent = self.agents.needed(identity.as_str()).await?;
                 let host = Value::from(identity.as_str());
                 let attributes = Value::map([(HOST, host), ("sha256", agent.sha256.clone().into())]);
-                Ok(Applied { identity: Some(identity.clone()), attributes })
+                Ok(Applied::new(identity.clone(), attributes))
             }
             Action::Operation { name, .. } => Err(invalid(format!("an agent has no gate `{name}`"))),
         }
@@ -216,6 +216,7 @@ fn outside(host: &str, applied: Applied) -> Applied {
     Applied {
         identity: applied.identity.map(|identity| identity_on(host, &identity)),
         attributes: on_host(applied.attributes, host),
+        ..applied
     }
 }
 

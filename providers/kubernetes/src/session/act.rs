@@ -223,7 +223,7 @@ impl KubernetesSession {
                 error
             })?;
         }
-        Ok(Applied { identity: Some(identity), attributes })
+        Ok(Applied::new(identity, attributes))
     }
 
     /// Writes the marks, and leaves all other fields as they are: what Slipway has applied is applied again.
@@ -274,7 +274,7 @@ impl KubernetesSession {
         };
         self.parents.joined(&request.ownership.uid, key);
         let attributes = view::attributes(&request.ownership.address, &live);
-        Ok(Applied { identity: Some(identity.to_identity()), attributes })
+        Ok(Applied::new(identity.to_identity(), attributes))
     }
 
     /// Finds out by reading what became of an action. Server-side apply may be sent again, so that only the truth about
@@ -324,7 +324,7 @@ impl KubernetesSession {
                 match self.live(&connection, &parsed.key).await?.filter(|live| is_marked(live)) {
                     Some(live) => {
                         let attributes = view::attributes(address, &live);
-                        Ok(Resolution::Done(Applied { identity: Some(identity.clone()), attributes }))
+                        Ok(Resolution::Done(Applied::new(identity.clone(), attributes)))
                     }
                     None => Ok(Resolution::NotDone),
                 }

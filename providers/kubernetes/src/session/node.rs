@@ -70,7 +70,11 @@ impl KubernetesSession {
 
     fn node_left(&self, request: &ApplyRequest, live: &Json) -> Result<Applied, ProviderError> {
         let identity = view::identity(&request.ownership.address, live);
-        Ok(Applied { identity, attributes: view::attributes(&request.ownership.address, live) })
+        Ok(Applied {
+            identity,
+            attributes: view::attributes(&request.ownership.address, live),
+            ..Applied::default()
+        })
     }
 
     /// Waits until the node has registered, says what there is to say about it, and waits until it is ready.
@@ -258,12 +262,9 @@ impl KubernetesSession {
         let parsed = ObjectIdentity::parse(identity)?;
         let gates = gates(connection);
         let node = find(&gates, &parsed.key.name).await?;
-        let found = |ready: bool| Applied {
-            identity: Some(identity.clone()),
-            attributes: Value::map([
-                ("name", Value::from(parsed.key.name.as_str())),
-                ("ready", ready.into()),
-            ]),
+        let found = |ready: bool| {
+            let attributes = [("name", Value::from(parsed.key.name.as_str())), ("ready", ready.into())];
+            Applied::new(identity.clone(), Value::map(attributes))
         };
         match (name, node) {
             // One that is gone lets nothing onto it, and is empty.

@@ -282,6 +282,6 @@ impl Kind for EtcdMember {
         if let Some(member) = found {
             join::expel(work, &etcd, member).await?;
         }
-        Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+        Ok(Applied::new(work.place.identity.clone(), Value::Null))
     }
 }

@@ -230,7 +230,7 @@ impl Kind for Service {
         } else {
             of_arguments.wait(work).await?;
         }
-        Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+        Ok(Applied::new(work.place.identity.clone(), Value::Null))
     }
 }
 

@@ -277,7 +277,7 @@ impl Kind for StaticPod {
         let given = Condition::of(Attributes(arguments))?;
         let condition = if given.is_empty() { Condition::of(work.place.wanted())? } else { given };
         condition.wait(work).await?;
-        Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::Null })
+        Ok(Applied::new(work.place.identity.clone(), Value::Null))
     }
 }
 

@@ -103,7 +103,7 @@ impl NodeSession {
         {
             // The same step again, after its answer was lost.
             work.events.send(ApplyEvent::Identity(work.place.identity.clone()));
-            return Ok(Applied { identity: Some(work.place.identity.clone()), attributes });
+            return Ok(Applied::new(work.place.identity.clone(), attributes));
         }
         self.claim(request).await?;
         let mut entry = match work.place.entry.take() {
@@ -140,7 +140,7 @@ impl NodeSession {
         let attributes = kind.read(&work.place).await?;
         let attributes = attributes
             .ok_or_else(|| permanent(format!("{} is gone right after it was made", work.identity())))?;
-        Ok(Applied { identity: Some(work.place.identity.clone()), attributes })
+        Ok(Applied::new(work.place.identity.clone(), attributes))
     }
 
     async fn delete(
@@ -208,7 +208,7 @@ impl NodeSession {
             },
         };
         self.write_down(entry).await?;
-        Ok(Applied { identity: Some(work.place.identity.clone()), attributes })
+        Ok(Applied::new(work.place.identity.clone(), attributes))
     }
 
     pub(super) async fn write_down(&self, entry: Entry) -> Result<(), ProviderError> {

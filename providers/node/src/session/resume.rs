@@ -72,7 +72,7 @@ impl NodeSession {
             Some(attributes) if is_as_wanted(&kind.resource_type(), &attributes, desired) => {
                 entry.stage = Stage::Done;
                 self.write_down(entry).await?;
-                Ok(Resolution::Done(Applied { identity: Some(place.identity), attributes }))
+                Ok(Resolution::Done(Applied::new(place.identity, attributes)))
             }
             None => Ok(Resolution::NotDone),
             // Half of a new object is there; the next observation finds it in the ledger.

@@ -172,7 +172,7 @@ impl Session for Room {
             observation: Observation::Present(desired.clone()),
         };
         self.objects.lock().unwrap().insert(identity.as_str().to_owned(), observed);
-        Ok(Applied { identity: Some(identity), attributes: desired })
+        Ok(Applied::new(identity, desired))
     }
 
     async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
@@ -181,7 +181,7 @@ impl Session for Room {
         let found = objects.values().find(|object| object.token.as_ref() == Some(&request.request.token));
         Ok(match found {
             Some(Observed { identity, observation: Observation::Present(attributes), .. }) => {
-                Resolution::Done(Applied { identity: Some(identity.clone()), attributes: attributes.clone() })
+                Resolution::Done(Applied::new(identity.clone(), attributes.clone()))
             }
             _ => Resolution::NotDone,
         })

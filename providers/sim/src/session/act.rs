@@ -191,6 +191,7 @@ impl SimSession {
         Ok(Applied {
             identity: attributes.is_some().then(|| identity.clone()),
             attributes: attributes.unwrap_or(Value::Null),
+            not_shown: Vec::new(),
         })
     }
 }

@@ -39,7 +39,7 @@ impl SimSession {
             error.identity = Some(identity.clone());
             error
         })?;
-        Ok(Applied { identity: Some(identity.clone()), attributes: found(machine.as_ref()) })
+        Ok(Applied::new(identity.clone(), found(machine.as_ref())))
     }
 
     async fn surge(

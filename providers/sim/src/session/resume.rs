@@ -69,7 +69,7 @@ impl SimSession {
                 let machine = self.cloud.read(&self.clock, |world, _| {
                     world.machine(world.journaled(&request.token)?.machine.as_deref()?).cloned()
                 })?;
-                Applied { identity: Some(identity), attributes: found(machine.as_ref()) }
+                Applied::new(identity, found(machine.as_ref()))
             }
             _ => self.shown(&identity)?,
         }))

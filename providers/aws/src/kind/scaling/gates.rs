@@ -77,7 +77,7 @@ pub(super) async fn operate(
         ]),
         None => Value::Map(std::collections::BTreeMap::new()),
     };
-    Ok(Applied { identity: Some(group.clone()), attributes })
+    Ok(Applied::new(group.clone(), attributes))
 }
 
 /// One gate of one group.

@@ -87,10 +87,7 @@ impl ReferenceSession {
             events.send(ApplyEvent::Progress(format!("up in {left} ms")));
         }
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(left)) => Ok(Applied {
-                identity: Some(identity.clone()),
-                attributes: object.attributes,
-            }),
+            () = tokio::time::sleep(Duration::from_millis(left)) => Ok(Applied::new(identity.clone(), object.attributes)),
             Ok(_) = stop.wait_for(|stop| *stop) => {
                 self.cloud.change(|objects| Ok(objects.by_identity.remove(identity.as_str())))?;
                 Err(ProviderError::new(ErrorClass::Cancelled, "stopped while it booted"))
@@ -116,7 +113,7 @@ impl ReferenceSession {
             if !loses {
                 object.attributes = attributes.clone();
             }
-            Ok(Applied { identity: Some(identity.clone()), attributes })
+            Ok(Applied::new(identity.clone(), attributes))
         })
     }
 
@@ -140,7 +137,7 @@ impl ReferenceSession {
             if !self.defect.breaks("tag") {
                 object.tags = Some(tags(ownership));
             }
-            Ok(Applied { identity: Some(identity.clone()), attributes: object.attributes.clone() })
+            Ok(Applied::new(identity.clone(), object.attributes.clone()))
         })
     }
 
@@ -157,10 +154,7 @@ impl ReferenceSession {
             return Err(ProviderError::new(ErrorClass::Permanent, "not today"));
         }
         let object = self.object(identity)?;
-        Ok(Applied {
-            identity: Some(identity.clone()),
-            attributes: Value::map([("up", object.up_at_ms <= now_ms())]),
-        })
+        Ok(Applied::new(identity.clone(), Value::map([("up", object.up_at_ms <= now_ms())])))
     }
 
     pub async fn find_again(

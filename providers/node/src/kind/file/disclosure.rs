@@ -50,5 +50,5 @@ pub(super) async fn run(work: &Work, arguments: &Value) -> Result<Applied, Provi
             Ok(BASE64.encode(sealed).into())
         })
         .await?;
-    Ok(Applied { identity: Some(work.place.identity.clone()), attributes: Value::map([(SEALED, sealed)]) })
+    Ok(Applied::new(work.place.identity.clone(), Value::map([(SEALED, sealed)])))
 }
