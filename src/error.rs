@@ -6,11 +6,16 @@ use std::path::Path;
 
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::{self, Code, Diagnostic};
+use slipway_spec::source::{Location, SourceFile};
 
 use crate::output::Output;
 
 /// A failure of a provider that was asked outside of a plan's steps.
 const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
+
+/// A provider's configuration that does not fit its schema.
+const CONFIGURATION: Code =
+    Code { id: "CLI0007", title: "the configuration of the provider is not as its schema says" };
 
 /// A failure as the user sees it.
 #[derive(Debug)]
@@ -70,14 +75,28 @@ impl CommandError {
     }
 
     /// What a provider has against a field of a spec, at its place.
-    pub fn at_field(error: &ProviderError, location: &slipway_spec::source::Location) -> Self {
-        let mut problem = Diagnostic::error(PROVIDER, error.message.clone())
+    pub fn at_field(error: &ProviderError, location: &Location) -> Self {
+        let problem = Diagnostic::error(PROVIDER, error.message.clone())
             .at_location(Some(location))
             .maybe_hint(error.hint.clone());
-        if let Ok(text) = std::fs::read_to_string(&*location.file) {
-            problem.show_line(&slipway_spec::source::SourceFile::new(location.file.clone(), text));
-        }
-        Self::of_specs(vec![problem])
+        Self::of_specs(vec![with_line(problem)])
+    }
+
+    /// What is wrong with the configuration of a provider: each problem with its place and its way out.
+    pub fn of_configuration(
+        provider: &str,
+        problems: Vec<(String, Option<Location>, Option<String>)>,
+    ) -> Self {
+        let lists = format!("`slipway provider info {provider}` lists its settings");
+        let problem = |(message, location, hint): (String, Option<Location>, Option<String>)| {
+            let hint = hint.unwrap_or_else(|| lists.clone());
+            with_line(
+                Diagnostic::error(CONFIGURATION, message)
+                    .at_location(location.as_ref())
+                    .maybe_hint(Some(hint)),
+            )
+        };
+        Self::of_specs(problems.into_iter().map(problem).collect())
     }
 
     /// The problems of the specs for programs, in the form in which `slipway spec check` reports them; `None` of another
@@ -100,9 +119,12 @@ impl CommandError {
         self
     }
 
-    /// The same failure with a way out.
+    /// The same failure with a way out; one that was told already is not told again.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        let hint = hint.into();
+        if !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
         self
     }
 
@@ -141,6 +163,16 @@ impl CommandError {
         failure.hints.extend(hint);
         failure
     }
+}
+
+/// A problem with the line that it is about.
+fn with_line(mut problem: Diagnostic) -> Diagnostic {
+    let text =
+        problem.location.as_ref().map(|place| (place.file.clone(), std::fs::read_to_string(&*place.file)));
+    if let Some((file, Ok(text))) = text {
+        problem.show_line(&SourceFile::new(file, text));
+    }
+    problem
 }
 
 impl From<slipway_state_store::Error> for CommandError {
@@ -208,5 +240,16 @@ impl From<std::io::Error> for CommandError {
             return Self::broken_pipe();
         }
         Self::new("CLI0001", "input or output failed").cause(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_out_is_told_once() {
+        let error = CommandError::new("CLI0013", "it cannot work").hint("ask for more").hint("ask for more");
+        assert_eq!(error.hints, ["ask for more"]);
     }
 }

@@ -108,11 +108,11 @@ impl Prepared {
         let (config, offline) = (&cluster.provider.config, backend.is_none());
         let prior = state.as_ref().map(|state| &state.snapshot);
         let place = (!offline).then(|| context.state_url());
-        let locate = |field: &str| wanted.locate(field);
+        let at = |field: &str| wanted.place(field).cloned();
         let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref(), leaving);
         let name = &cluster.provider.name;
         let mut providers =
-            providers::open(context, (name, config), cluster.region.clone(), offline, told, &locate).await?;
+            providers::open(context, (name, config), cluster.region.clone(), offline, told, &at).await?;
         let vault = Arc::new(match &backend {
             Some(backend) => {
                 Vault::new(backend.clone(), context.keyring(), ClusterName::new(cluster.name.as_str())?)

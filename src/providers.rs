@@ -12,6 +12,7 @@ use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
 use slipway_resource::provider::SessionRequest;
 use slipway_resource::{Digest, Provider, Schema, Value, validate};
+use slipway_spec::source::Location;
 
 use crate::error::CommandError;
 use crate::program::Context;
@@ -35,7 +36,7 @@ pub(crate) async fn open(
     region: Option<String>,
     offline: bool,
     told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, CommandError>,
-    locate: &dyn Fn(&str) -> Option<String>,
+    place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, CommandError> {
     let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
     let mut config = config.clone();
@@ -53,7 +54,7 @@ pub(crate) async fn open(
     }
     let request = SessionRequest { config: Value::from_json(&config), region, offline };
     let mut providers = Providers::default();
-    add_at(&mut providers, name, &*provider, request, locate).await?;
+    add_at(&mut providers, name, &*provider, request, place).await?;
     Ok(providers)
 }
 
@@ -72,12 +73,12 @@ async fn add_at(
     name: &str,
     provider: &dyn Provider,
     request: SessionRequest,
-    locate: &dyn Fn(&str) -> Option<String>,
+    place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<(), CommandError> {
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     let config = request.config.clone();
-    check_config(name, provider, &schema, &config, locate).await?;
+    check_config(name, provider, &schema, &config, place).await?;
     let session = provider.open_session(request).await?;
     let pin = ProviderPin {
         version: info.version.clone(),
@@ -147,31 +148,24 @@ async fn check_config(
     provider: &dyn Provider,
     schema: &slipway_resource::Schema,
     config: &Value,
-    locate: &dyn Fn(&str) -> Option<String>,
+    place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<(), CommandError> {
     let empty = Value::map::<String, Value>([]);
     let checked = if config.is_null() { &empty } else { config };
-    let mut problems: Vec<String> = validate::misfits(&schema.config, checked)
+    let mut problems: Vec<_> = validate::misfits(&schema.config, checked)
         .into_iter()
         .map(|misfit| {
-            let meant = misfit.suggestion.as_ref().map(|meant| format!("; did you mean `{meant}`?"));
-            let place =
-                locate(&format!("provider.config.{}", misfit.path)).map(|place| format!(" ({place})"));
-            format!("provider.config.{misfit}{}{}", meant.unwrap_or_default(), place.unwrap_or_default())
+            let meant = misfit.suggestion.as_ref().map(|meant| format!("did you mean `{meant}`?"));
+            let place = place(&format!("provider.config.{}", misfit.path));
+            (format!("provider.config.{misfit}"), place, meant)
         })
         .collect();
     if problems.is_empty() {
-        problems = provider.validate_config(checked).await?;
+        let found = provider.validate_config(checked).await?;
+        problems.extend(found.into_iter().map(|problem| (problem, place("provider.config"), None)));
     }
-    let mut failure = CommandError::new(
-        "CLI0007",
-        format!("the configuration of provider {name} is not as its schema says"),
-    );
     if problems.is_empty() {
         return Ok(());
     }
-    for problem in problems {
-        failure = failure.cause(problem);
-    }
-    Err(failure.hint(format!("`slipway provider info {name}` lists its settings")))
+    Err(CommandError::of_configuration(name, problems))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic;
 use slipway_spec::model::Cluster;
-use slipway_spec::source::{FieldSources, Origin};
+use slipway_spec::source::{FieldSources, Location, Origin};
 use slipway_spec::{Loaded, load_with};
 
 use crate::cli::{ClusterArguments, SpecArguments};
@@ -66,9 +66,14 @@ impl Wanted {
 
     /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
     pub fn locate(&self, field: &str) -> Option<String> {
+        self.place(field).map(ToString::to_string)
+    }
+
+    /// Where a field stands, or what is nearest around it.
+    pub fn place(&self, field: &str) -> Option<&Location> {
         match self.sources.origin(field) {
-            Origin::Written(location) => Some(location.to_string()),
-            Origin::Default => self.sources.nearest(field).map(ToString::to_string),
+            Origin::Written(location) => Some(location),
+            Origin::Default => self.sources.nearest(field),
         }
     }
 }

@@ -3,17 +3,11 @@
 //! Only what a bootstrap needs of it: versions, readiness, images. The messages name the fields that are read here; all
 //! others are skipped, as protobuf has it.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use slipway_provider_node::cri::Client;
 use tonic::Code;
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
-use tonic_prost::ProstCodec;
-
-/// Where container runtimes listen, in kubeadm's order.
-pub(crate) const SOCKETS: [&str; 3] =
-    ["/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"];
 
 /// How long the runtime may take to answer a question.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -26,23 +20,18 @@ const PULL: Duration = Duration::from_secs(600);
 
 /// A container runtime.
 pub(crate) struct Cri {
-    rpc: Grpc<Channel>,
+    client: Client,
 }
 
 impl Cri {
     /// Connects to the runtime at a socket, a `unix://` URL or a path.
     pub async fn connect(socket: &str) -> Result<Self, String> {
-        let path = socket.strip_prefix("unix://").unwrap_or(socket);
-        let endpoint = Endpoint::from_shared(format!("unix://{path}")).map_err(|error| error.to_string())?;
-        let channel = endpoint.connect_timeout(ANSWER).connect().await.map_err(|_| {
-            let there = if std::path::Path::new(path).exists() {
-                "nobody listens there"
-            } else {
-                "there is no such socket"
-            };
-            format!("{socket}: {there}")
-        })?;
-        Ok(Self { rpc: Grpc::new(channel) })
+        let path = Path::new(socket.strip_prefix("unix://").unwrap_or(socket));
+        match Client::connect(path).await {
+            Some(client) => Ok(Self { client }),
+            None if path.exists() => Err(format!("{socket}: nobody listens there")),
+            None => Err(format!("{socket}: there is no such socket")),
+        }
     }
 
     /// Name and version, as `containerd 1.6.20`.
@@ -95,29 +84,23 @@ impl Cri {
         Q: prost::Message + Clone + Default + 'static,
         A: prost::Message + Default + 'static,
     {
-        let path: PathAndQuery = format!("/runtime.v1.{method}").parse().map_err(|_| method.to_owned())?;
         let begin = Instant::now();
         loop {
-            self.rpc.ready().await.map_err(|error| error.to_string())?;
-            let request = tonic::Request::new(request.clone());
-            let call = self.rpc.unary(request, path.clone(), ProstCodec::default());
-            return match tokio::time::timeout(patience, call).await {
-                Ok(Ok(answer)) => Ok(answer.into_inner()),
-                Ok(Err(status)) if is_starting(method, status.code()) && begin.elapsed() < STARTING => {
+            match self.client.ask(method, request.clone(), patience).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) if is_starting(method, failure.code) && begin.elapsed() < STARTING => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
-                    continue;
                 }
-                Ok(Err(status)) => Err(format!("{method}: {}", status.message())),
-                Err(_) => Err(format!("{method}: no answer within {} s", patience.as_secs())),
-            };
+                Err(failure) => return Err(failure.text),
+            }
         }
     }
 }
 
 /// Whether a failure is that of a runtime that is not there yet. containerd has no code for that, and there is nothing else
 /// that can go wrong with the question for its version.
-fn is_starting(method: &str, code: Code) -> bool {
-    code == Code::Unavailable || (code == Code::Unknown && method == VERSION)
+fn is_starting(method: &str, code: Option<Code>) -> bool {
+    code == Some(Code::Unavailable) || (code == Some(Code::Unknown) && method == VERSION)
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

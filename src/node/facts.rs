@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use slipway_bootstrap::configuration::{Detected, ExternalEtcd};
 use slipway_bootstrap::preflight::{Facts, PathState, Questions, Runtime};
+use slipway_provider_node::cri::SOCKETS;
 
-use super::cri::{self, Cri};
+use super::cri::Cri;
 
 pub(crate) use network::proxies;
 pub(crate) use system::{init_system, program};
@@ -106,7 +107,7 @@ pub(crate) fn detect(root: &Path) -> Detected {
     if let Some(address) = network::default_address() {
         detected.address = address;
     }
-    detected.cri_sockets = cri::SOCKETS
+    detected.cri_sockets = SOCKETS
         .iter()
         .filter(|path| below(root, path).exists())
         .map(|path| format!("unix://{path}"))

@@ -15,6 +15,17 @@ use anyhow::{Context as _, Result, bail};
 use crate::output::say;
 use crate::workspace::cargo;
 
+/// Tests that take minutes, the longest first, by the beginnings of their names. They begin before all others, so that none
+/// of them runs on alone at the end.
+const LONGEST: [&str; 6] = [
+    "machine_hosts grow::",
+    "machine_nodes life::",
+    "machine_hosts endpoint::",
+    "machine_witness kubeadm::",
+    "machine_hosts one_machine_",
+    "machine_adopt a_cluster_of_kubeadm_",
+];
+
 /// A test target that is built.
 #[derive(Clone, Debug)]
 struct Target {
@@ -44,10 +55,12 @@ struct Ended {
 /// # Errors
 /// When they do not build, or some fail.
 pub fn run(at_once: usize) -> Result<()> {
-    let mut tests = VecDeque::new();
+    let mut tests = Vec::new();
     for target in build()? {
         tests.extend(target.tests()?);
     }
+    tests.sort_by_key(Test::rank);
+    let tests = VecDeque::from(tests);
     say(&format!("{} tests on machines, {at_once} at a time", tests.len()));
     let (tests, ended) = (Mutex::new(tests), Mutex::new(Vec::new()));
     let next = || tests.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -133,6 +146,12 @@ impl std::fmt::Display for Test {
 }
 
 impl Test {
+    /// When it begins: the lower, the earlier.
+    fn rank(&self) -> usize {
+        let name = self.to_string();
+        LONGEST.iter().position(|begin| name.starts_with(begin)).unwrap_or(LONGEST.len())
+    }
+
     fn run(self) -> Result<Ended> {
         let begin = Instant::now();
         let output = self.target.command().args(["--exact", &self.name, "--nocapture"]).output();
@@ -155,6 +174,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_longest_begin_first() {
+        let target = Target {
+            name: "machine_hosts".to_owned(),
+            program: PathBuf::from("/t/machine_hosts-1"),
+            folder: PathBuf::from("/w"),
+        };
+        let rank = |name: &str| Test { target: target.clone(), name: name.to_owned() }.rank();
+        assert!(rank("grow::a") < rank("endpoint::a") && rank("endpoint::a") < rank("a_host"));
+        assert_eq!(rank("a_host"), rank("crash::a"));
+    }
 
     #[test]
     fn targets_are_known_by_their_names_and_kinds() {

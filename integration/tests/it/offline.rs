@@ -185,9 +185,15 @@ fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
         ("providerConfig.securityGroupOverid: is not known\n", &of_a_pool),
         ("--> spec.yaml:41:", &of_a_pool),
         ("did you mean `securityGroupOverride`?", &of_a_pool),
-        ("did you mean `securityGroupOverride`? (spec.yaml:10:", &of_the_cluster),
+        ("error[CLI0007]: provider.config.", &of_the_cluster),
+        ("--> spec.yaml:10:", &of_the_cluster),
+        (" = hint: did you mean `securityGroupOverride`?", &of_the_cluster),
     ] {
         ensure!(err.contains(said), "no {said} in\n{err}");
     }
+    // Programs are told the same.
+    let told = run(&place, &["plan", "-f", "spec.yaml", "--offline", "-o", "json"], &[])?;
+    let problem = serde_json::from_str::<Json>(&told.out)?["diagnostics"][0].clone();
+    ensure!(problem["code"] == "CLI0007" && problem["location"]["line"] == 10, "{problem}");
     Ok(())
 }

@@ -2,28 +2,22 @@
 //!
 //! The messages name the fields that are read here; all others are skipped, as protobuf has it.
 
+mod client;
 mod message;
 
 use std::time::Duration;
 
 use slipway_resource::ProviderError;
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
-use tonic_prost::ProstCodec;
 
 use crate::disk::Disk;
 use crate::error::transient;
 
+pub use client::{Client, SOCKETS};
 pub(crate) use message::{Container, PodSandbox};
 use message::{ContainerFilter, SandboxId, StopContainer};
 use message::{
     Empty, ListContainers, ListContainersAnswer, ListPodSandboxes, ListPodSandboxesAnswer, SandboxOf,
 };
-
-/// Where runtimes listen, in kubeadm's order.
-const SOCKETS: [&str; 3] =
-    ["/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"];
 
 /// How long the runtime may take to answer, and to stop something.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -38,7 +32,7 @@ const KUBELET_FILES: [&str; 2] = ["/var/lib/kubelet/instance-config.yaml", "/var
 
 /// A container runtime.
 pub(crate) struct Runtime {
-    rpc: Grpc<Channel>,
+    client: Client,
 }
 
 impl Runtime {
@@ -56,11 +50,8 @@ impl Runtime {
             if !socket.exists() {
                 continue;
             }
-            let Ok(endpoint) = Endpoint::from_shared(format!("unix://{}", socket.display())) else {
-                continue;
-            };
-            if let Ok(channel) = endpoint.connect_timeout(ANSWER).connect().await {
-                return Some(Self { rpc: Grpc::new(channel) });
+            if let Some(client) = Client::connect(&socket).await {
+                return Some(Self { client });
             }
         }
         None
@@ -118,17 +109,8 @@ impl Runtime {
         Q: prost::Message + Default + 'static,
         A: prost::Message + Default + 'static,
     {
-        let failed = |text: String| transient(format!("the container runtime: {method}: {text}"));
-        let path: PathAndQuery = format!("/runtime.v1.RuntimeService/{method}")
-            .parse()
-            .map_err(|_| failed("no such call".to_owned()))?;
-        self.rpc.ready().await.map_err(|error| failed(error.to_string()))?;
-        let call = self.rpc.unary(tonic::Request::new(request), path, ProstCodec::default());
-        match tokio::time::timeout(patience, call).await {
-            Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(failed(status.message().to_owned())),
-            Err(_) => Err(failed(format!("no answer within {} s", patience.as_secs()))),
-        }
+        let answer = self.client.ask(&format!("RuntimeService/{method}"), request, patience).await;
+        answer.map_err(|failure| transient(format!("the container runtime: {}", failure.text)))
     }
 }
 

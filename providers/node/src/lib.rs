@@ -5,7 +5,7 @@
 
 mod attributes;
 mod config;
-mod cri;
+pub mod cri;
 mod disk;
 mod error;
 mod etcd;
