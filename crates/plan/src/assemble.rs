@@ -152,6 +152,7 @@ fn ordered(
         nodes.insert(address.clone(), own_nodes(&mut graph, address, decision, kind, cascades));
     }
     arrivals_in_order(&mut graph, &nodes, dependencies);
+    updates_in_turn(&mut graph, &nodes, decided, dependencies);
     removals_in_order(&mut graph, &nodes, standing_on, cascades);
     rolls(&mut graph, &nodes, decided, providers);
     graph.finish().map_err(Error::Cycle)
@@ -249,6 +250,25 @@ fn arrivals_in_order(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, depend
             if let Some(earlier) = nodes.get(needed).and_then(|needed| needed.arrival) {
                 graph.edge(earlier, arrival);
             }
+        }
+    }
+}
+
+/// What is not to be changed at the same time is updated one after the other, where nothing else speaks against it.
+fn updates_in_turn(
+    graph: &mut Graph,
+    nodes: &BTreeMap<Address, Nodes>,
+    decided: &Decided,
+    dependencies: &Dependencies,
+) {
+    let update = |address: &Address| {
+        let change = &decided.by_address.get(address)?.change;
+        (change.action == ChangeAction::Update).then(|| nodes.get(address)?.arrival).flatten()
+    };
+    for (address, others) in &dependencies.in_turn {
+        let Some(own) = update(address) else { continue };
+        for earlier in others.iter().filter_map(update) {
+            graph.preference(earlier, own);
         }
     }
 }

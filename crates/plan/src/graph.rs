@@ -14,6 +14,8 @@ pub(crate) struct Dependencies {
     pub by_address: BTreeMap<Address, Vec<Address>>,
     /// The addresses in layers: each stands only on earlier ones.
     pub levels: Vec<Vec<Address>>,
+    /// By address: whose update is done before its own.
+    pub in_turn: BTreeMap<Address, Vec<Address>>,
 }
 
 /// Orders the desired resources.
@@ -33,7 +35,12 @@ pub(crate) fn dependencies(desired: &[Desired]) -> Result<Dependencies, Error> {
         }
     }
     let levels = levels(&by_address)?;
-    Ok(Dependencies { by_address, levels })
+    let in_turn = desired
+        .iter()
+        .filter(|resource| !resource.lifecycle.update_after.is_empty())
+        .map(|resource| (resource.address.clone(), resource.lifecycle.update_after.clone()))
+        .collect();
+    Ok(Dependencies { by_address, levels, in_turn })
 }
 
 /// Kahn's algorithm by layers, in the order of the addresses within each.

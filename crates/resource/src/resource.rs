@@ -45,6 +45,10 @@ pub struct Lifecycle {
     /// Whether it exists already and is only used: never created, changed or deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<Identity>,
+    /// Resources that are not changed at the same time: where a plan updates one of them and this one, this one is updated
+    /// after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub update_after: Vec<Address>,
 }
 
 /// A rename that the spec declares.

@@ -66,6 +66,7 @@ pub(super) fn nodes(
     }
     made.members_leave_in_turn(&founding);
     made.members_know_each_other(&members);
+    made.control_planes_change_in_turn(&members);
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -204,6 +205,23 @@ impl Making<'_> {
             for desired in self.resources.iter_mut().filter(|desired| desired.address == member) {
                 desired.depends_on.push(before.clone());
             }
+        }
+    }
+
+    /// A change of static pods restarts them: one control plane after the other, so that the API answers and etcd keeps its
+    /// majority all the while.
+    fn control_planes_change_in_turn(&mut self, members: &[&Machine]) {
+        let mut before: Vec<Address> = Vec::new();
+        for machine in members {
+            let is_own = |desired: &Desired| {
+                desired.address.kind() == "static_pod" && is_inside_of(desired, &machine.name)
+            };
+            let mut own = Vec::new();
+            for desired in self.resources.iter_mut().filter(|desired| is_own(desired)) {
+                desired.lifecycle.update_after.extend(before.iter().cloned());
+                own.push(desired.address.clone());
+            }
+            before.extend(own);
         }
     }
 

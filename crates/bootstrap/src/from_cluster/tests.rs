@@ -102,3 +102,22 @@ fn the_endpoint_may_be_one_that_joined_later() {
         }
     }
 }
+
+#[test]
+fn the_pods_of_control_planes_change_one_machine_after_the_other() {
+    for founding in [1, 3] {
+        let resources = expand(&cluster("elected: {}"), &placement(founding), &[]).unwrap().resources;
+        let before = |machine: &str, pod: &str| -> BTreeSet<String> {
+            let desired = find(&resources, &format!("static_pod.{machine}/{pod}"));
+            desired.lifecycle.update_after.iter().map(ToString::to_string).collect()
+        };
+        for pod in ["etcd", "kube-apiserver", "kube-scheduler"] {
+            assert!(before("cp-0", pod).is_empty());
+            let of_last = before("cp-2", pod);
+            for earlier in ["cp-0/etcd", "cp-0/kube-apiserver", "cp-1/etcd", "cp-1/kube-controller-manager"] {
+                assert!(of_last.contains(&format!("static_pod.{earlier}")), "{of_last:#?}");
+            }
+            assert!(before("cp-1", pod).iter().all(|other| other.starts_with("static_pod.cp-0/")));
+        }
+    }
+}

@@ -113,6 +113,7 @@ impl From<Lifecycle> for proto::Lifecycle {
             retain: lifecycle.retain,
             moved_from: texts(&lifecycle.moved_from),
             existing: lifecycle.existing.map(|identity| identity.as_str().to_owned()),
+            update_after: texts(&lifecycle.update_after),
         }
     }
 }
@@ -127,6 +128,7 @@ impl TryFrom<proto::Lifecycle> for Lifecycle {
             retain: message.retain,
             moved_from: addresses(&message.moved_from)?,
             existing: optional_identity(message.existing),
+            update_after: addresses(&message.update_after)?,
         })
     }
 }

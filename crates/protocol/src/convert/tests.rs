@@ -300,15 +300,16 @@ fn desired() -> impl Strategy<Value = Desired> {
     let lifecycle = (
         prop::collection::vec(path(), 0..2),
         any::<[bool; 2]>(),
-        prop::collection::vec(address(), 0..2),
+        [prop::collection::vec(address(), 0..2), prop::collection::vec(address(), 0..2)],
         prop::option::of(".{0,4}"),
     )
-        .prop_map(|(ignore_changes, [protected, retain], moved_from, existing)| Lifecycle {
+        .prop_map(|(ignore_changes, [protected, retain], [moved_from, update_after], existing)| Lifecycle {
             ignore_changes,
             protected,
             retain,
             moved_from,
             existing: existing.map(Identity::new),
+            update_after,
         });
     (
         address(),

@@ -433,6 +433,10 @@ pub struct Lifecycle {
     pub moved_from: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, optional, tag = "5")]
     pub existing: ::core::option::Option<::prost::alloc::string::String>,
+    /// Resources that are not changed at the same time: where a plan updates one of them and this one, this one is updated
+    /// after it.
+    #[prost(string, repeated, tag = "6")]
+    pub update_after: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Origin {

@@ -197,3 +197,34 @@ spec:
     assert_eq!(api.get(&["widgets", "-n", "shop"])?["items"].as_array().map(Vec::len), Some(1));
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_to_be_changed_at_once_is_updated_in_turn() -> Result<()> {
+    let api = Api::start(false)?;
+    let lab = Lab::new(&api, "demo");
+    let named = |name: &str, value: &str, after: &[&str]| {
+        let mut desired = object(
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": {"x": value}}),
+        );
+        let address = |name: &&str| Address::new("kubernetes_object", format!("ConfigMap/default/{name}"));
+        desired.lifecycle.update_after = after.iter().map(address).collect();
+        desired
+    };
+    let all =
+        |value: &str| [named("a", value, &["b", "c"]), named("b", value, &[]), named("c", value, &["b"])];
+    let order = |plan: &slipway_plan::Plan| -> Vec<(String, usize)> {
+        plan.steps.iter().map(|step| (step.address.name().to_owned(), step.depends_on.len())).collect()
+    };
+    // They are made at the same time.
+    let made = lab.apply(&all("1")).await?;
+    assert!(order(&made).iter().all(|(_, earlier)| *earlier == 0), "{:?}", order(&made));
+    let changed = lab.apply(&all("2")).await?;
+    let expected =
+        [("b", 0), ("c", 1), ("a", 2)].map(|(name, count)| (format!("ConfigMap/default/{name}"), count));
+    assert_eq!(order(&changed), expected);
+    // One that does not change is waited for by nobody.
+    let some =
+        lab.plan(&[named("a", "3", &["b", "c"]), named("b", "2", &[]), named("c", "3", &["b"])]).await?;
+    assert_eq!(order(&some), [(expected[1].0.clone(), 0), (expected[2].0.clone(), 1)]);
+    Ok(())
+}
