@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use slipway_testkit::hosts::Hosts;
@@ -177,6 +178,25 @@ impl Lab {
         start.elapsed()
     }
 
+    /// The longest that the API answered on none of these machines while something was done.
+    pub fn longest_gap(&self, machines: &[&str], work: impl FnOnce()) -> Duration {
+        let administrator = self.administrator();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let mut longest = Duration::ZERO;
+                while !done.load(Ordering::Relaxed) {
+                    longest = longest.max(self.answers(&administrator, machines));
+                }
+                longest
+            });
+            let finished = Finished(&done);
+            work();
+            drop(finished);
+            watch.join().unwrap()
+        })
+    }
+
     /// The names of the members of etcd that vote, as a machine's own member has them.
     pub fn voters(&mut self, machine: &str) -> Vec<String> {
         let listed = etcdctl(self.machine(machine), "member list");
@@ -227,4 +247,13 @@ pub(crate) fn etcdctl(machine: &Machine, words: &str) -> String {
     );
     let command = format!("etcdctl {certificates} --endpoints=https://127.0.0.1:2379 {words}");
     machine.check(["sh", "-c", &command]).unwrap()
+}
+
+/// Says that something is done when it goes, also after a failure.
+struct Finished<'a>(&'a AtomicBool);
+
+impl Drop for Finished<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
