@@ -47,12 +47,12 @@ pub(super) async fn apply(
         Action::Update { identity, prior, desired } => {
             let (prior, desired) = (normalised(kind.name(), prior), normalised(kind.name(), desired));
             kind.update(&act, identity, &prior, &desired).await?;
-            shown(&act, kind, identity, Some(&desired)).await
+            shown(&act, kind, identity, Expected::Changed(&desired)).await
         }
         Action::Delete { identity } => delete(&act, kind, identity).await,
         Action::Tag { identity } => {
             kind.tag(&act, identity).await?;
-            shown(&act, kind, identity, None).await
+            shown(&act, kind, identity, Expected::There).await
         }
         Action::Operation { identity, name, arguments } => {
             kind.operate(&act, identity, name, arguments).await
@@ -104,7 +104,7 @@ pub(super) async fn finish_create(
     act.announce(identity);
     let finished = async {
         complete(act, kind, identity, desired).await?;
-        shown(act, kind, identity, Some(desired)).await
+        shown(act, kind, identity, Expected::Made(desired)).await
     };
     finished.await.map_err(|mut error| {
         if error.class.is_retryable() {
@@ -141,12 +141,42 @@ fn may_pass(error: &ProviderError) -> bool {
     error.class.is_retryable() || error.class == ErrorClass::OutcomeUnknown
 }
 
+/// What reads are to show of an object.
+#[derive(Clone, Copy)]
+pub(super) enum Expected<'a> {
+    /// That it is there.
+    There,
+    /// What was asked for when it was made. Nobody has set anything else before.
+    Made(&'a Value),
+    /// What was asked for, and no more what was there before.
+    Changed(&'a Value),
+}
+
+impl Expected<'_> {
+    /// What is shown otherwise than it was sent, and whether that may only be late.
+    fn lacking(self, kind: &dyn Kind, attributes: &Value) -> (Vec<Path>, bool) {
+        match self {
+            Self::There => (Vec::new(), false),
+            Self::Made(desired) => {
+                let paths = lacking(kind, attributes, desired);
+                let is_late = paths.iter().any(|path| desired.at(path).is_some_and(|value| !value.is_null()));
+                (paths, is_late)
+            }
+            Self::Changed(desired) => {
+                let paths = lacking(kind, attributes, desired);
+                let is_late = !paths.is_empty();
+                (paths, is_late)
+            }
+        }
+    }
+}
+
 /// Waits until reads show the object ready, and as it is wanted.
 pub(super) async fn shown(
     act: &Act<'_>,
     kind: &dyn Kind,
     identity: &Identity,
-    desired: Option<&Value>,
+    expected: Expected<'_>,
 ) -> Result<Applied, ProviderError> {
     let cloud = act.patient();
     let mut lag = Wait::for_at_most(CONSISTENCY);
@@ -164,22 +194,20 @@ pub(super) async fn shown(
                 act.pause(&mut long, &format!("{identity} was not ready: {reason}")).await?;
                 told = Some(reason);
             }
-            Ok(Some(found)) => match desired.and_then(|desired| lacking(kind, &found.attributes, desired)) {
-                None => return Ok(Applied::new(found.identity, found.attributes)),
-                Some(paths) => {
-                    let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
-                    let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
-                    match act.pause(settling, &format!("{identity} did not show {}", names.join(", "))).await
-                    {
-                        // It was taken, or the call had failed: whoever asked is told what is not shown.
-                        Err(error) if error.class == ErrorClass::OutcomeUnknown => {
-                            let applied = Applied::new(found.identity, found.attributes);
-                            return Ok(Applied { not_shown: paths, ..applied });
-                        }
-                        waited => waited?,
-                    }
+            Ok(Some(found)) => {
+                let (paths, is_late) = expected.lacking(kind, &found.attributes);
+                let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                let applied = Applied { not_shown: paths, ..Applied::new(found.identity, found.attributes) };
+                if !is_late {
+                    return Ok(applied);
                 }
-            },
+                let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
+                match act.pause(settling, &format!("{identity} did not show {}", names.join(", "))).await {
+                    // It was taken, or the call had failed: whoever asked is told what is not shown.
+                    Err(error) if error.class == ErrorClass::OutcomeUnknown => return Ok(applied),
+                    waited => waited?,
+                }
+            }
             Ok(None) => act.pause(&mut lag, &format!("{identity} could not be read")).await?,
             Err(error) if error.class.is_retryable() => {
                 act.pause(&mut lag, &format!("{identity} could not be read: {error}")).await?;
@@ -189,14 +217,14 @@ pub(super) async fn shown(
     }
 }
 
-/// The attributes that are not as wanted; `None` when all are.
-pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Option<Vec<Path>> {
-    let schema = slipway_aws_model::types::get(kind.name())?;
+/// The attributes that are not as wanted.
+pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Vec<Path> {
+    let Some(schema) = slipway_aws_model::types::get(kind.name()) else { return Vec::new() };
     let changes = diff(schema, attributes, desired, Some(desired));
     let mut paths: Vec<Path> =
         changes.into_iter().filter(|change| change.after.is_known()).map(|change| change.path).collect();
     paths.dedup();
-    (!paths.is_empty()).then_some(paths)
+    paths
 }
 
 async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<Applied, ProviderError> {

@@ -7,7 +7,7 @@ use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Action, Applied, EventSink, Resolution, ResumeRequest};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::act::{finish_create, lacking, shown};
+use super::act::{Expected, finish_create, lacking, shown};
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::kind::{self, Kind};
@@ -35,8 +35,8 @@ pub(super) async fn resume(
         Action::Update { identity, desired, .. } => {
             let desired = normalised(kind.name(), desired);
             match kind::read(kind, cloud, identity).await? {
-                Some(found) if lacking(kind, &found.attributes, &desired).is_none() => {
-                    Ok(Resolution::Done(shown(&act, kind, identity, Some(&desired)).await?))
+                Some(found) if lacking(kind, &found.attributes, &desired).is_empty() => {
+                    Ok(Resolution::Done(shown(&act, kind, identity, Expected::Changed(&desired)).await?))
                 }
                 _ => Ok(Resolution::NotDone),
             }
