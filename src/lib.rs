@@ -9,6 +9,7 @@ mod commands;
 mod composition;
 mod configuration;
 mod error;
+mod files;
 mod health;
 mod holding;
 mod node;

@@ -9,8 +9,8 @@ use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
 use crate::actor::Actor;
-use crate::commands::plan::write_whole;
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::planning::Prepared;
 use crate::program::Context;
 use crate::secrets::sealed;
@@ -36,7 +36,7 @@ pub(crate) async fn save(
         context.output.message(&format!("The plan is stored as {place}"));
         return Ok(());
     }
-    write_whole(path, &bytes)
+    files::write(path, &bytes, Readers::AsUsual).map_err(|error| CommandError::file("the plan", path, &error))
 }
 
 /// A plan, with the envelope of its secrets.

@@ -9,6 +9,7 @@ use slipway_plan::terraform::Export;
 
 use crate::cli::adoption::{ExportCommand, TerraformArguments};
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::planning::Prepared;
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -44,7 +45,7 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
         .map_err(|error| CommandError::internal("the configuration cannot be written", &error))?;
     match &arguments.out {
         Some(path) => {
-            std::fs::write(path, text)
+            files::write(path, text.as_bytes(), Readers::AsUsual)
                 .map_err(|error| CommandError::file("the configuration", path, &error))?;
             context.output.message(&format!("Written to {}.", path.display()));
         }

@@ -10,6 +10,7 @@ use crate::actor::Actor;
 use crate::cli::ClusterArguments;
 use crate::cli::clusters::KubeconfigArguments;
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::planning::{self, Prepared};
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -65,7 +66,11 @@ pub(crate) async fn run(
         return Ok(ExitCode::SUCCESS);
     };
     let merged = if arguments.merge { merge(&kubeconfig, &file)? } else { kubeconfig };
-    write_private(&file, merged.to_yaml().expose())?;
+    let fail = |error: std::io::Error| CommandError::file("the kubeconfig", &file, &error);
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(fail)?;
+    }
+    files::write(&file, merged.to_yaml().expose().as_bytes(), Readers::Owner).map_err(fail)?;
     context.output.message(&format!(
         "{} lets {} into {name} for {} h.",
         file.display(),
@@ -90,40 +95,12 @@ fn usual_file() -> Result<PathBuf, CommandError> {
 }
 
 fn merge(kubeconfig: &Kubeconfig, file: &Path) -> Result<Kubeconfig, CommandError> {
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(kubeconfig.clone()),
-        Err(error) => return Err(CommandError::file("the kubeconfig", file, &error)),
-    };
+    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, &error))?;
+    let Some(text) = text else { return Ok(kubeconfig.clone()) };
     let failed = |error: slipway_bootstrap::kubeconfig::Error| {
         CommandError::new("CLI0042", format!("{} cannot be merged into", file.display()))
             .cause(error.to_string())
     };
     let known = Kubeconfig::parse(&text).map_err(failed)?;
     Ok(kubeconfig.merged_over(&known, true, false).map_err(failed)?.kubeconfig)
-}
-
-/// Writes a file that only its owner may read, whole or not at all.
-fn write_private(file: &Path, text: &str) -> Result<(), CommandError> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let fail = |error: std::io::Error| CommandError::file("the kubeconfig", file, &error);
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(fail)?;
-    }
-    let mut temporary = file.as_os_str().to_owned();
-    temporary.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let write = || {
-        let mut options = std::fs::OpenOptions::new();
-        let mut opened = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
-        opened.write_all(text.as_bytes())?;
-        opened.sync_all()?;
-        std::fs::rename(&temporary, file)
-    };
-    write().map_err(|error| {
-        // It may not even be there.
-        let _ = std::fs::remove_file(&temporary);
-        fail(error)
-    })
 }

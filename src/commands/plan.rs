@@ -40,25 +40,3 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     }
     Ok(worst)
 }
-
-/// Writes a file so that it is there whole or not at all.
-pub(crate) fn write_whole(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let fail = |error: std::io::Error| CommandError::file("the file", path, &error);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(std::path::Path::new("."));
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    let temporary = folder.join(name);
-    let write = || -> std::io::Result<()> {
-        let mut file = std::fs::File::create(&temporary)?;
-        std::io::Write::write_all(&mut file, bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        // The temporary file may not even be there.
-        let _ = std::fs::remove_file(&temporary);
-        fail(error)
-    })
-}

@@ -10,6 +10,7 @@ use slipway_spec::value::KubernetesVersion;
 use super::{done, pending};
 use crate::cli::UpgradeArguments;
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
@@ -93,7 +94,8 @@ fn write_version(
         std::fs::read_to_string(&path).map_err(|error| CommandError::file("the spec", &path, &error))?;
     match replace_at(&text, location, &version.to_string()) {
         Some(new) if new != text => {
-            super::plan::write_whole(&path, new.as_bytes())?;
+            files::write(&path, new.as_bytes(), Readers::AsUsual)
+                .map_err(|error| CommandError::file("the spec", &path, &error))?;
             context
                 .output
                 .message(&format!("{}: kubernetesVersion is {version} now", Path::new(&path).display()));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use slipway_resource::Digest;
 
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::node::api::{Api, ApiError, Credentials, Trust};
 
 /// How often a server may send one elsewhere.
@@ -86,11 +87,8 @@ fn folder() -> Option<PathBuf> {
 }
 
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    std::fs::write(&new, text)?;
-    std::fs::rename(new, path)
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    files::write(path, text.as_bytes(), Readers::AsUsual)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::cri::Cri;
 pub(crate) use network::proxies;
 pub(crate) use system::{init_system, program};
 
-/// How long a name may take to be resolved, and a program to say its version.
+/// How long a name may take to be resolved, and the init system to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is asked for besides the questions of the checks.
@@ -118,6 +118,12 @@ pub(crate) fn detect(root: &Path) -> Detected {
 /// An absolute path of the host, seen from here.
 pub(crate) fn below(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
+}
+
+/// A path that a user named, seen from here: of a running machine it is taken as it was said, also relative to where the
+/// user is.
+pub(crate) fn named(root: &Path, path: &Path) -> PathBuf {
+    if root == Path::new("/") { path.to_owned() } else { root.join(path.strip_prefix("/").unwrap_or(path)) }
 }
 
 fn path_state(path: &Path) -> PathState {

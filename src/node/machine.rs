@@ -34,14 +34,19 @@ pub(crate) struct Machine {
     pub leaving: bool,
 }
 
+/// The root of a machine's files, made absolute, when there is such a folder.
+pub(crate) fn root_of_files(root: &Path) -> Result<PathBuf, CommandError> {
+    let unusable = |error| CommandError::file("the root of the machine's files", root, &error);
+    if !std::fs::metadata(root).map_err(unusable)?.is_dir() {
+        return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+    }
+    std::path::absolute(root).map_err(unusable)
+}
+
 impl Machine {
     /// Looks at the machine. Changes nothing.
     pub async fn open(context: &Context, root: &Path) -> Result<Self, CommandError> {
-        let unusable = |error| CommandError::file("the root of the machine's files", root, &error);
-        if !std::fs::metadata(root).map_err(unusable)?.is_dir() {
-            return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
-        }
-        let root = std::path::absolute(root).map_err(unusable)?;
+        let root = root_of_files(root)?;
         let backend = context.folder(&facts::below(&root, STATE));
         let state = State::read(&*backend, CLUSTER).await?;
         Ok(Self { detected: facts::detect(&root), root, backend, state, leaving: false })

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use slipway_engine::{SecretError, SecretSource};
 use slipway_resource::{Secret, SecretText};
 
+use crate::files::{self, Readers};
+
 /// What the source of a secret begins with that the machine keeps in a file of its own.
 pub(crate) const KEPT: &str = "machine:";
 
@@ -61,8 +63,7 @@ impl NodeSecrets {
 
     /// Writes what the machine keeps, readable for root alone.
     pub fn store(&self) -> std::io::Result<()> {
-        use std::io::Write as _;
-        use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+        use std::os::unix::fs::DirBuilderExt as _;
         for (source, text) in &self.texts {
             let Some(name) = source.strip_prefix(KEPT) else { continue };
             let path = self.folder.join(name);
@@ -70,16 +71,7 @@ impl NodeSecrets {
                 continue;
             }
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            let next = path.with_extension("next");
-            let mut file = std::fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&next)?;
-            file.write_all(text.expose().as_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&next, &path)?;
+            files::write(&path, text.expose().as_bytes(), Readers::Owner)?;
         }
         Ok(())
     }

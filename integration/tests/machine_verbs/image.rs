@@ -69,6 +69,21 @@ fn documents_requests_images_checks_and_dry_runs() -> Result<()> {
     for file in ["pki/apiserver.crt", "admin.conf", "manifests/kube-apiserver.yaml"] {
         ensure!(made.contains(&format!("/root/image/etc/kubernetes/{file}")), "{file} is not in {made:?}");
     }
+    let report = node(&machine, 0, &["certs", "check-expiration", "--rootfs", "/root/image", "-o", "json"])?;
+    let elsewhere = ["certs", "check-expiration", "--cert-dir", "/root/image/etc/kubernetes/pki"];
+    let elsewhere =
+        elsewhere.into_iter().chain(["--kubeconfig-dir", "/root/image/etc/kubernetes", "-o", "json"]);
+    ensure!(report.out.contains("apiserver"), "{}", report.out);
+    let named = |report: &str| {
+        report.lines().filter(|line| !line.contains("residual")).collect::<Vec<_>>().join("\n")
+    };
+    ensure!(named(&report.out) == named(&node(&machine, 0, &elsewhere.collect::<Vec<_>>())?.out));
+    node(&machine, 0, &["certs", "generate-csr", "--rootfs", "/root/image", "--config", CONFIG])?;
+    machine.check([
+        "ls",
+        "/root/image/etc/kubernetes/pki/apiserver.csr",
+        "/root/image/etc/kubernetes/admin.conf.csr",
+    ])?;
     let pods = machine.check(["ctr", "-n", "k8s.io", "containers", "ls", "-q"])?;
     ensure!(pods.trim().is_empty(), "{pods}");
 

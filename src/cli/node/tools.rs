@@ -129,6 +129,9 @@ pub(crate) struct CheckExpirationArguments {
     /// The folder of kubeconfigs.
     #[arg(long, default_value = "/etc/kubernetes", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub kubeconfig_dir: PathBuf,
+    /// The root of the machine's files.
+    #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub rootfs: PathBuf,
     /// The form of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
@@ -161,6 +164,9 @@ pub(crate) struct GenerateRequestArguments {
     /// Where kubeconfigs without certificates and their requests go.
     #[arg(long, default_value = "/etc/kubernetes", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub kubeconfig_dir: PathBuf,
+    /// The root of the machine's files.
+    #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub rootfs: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,9 @@ use super::mend;
 use crate::cli::ReportFormat;
 use crate::cli::node::{CertificatesCommand, CheckExpirationArguments, RenewArguments};
 use crate::error::CommandError;
+use crate::files;
+use crate::node::facts;
+use crate::node::machine::root_of_files;
 use crate::program::Context;
 use crate::ui::table::table;
 
@@ -45,11 +48,16 @@ struct Line {
 
 fn check(context: &Context, arguments: &CheckExpirationArguments) -> Result<ExitCode, CommandError> {
     let now = Timestamp::now();
-    let lines = lines(&arguments.cert_dir, &arguments.kubeconfig_dir, now)?;
+    let root = root_of_files(&arguments.rootfs)?;
+    let [folder, kubeconfigs] =
+        [&arguments.cert_dir, &arguments.kubeconfig_dir].map(|folder| facts::named(&root, folder));
+    let lines = lines(&folder, &kubeconfigs, now)?;
     if lines.iter().all(|line| line.found.is_none()) {
-        let folder = arguments.cert_dir.display();
-        return Err(CommandError::new("NODE0006", format!("there is no certificate in {folder}"))
-            .hint("name the folder with --cert-dir"));
+        return Err(CommandError::new(
+            "NODE0006",
+            format!("there is no certificate in {}", folder.display()),
+        )
+        .hint("name the folder with --cert-dir"));
     }
     let text = match arguments.output {
         ReportFormat::Text => people(&lines),
@@ -64,13 +72,8 @@ fn check(context: &Context, arguments: &CheckExpirationArguments) -> Result<Exit
 }
 
 fn lines(folder: &Path, kubeconfig_folder: &Path, now: Timestamp) -> Result<Vec<Line>, CommandError> {
-    let read = |path: &Path| -> Result<Option<String>, CommandError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(CommandError::file("the certificate", path, &error)),
-        }
-    };
+    let read =
+        |path: &Path| files::read(path).map_err(|error| CommandError::file("the certificate", path, &error));
     let external = |authority: &str| {
         let base = inventory::certificate(authority).map_or(authority, |entry| entry.base_name);
         folder.join(format!("{base}.crt")).exists() && !folder.join(format!("{base}.key")).exists()

@@ -1,6 +1,5 @@
 //! `slipway node config`
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value as Json};
@@ -19,6 +18,7 @@ use crate::cli::node::{
     SourceArguments,
 };
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::node::cri::Cri;
 use crate::node::{documents, facts, settings};
 use crate::program::Context;
@@ -38,7 +38,9 @@ pub(super) async fn run(context: &Context, command: &ConfigCommand) -> Result<Ex
             context.output.message(&diagnostic::render_all(&reading.diagnostics));
             let text = migrated(&reading);
             match new_config {
-                Some(path) => write_private(path, text.expose())?,
+                // Tokens may stand in it.
+                Some(path) => files::write(path, text.expose().as_bytes(), Readers::Owner)
+                    .map_err(|error| CommandError::file("the new document", path, &error))?,
                 None => context.output.result(text.expose())?,
             }
         }
@@ -126,17 +128,6 @@ fn migrated(reading: &Reading) -> SecretText {
     let others = reading.reset.iter().map(kubeadm::write_reset);
     let upgrades = reading.upgrade.iter().map(kubeadm::write_upgrade);
     SecretText::new(nodes.chain(others).chain(upgrades).collect::<Vec<_>>().join("---\n"))
-}
-
-/// Tokens may stand in it.
-fn write_private(path: &Path, text: &str) -> Result<(), CommandError> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let unusable = |error: std::io::Error| CommandError::file("the new document", path, &error);
-    let mut options = std::fs::OpenOptions::new();
-    let mut file =
-        options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(unusable)?;
-    file.write_all(text.as_bytes()).map_err(unusable)
 }
 
 /// The images of a control plane, and the runtime that would fetch them.

@@ -14,8 +14,8 @@ use slipway_state_store::{
 
 use crate::actor::Actor;
 use crate::cli::state::{ExportArguments, ImportArguments};
-use crate::commands::plan::write_whole;
 use crate::error::CommandError;
+use crate::files::{self, Readers};
 use crate::holding;
 use crate::program::Context;
 use crate::ui;
@@ -32,8 +32,10 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
             .map_err(|error| CommandError::internal("the state is no text", &error))?;
         context.output.result(&text)?;
     } else {
-        write_whole(&arguments.out, &bytes)?;
-        let place = arguments.out.display();
+        let out = &arguments.out;
+        files::write(out, &bytes, Readers::AsUsual)
+            .map_err(|error| CommandError::file("the archive", out, &error))?;
+        let place = out.display();
         context.output.message(&format!("Generation {} of {cluster} is in {place}.", entry.generation));
     }
     context.output.message("Secrets are not in it: they stay in the state store, encrypted.");

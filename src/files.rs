@@ -1,0 +1,97 @@
+//! Files of users: read where they are there, written whole or not at all.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Who could before, or whom the process lets read what it makes.
+    AsUsual,
+}
+
+/// The text of a file, when there is one.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file whole or not at all. A symbolic link stays one, and what is no file, as a pipe, gets the bytes as they come.
+pub(crate) fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    let old = fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return fs::write(path, bytes);
+    }
+    let there = fs::canonicalize(path);
+    let place = there.as_deref().unwrap_or(path);
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    let draft = folder.join(name);
+    let write = || {
+        // A process of this number may have left one.
+        if let Err(error) = fs::remove_file(&draft)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        if readers == Readers::Owner {
+            options.mode(0o600);
+        }
+        let mut file = options.open(&draft)?;
+        if let (Readers::AsUsual, Some(old)) = (readers, &old) {
+            file.set_permissions(Permissions::from_mode(old.permissions().mode()))?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&draft, place)
+    };
+    write().inspect_err(|_| {
+        // It may not even be there.
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_keeps_its_readers_and_a_link_what_it_points_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("spec.yaml"), folder.path().join("link.yaml"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("spec.yaml", &link).unwrap();
+        write(&link, b"new", Readers::AsUsual).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("new", 0o640));
+        write(&file, b"private", Readers::Owner).unwrap();
+        assert_eq!(mode(&file), 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("taken")).unwrap();
+        assert!(write(&folder.path().join("taken"), b"text", Readers::Owner).is_err());
+        assert!(write(&folder.path().join("none/file"), b"text", Readers::Owner).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        write(Path::new("/dev/null"), b"text", Readers::AsUsual).unwrap();
+    }
+}
