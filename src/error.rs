@@ -90,11 +90,7 @@ impl CommandError {
         let lists = format!("`slipway provider info {provider}` lists its settings");
         let problem = |(message, location, hint): (String, Option<Location>, Option<String>)| {
             let hint = hint.unwrap_or_else(|| lists.clone());
-            with_line(
-                Diagnostic::error(CONFIGURATION, message)
-                    .at_location(location.as_ref())
-                    .maybe_hint(Some(hint)),
-            )
+            with_line(Diagnostic::error(CONFIGURATION, message).at_location(location.as_ref()).hint(hint))
         };
         Self::of_specs(problems.into_iter().map(problem).collect())
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use slipway_plan::precondition::may_be_digested;
 use slipway_plan::{Record, StepId};
 use slipway_resource::provider::{Action, Applied, ApplyRequest};
 use slipway_resource::{Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Segment, Value};
@@ -187,7 +188,8 @@ fn digests_of(
     let Some(wanted) = wanted else { return BTreeMap::new() };
     let digest = |path: &Path| {
         let value = wanted.at(path).unwrap_or(&Value::Null);
-        let (mut refers, mut secret) = (false, is_sensitive(kind, path));
+        let Some(Segment::Key(name)) = path.segments().first() else { return None };
+        let (mut refers, mut secret) = (false, !may_be_digested(kind.attributes.get(name)?));
         value.for_each_reference(&mut |_| refers = true);
         value.for_each_secret(&mut |_| secret = true);
         if secret {
@@ -197,11 +199,6 @@ fn digests_of(
         Some((path.clone(), Digest::of(value).ok()?))
     };
     not_shown.iter().filter_map(digest).collect()
-}
-
-fn is_sensitive(kind: &ResourceType, path: &Path) -> bool {
-    let Some(Segment::Key(name)) = path.segments().first() else { return true };
-    kind.attributes.get(name).is_none_or(|attribute| attribute.sensitive || attribute.write_only)
 }
 
 impl Entry {

@@ -359,6 +359,15 @@ fn forget_computed(after: &mut Value, kind: &ResourceType, observed: &Value) {
     });
 }
 
+/// The fields of an object, also of the objects in a collection: the path has no index or key then.
+pub(crate) fn fields_of(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
+    match kind {
+        Type::Object(fields) => Some(fields),
+        Type::List(item) | Type::Set(item) | Type::Map(item) => fields_of(item),
+        _ => None,
+    }
+}
+
 /// Every path whose values are never shown.
 pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<Path> {
     fn collect(fields: &BTreeMap<String, Attribute>, path: &Path, found: &mut Vec<Path>) {
@@ -369,14 +378,6 @@ pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<P
             } else if let Some(inner) = fields_of(&attribute.kind) {
                 collect(inner, &path, found);
             }
-        }
-    }
-    /// The fields of an object, also of the objects in a collection: the path has no index or key then.
-    fn fields_of(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
-        match kind {
-            Type::Object(fields) => Some(fields),
-            Type::List(item) | Type::Set(item) | Type::Map(item) => fields_of(item),
-            _ => None,
         }
     }
     let mut found = Vec::new();

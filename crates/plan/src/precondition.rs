@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use slipway_resource::{Digest, Mode, Path, ResourceType, Value};
+use slipway_resource::{Attribute, Digest, Mode, ResourceType, Value};
 
-use crate::decide::sensitive_paths;
+use crate::decide::{fields_of, sensitive_paths};
 
 /// What the plan assumed about an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,16 +23,21 @@ pub enum Precondition {
     },
 }
 
+/// Whether a digest of an attribute may be kept. What is never shown could be guessed from one, and what never comes back
+/// is compared with nothing.
+#[must_use]
+pub fn may_be_digested(attribute: &Attribute) -> bool {
+    let shows_all = |fields| sensitive_paths(fields).is_empty();
+    !attribute.write_only && !attribute.sensitive && fields_of(&attribute.kind).is_none_or(shows_all)
+}
+
 impl Precondition {
     /// The precondition that an object's managed fields stay as they are: those that the spec sets or has set.
     #[must_use]
     pub fn unchanged(kind: &ResourceType, observed: &Value, applied: &[&Value]) -> Self {
-        // A digest of what is never shown could be guessed from a plan file.
-        let hidden = sensitive_paths(&kind.attributes);
         let managed = kind.attributes.iter().filter(|(name, attribute)| {
             attribute.mode != Mode::Computed
-                && !attribute.write_only
-                && !hidden.iter().any(|path| path.starts_with(&Path::key(name.as_str())))
+                && may_be_digested(attribute)
                 && applied.iter().any(|applied| applied.get(name).is_some_and(|value| !value.is_null()))
         });
         Self::Unchanged { fields: digests(managed.map(|(name, _)| name), observed) }

@@ -3,7 +3,7 @@
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, Resolution, ResumeRequest};
 use slipway_resource::{ClusterUid, Identity, Ownership, Token};
 
-use super::{Malformed, address, optional_identity, paths, value};
+use super::{Malformed, address, optional_identity, paths, texts, value};
 use crate::generated as proto;
 use crate::generated::apply_event::Event;
 use crate::generated::resume_response::Answer;
@@ -101,7 +101,7 @@ impl From<Applied> for proto::Applied {
         Self {
             identity: applied.identity.map(|identity| identity.as_str().to_owned()),
             attributes: Some(WireValue::new(&applied.attributes)),
-            not_shown: applied.not_shown.iter().map(ToString::to_string).collect(),
+            not_shown: texts(&applied.not_shown),
         }
     }
 }

@@ -155,19 +155,15 @@ pub(super) enum Expected<'a> {
 impl Expected<'_> {
     /// What is shown otherwise than it was sent, and whether that may only be late.
     fn lacking(self, kind: &dyn Kind, attributes: &Value) -> (Vec<Path>, bool) {
-        match self {
-            Self::There => (Vec::new(), false),
-            Self::Made(desired) => {
-                let paths = lacking(kind, attributes, desired);
-                let is_late = paths.iter().any(|path| desired.at(path).is_some_and(|value| !value.is_null()));
-                (paths, is_late)
-            }
-            Self::Changed(desired) => {
-                let paths = lacking(kind, attributes, desired);
-                let is_late = !paths.is_empty();
-                (paths, is_late)
-            }
-        }
+        let (desired, is_new) = match self {
+            Self::There => return (Vec::new(), false),
+            Self::Made(desired) => (desired, true),
+            Self::Changed(desired) => (desired, false),
+        };
+        let paths = lacking(kind, attributes, desired);
+        let was_asked_for = |path: &Path| desired.at(path).is_some_and(|value| !value.is_null());
+        let is_late = paths.iter().any(|path| !is_new || was_asked_for(path));
+        (paths, is_late)
     }
 }
 
@@ -196,11 +192,11 @@ pub(super) async fn shown(
             }
             Ok(Some(found)) => {
                 let (paths, is_late) = expected.lacking(kind, &found.attributes);
-                let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
                 let applied = Applied { not_shown: paths, ..Applied::new(found.identity, found.attributes) };
                 if !is_late {
                     return Ok(applied);
                 }
+                let names: Vec<String> = applied.not_shown.iter().map(ToString::to_string).collect();
                 let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
                 match act.pause(settling, &format!("{identity} did not show {}", names.join(", "))).await {
                     // It was taken, or the call had failed: whoever asked is told what is not shown.

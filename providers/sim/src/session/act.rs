@@ -2,7 +2,7 @@
 
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{Identity, ProviderError};
 
 use super::create::{Circumstances, Settled, tag};
 use super::delete::delete;
@@ -188,11 +188,7 @@ impl SimSession {
         let attributes = self.cloud.read(&self.clock, |world, now| {
             world.object(identity.as_str()).map(|object| view::current(world, object, now))
         })?;
-        Ok(Applied {
-            identity: attributes.is_some().then(|| identity.clone()),
-            attributes: attributes.unwrap_or(Value::Null),
-            not_shown: Vec::new(),
-        })
+        Ok(attributes.map(|attributes| Applied::new(identity.clone(), attributes)).unwrap_or_default())
     }
 }
 
