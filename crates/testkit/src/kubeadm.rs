@@ -9,7 +9,6 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::kubernetes;
 use crate::machine::Machine;
-use crate::wait::until;
 
 /// The key by which kubeadm seals the certificates that control planes fetch. It guards nothing here.
 const CERTIFICATE_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000001";
@@ -145,31 +144,6 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
         self.machines[0].network().run(words)
     }
 
-    /// Connects the pods of all machines: each has a bridge, and routes to the others'.
-    ///
-    /// # Errors
-    /// When a node has no range of addresses for its pods in time, or a machine is off.
-    pub fn connect_pods(&self) -> Result<()> {
-        let ranges = self.machines.iter().map(|machine| self.range(machine)).collect::<Result<Vec<_>>>()?;
-        for (machine, range) in self.machines.iter().zip(&ranges) {
-            for (other, range) in
-                self.machines.iter().zip(&ranges).filter(|(other, _)| other.name() != machine.name())
-            {
-                machine.check(["ip", "route", "replace", range, "via", &other.address()])?;
-            }
-            // What leaves the cluster comes from the node: only so an answer that nobody is there finds its way back.
-            let leaves = ["-s", PODS, "!", "-d", PODS, "-o", "eth0", "-j", "MASQUERADE"];
-            machine.check(["iptables", "-t", "nat", "-A", "POSTROUTING"].into_iter().chain(leaves))?;
-            let plugins = format!(
-                r#"{{"cniVersion":"0.4.0","name":"pods","plugins":[
-{{"type":"bridge","bridge":"cni0","isDefaultGateway":true,"hairpinMode":true,"ipam":{{"type":"host-local","ranges":[[{{"subnet":"{range}"}}]]}}}},
-{{"type":"portmap","capabilities":{{"portMappings":true}}}}]}}"#
-            );
-            machine.write("/etc/cni/net.d/10-pods.conflist", "644", plugins)?;
-        }
-        Ok(())
-    }
-
     /// Waits until all nodes are ready.
     ///
     /// # Errors
@@ -181,15 +155,6 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
             bail!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&nodes.stdout));
         }
         Ok(())
-    }
-
-    fn range(&self, machine: &Machine) -> Result<String> {
-        let arguments = ["get", "node", machine.name(), "-o", "jsonpath={.spec.podCIDR}"];
-        until("the node has a range for its pods", || {
-            let output = self.kubectl(&arguments)?;
-            let range = String::from_utf8(output.stdout).context("kubectl")?;
-            Ok(Some(range).filter(|range| output.status.success() && !range.is_empty()))
-        })
     }
 }
 

@@ -29,6 +29,26 @@ const PROGRAMS: [&str; 7] = [
     "kubectl",
 ];
 
+/// The name of what [`install_tested`] makes.
+const TESTED: &str = "tested";
+
+/// The plugins of CoreDNS that kubeadm's configuration of it names, and those that people who look for a mistake add.
+const COREDNS_PLUGINS: [&str; 13] = [
+    "cache",
+    "errors",
+    "forward",
+    "health",
+    "hosts",
+    "kubernetes",
+    "loadbalance",
+    "log",
+    "loop",
+    "metrics",
+    "ready",
+    "reload",
+    "rewrite",
+];
+
 /// Builds Kubernetes if need be, and gives the folder with its programs: those of the control plane, `kubelet`,
 /// `kubeadm`, `kube-proxy`, `kubectl`, and `agnhost`, the program that Kubernetes' own tests run in pods.
 ///
@@ -45,13 +65,13 @@ pub fn install() -> Result<PathBuf> {
     })
 }
 
-/// Builds what Kubernetes' own tests run in pods besides `agnhost` if need be, and gives the folder with `nonewprivs` and
-/// `sample-apiserver`.
+/// Builds what some conformance specs run in pods besides `agnhost` if need be, and gives the folder with `nonewprivs` and
+/// `sample-apiserver`. The images of these are there from then on.
 ///
 /// # Errors
 /// When there is no Go, or they cannot be built.
 pub fn install_tested() -> Result<PathBuf> {
-    cache::installed("tested", VERSION, |folder| {
+    cache::installed(TESTED, VERSION, |folder| {
         let mut programs = kubernetes_module()?;
         for (package, program) in [
             ("k8s.io/kubernetes/test/images/nonewprivs", "nonewprivs"),
@@ -61,6 +81,12 @@ pub fn install_tested() -> Result<PathBuf> {
         }
         programs.build(folder)
     })
+}
+
+/// The folder of [`install_tested`], when that has been called here before.
+pub(crate) fn tested() -> Result<Option<PathBuf>> {
+    let folder = cache::folder()?.join(format!("{TESTED}-{VERSION}"));
+    Ok(folder.is_dir().then_some(folder))
 }
 
 /// Builds the program of the container that holds a pod's namespaces if need be, and gives it.
@@ -93,16 +119,24 @@ pub fn install_etcd() -> Result<PathBuf> {
     })
 }
 
-/// Builds CoreDNS if need be, and gives the folder with `coredns`.
+/// Builds CoreDNS if need be, with the plugins that a cluster's DNS uses, and gives the folder with `coredns`.
+///
+/// The others bring the kits of a dozen clouds, which take longer to build than all the rest.
 ///
 /// # Errors
 /// When there is no Go, or it cannot be built.
 pub fn install_coredns() -> Result<PathBuf> {
     cache::installed("coredns", COREDNS_VERSION, |folder| {
-        let module = "github.com/coredns/coredns".to_owned();
+        let module = "github.com/coredns/coredns";
+        let mut main = format!("package main\n\nimport (\n\t\"{module}/coremain\"\n");
+        for plugin in COREDNS_PLUGINS {
+            main += &format!("\t_ \"{module}/plugin/{plugin}\"\n");
+        }
+        main += ")\n\nfunc main() { coremain.Run() }\n";
         Programs {
-            modules: vec![(module.clone(), format!("v{COREDNS_VERSION}"))],
-            packages: vec![(module, "coredns".to_owned())],
+            modules: vec![(module.to_owned(), format!("v{COREDNS_VERSION}"))],
+            packages: vec![("./coredns".to_owned(), "coredns".to_owned())],
+            files: vec![("coredns/main.go".to_owned(), main)],
             ..Programs::default()
         }
         .build(folder)
@@ -175,7 +209,7 @@ fn kubernetes_module() -> Result<Programs> {
     Ok(Programs {
         modules: vec![("k8s.io/kubernetes".to_owned(), format!("v{VERSION}"))],
         replacements,
-        packages: Vec::new(),
         linker_flags: stamps.iter().map(stamp).collect::<Vec<_>>().join(" "),
+        ..Programs::default()
     })
 }

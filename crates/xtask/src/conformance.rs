@@ -82,6 +82,7 @@ impl Conformance {
 
     fn conformance(&self, program: &Path, start: Instant, verdict: &mut Verdict) -> Result<()> {
         let suite = kubernetes::e2e()?;
+        kubernetes::install_tested()?;
         let hosts = cluster(program)?;
         say(&format!("a cluster of two nodes: {:.0} s", start.elapsed().as_secs_f64()));
         let runs = Runs { kubeconfig: hosts.kubeconfig(CLUSTER)?, hosts, start };

@@ -17,13 +17,14 @@ use crate::workspace::cargo;
 
 /// Tests that take minutes, the longest first, by the beginnings of their names. They begin before all others, so that none
 /// of them runs on alone at the end.
-const LONGEST: [&str; 6] = [
+const LONGEST: [&str; 7] = [
     "machine_hosts grow::",
     "machine_nodes life::",
     "machine_hosts endpoint::",
     "machine_witness kubeadm::",
     "machine_hosts one_machine_",
     "machine_adopt a_cluster_of_kubeadm_",
+    "machine_hosts crash::",
 ];
 
 /// A test target that is built.

@@ -49,6 +49,11 @@ const KUBERNETES: [(&str, Install); 4] = [
     ("Ginkgo", kubernetes::install_ginkgo),
 ];
 
+const CONFORMANCE: [(&str, Install); 2] = [
+    ("the end-to-end suite of Kubernetes", kubernetes::e2e),
+    ("what it runs in pods", kubernetes::install_tested),
+];
+
 const MACHINES: [(&str, Install); 4] = [
     ("the program of sandboxes", kubernetes::install_pause),
     ("CoreDNS", kubernetes::install_coredns),
@@ -71,7 +76,7 @@ impl Setup {
             install(&KUBERNETES)?;
         }
         if self.conformance {
-            install(&[("the end-to-end suite of Kubernetes", kubernetes::e2e as Install)])?;
+            install(&CONFORMANCE)?;
         }
         if wanted(Part::Machines) {
             let start = Instant::now();

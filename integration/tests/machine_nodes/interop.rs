@@ -1,40 +1,10 @@
-//! kubeadm as the witness, both ways.
+//! Machines join what kubeadm began.
 
 use anyhow::{Result, ensure};
 use slipway_testkit::kubeadm::Kubeadm;
 use slipway_testkit::network::Network;
 
-use crate::place::{Begun, CRI, become_ready, expect, kubectl, machine, unchanged};
-
-#[test]
-#[ignore = "needs root and namespaces"]
-fn kubeadm_manages_and_joins_what_we_began() -> Result<()> {
-    let network = Network::new()?;
-    let (first, second) = (machine(&network, "n1")?, machine(&network, "n2")?);
-    let begun = Begun::new(&first)?;
-    let tokens = first.check(["kubeadm", "token", "list", "--kubeconfig", "/etc/kubernetes/admin.conf"])?;
-    ensure!(tokens.contains(&begun.token), "{tokens}");
-    let certificates = first.check(["kubeadm", "certs", "check-expiration"])?;
-    ensure!(
-        certificates.contains("apiserver-etcd-client") && !certificates.contains("MISSING"),
-        "{certificates}"
-    );
-    for phase in [["certs", "all"], ["kubeconfig", "all"]] {
-        let said = first.check(
-            ["kubeadm", "init", "phase"].iter().chain(&phase).chain(&["--config", "/root/kubeadm.yaml"]),
-        )?;
-        ensure!(said.contains("Using existing") && !said.contains("Generating"), "{said}");
-    }
-    let join = ["kubeadm", "join", &begun.endpoint, "--token", &begun.token];
-    let trust = ["--discovery-token-ca-cert-hash", &begun.pin, "--cri-socket", CRI, "--node-name", "n2"];
-    second.check(join.into_iter().chain(trust))?;
-    become_ready(&first, &first)?;
-    become_ready(&first, &second)?;
-    let upgrade =
-        first.check(["kubeadm", "upgrade", "plan", "v1.34.4", "--ignore-preflight-errors=CreateJob"])?;
-    ensure!(upgrade.contains("v1.34.4"), "{upgrade}");
-    Ok(())
-}
+use crate::place::{CRI, become_ready, expect, kubectl, machine, unchanged};
 
 #[test]
 #[ignore = "needs root and namespaces"]

@@ -1,4 +1,4 @@
-//! kubeadm joins what the program began, as a worker and as a control plane, and its own suite passes there.
+//! kubeadm manages what the program began, joins it as a worker and as a control plane, and its own suite passes there.
 
 use std::fs;
 use std::time::Instant;
@@ -19,11 +19,12 @@ const SKIPPED: [&str; 1] = [
 
 #[test]
 #[ignore = "needs root and namespaces"]
-fn kubeadm_joins_what_we_began_and_its_own_suite_passes() -> Result<()> {
+fn kubeadm_manages_and_joins_what_we_began_and_its_own_suite_passes() -> Result<()> {
     let network = Network::new()?;
     let (first, worker, second) =
         (machine(&network, "n1")?, machine(&network, "n2")?, machine(&network, "n3")?);
     let begun = Begun::new(&first)?;
+    manage(&first, &begun)?;
     let start = Instant::now();
     join(&begun, &worker, &[])?;
     println!("kubeadm's worker after {:?}", start.elapsed());
@@ -51,8 +52,28 @@ fn kubeadm_joins_what_we_began_and_its_own_suite_passes() -> Result<()> {
     ensure!(skipped == SKIPPED, "{skipped:#?}");
     ensure!(of(State::Passed).count() >= 35, "{} passed", of(State::Passed).count());
 
+    let upgrade = ["kubeadm", "upgrade", "plan", "v1.34.4", "--ignore-preflight-errors=CreateJob"];
+    let upgrade = first.check(upgrade)?;
+    ensure!(upgrade.contains("v1.34.4"), "{upgrade}");
     // Nothing that kubeadm did to the cluster is a change to undo.
     expect(&first, 0, &["plan"])?;
+    Ok(())
+}
+
+/// What is there is a cluster to kubeadm, and nothing about it is missing.
+fn manage(first: &Machine, begun: &Begun) -> Result<()> {
+    let tokens = first.check(["kubeadm", "token", "list", "--kubeconfig", "/etc/kubernetes/admin.conf"])?;
+    ensure!(tokens.contains(&begun.token), "{tokens}");
+    let certificates = first.check(["kubeadm", "certs", "check-expiration"])?;
+    ensure!(
+        certificates.contains("apiserver-etcd-client") && !certificates.contains("MISSING"),
+        "{certificates}"
+    );
+    for phase in [["certs", "all"], ["kubeconfig", "all"]] {
+        let words = ["kubeadm", "init", "phase"].into_iter().chain(phase);
+        let said = first.check(words.chain(["--config", "/root/kubeadm.yaml"]))?;
+        ensure!(said.contains("Using existing") && !said.contains("Generating"), "{said}");
+    }
     Ok(())
 }
 

@@ -31,9 +31,9 @@ pub fn install() -> Result<PathBuf> {
     Ok(folder.join("containerd"))
 }
 
-/// Tells stores apart by the images and by what is in them.
+/// Tells stores apart by the images, by what is in them, and by how they are written.
 fn version(images: &[Image]) -> Result<String> {
-    let mut text = format!("{images:?}");
+    let mut text = format!("{images:?}{}", include_str!("layout.rs"));
     for (_, source) in images.iter().flat_map(|image| &image.files) {
         let file = fs::metadata(source).with_context(|| source.display().to_string())?;
         text += &format!("{} {} ", file.size(), file.mtime());

@@ -39,7 +39,7 @@ const SAMPLE_APISERVER: &str = "registry.k8s.io/e2e-test-images/sample-apiserver
 /// What some images have other programs for than busybox.
 const INSTEAD: [&str; 2] = ["nc", "nslookup"];
 
-/// All of them.
+/// All of them; those that only conformance runs, when [`kubernetes::install_tested`] has been called.
 ///
 /// # Errors
 /// When a program of theirs is missing.
@@ -73,7 +73,21 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     lookups.name = LOOKUPS.to_owned();
     lookups.entrypoint = vec!["/bin/sh".to_owned()];
 
-    let tested = kubernetes::install_tested()?;
+    let mut images = vec![agnhost, busybox, lookups];
+    images.extend(kubernetes::tested()?.iter().flat_map(|tested| of_conformance(tested)));
+    for (name, folder, source) in WEB_SERVERS {
+        let mut server = with_busybox(Image::default(), &commands);
+        server.name = format!("registry.k8s.io/e2e-test-images/{name}");
+        let page = source.rsplit('/').next().unwrap_or(source);
+        server.files.push((format!("{folder}/{page}"), sources.join(source)));
+        server.entrypoint = ["/bin/httpd", "-f", "-p", "80", "-h", folder].map(str::to_owned).into();
+        images.push(server);
+    }
+    Ok(images)
+}
+
+/// What some conformance specs run, when that is built.
+fn of_conformance(tested: &Path) -> [Image; 2] {
     let no_new_privileges = Image {
         name: NO_NEW_PRIVILEGES.to_owned(),
         files: vec![("/usr/local/bin/nnp".to_owned(), tested.join("nonewprivs"))],
@@ -87,17 +101,7 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
         entrypoint: vec!["/sample-apiserver".to_owned()],
         ..Image::default()
     };
-
-    let mut images = vec![agnhost, busybox, lookups, no_new_privileges, sample_apiserver];
-    for (name, folder, source) in WEB_SERVERS {
-        let mut server = with_busybox(Image::default(), &commands);
-        server.name = format!("registry.k8s.io/e2e-test-images/{name}");
-        let page = source.rsplit('/').next().unwrap_or(source);
-        server.files.push((format!("{folder}/{page}"), sources.join(source)));
-        server.entrypoint = ["/bin/httpd", "-f", "-p", "80", "-h", folder].map(str::to_owned).into();
-        images.push(server);
-    }
-    Ok(images)
+    [no_new_privileges, sample_apiserver]
 }
 
 /// busybox with bash as its shell.

@@ -49,6 +49,8 @@ active_state() {
 environment() { # sets a unit's variables, and goes to its folder
   local line file
   set -a
+  # There is memory enough, and processors are few: the programs of Go collect less often.
+  GOGC=400
   while read -r line; do [ -n "$line" ] && eval "export $line"; done < <(values "$1" Environment)
   while read -r file; do
     if [ -e "${file#-}" ]; then . "${file#-}"; elif [ "${file:0:1}" != - ]; then return 1; fi
