@@ -185,7 +185,7 @@ mod tests {
         };
         let rank = |name: &str| Test { target: target.clone(), name: name.to_owned() }.rank();
         assert!(rank("grow::a") < rank("endpoint::a") && rank("endpoint::a") < rank("a_host"));
-        assert_eq!(rank("a_host"), rank("crash::a"));
+        assert_eq!(rank("a_host"), rank("people::a"));
     }
 
     #[test]
