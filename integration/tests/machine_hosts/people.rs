@@ -107,10 +107,12 @@ pub(crate) fn see_a_kubelet_that_stopped(lab: &Lab) {
     lab.machines[0].check(["systemctl", "stop", "kubelet"]).unwrap();
     let node = until("the node is given up", || {
         let health = health(lab);
-        Ok((health["healthy"] == false).then(|| health["nodes"][0].clone()))
+        let node = health["nodes"][0].clone();
+        // Other things may be unwell before: a busy machine is slow to answer for its pods.
+        Ok((health["healthy"] == false && node["phase"] == "registered").then_some(node))
     })
     .unwrap();
-    assert_eq!((&node["name"], &node["phase"]), (&"server".into(), &"registered".into()), "{node}");
+    assert_eq!(node["name"], "server", "{node}");
     let why = node["error"].as_str().unwrap();
     assert!(why.contains("Kubelet stopped posting node status"), "{why}");
     let text = lab.run(&["validate", "hosts-single"]).wanted(1, "slipway validate").unwrap().out;
