@@ -17,6 +17,14 @@ pub fn folder() -> Result<PathBuf> {
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("slipway"))
 }
 
+/// The folder that is or will be filled with this, made or not.
+///
+/// # Errors
+/// When nobody says where the cache is.
+pub fn place(name: &str, version: &str) -> Result<PathBuf> {
+    Ok(folder()?.join(format!("{name}-{version}")))
+}
+
 /// The folder `<name>-<version>`, which `make` fills when it is not there.
 ///
 /// One process, and one thread of it, fills it; others that need the same wait for it.
@@ -24,7 +32,7 @@ pub fn folder() -> Result<PathBuf> {
 /// # Errors
 /// When it cannot be made. A folder that is there is whole: it gets its name when it is complete.
 pub fn installed(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
-    let target = folder()?.join(format!("{name}-{version}"));
+    let target = place(name, version)?;
     if target.is_dir() {
         return Ok(target);
     }

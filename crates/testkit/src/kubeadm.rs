@@ -36,7 +36,7 @@ conntrack: {maxPerCore: 0}
 /// A cluster that kubeadm made on machines.
 #[derive(Debug)]
 pub struct Kubeadm<'a> {
-    machines: Vec<&'a Machine>,
+    first: &'a Machine,
     join: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
         first.check(init).with_context(|| kubelet_log(first))?;
         let join = first.check(["kubeadm", "token", "create", "--print-join-command"])?;
         let join = join.split_whitespace().map(str::to_owned).collect();
-        let cluster = Self { machines: vec![first], join };
+        let cluster = Self { first, join };
         fs::write(cluster.kubeconfig(), first.read("/etc/kubernetes/admin.conf")?)?;
         Ok(cluster)
     }
@@ -93,7 +93,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
     ///
     /// # Errors
     /// When kubeadm fails, with what it said.
-    pub fn join(&mut self, machine: &'a Machine) -> Result<()> {
+    pub fn join(&self, machine: &Machine) -> Result<()> {
         self.join_with(machine, &[])
     }
 
@@ -101,7 +101,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
     ///
     /// # Errors
     /// When kubeadm fails, with what it said.
-    pub fn join_control_plane(&mut self, machine: &'a Machine) -> Result<()> {
+    pub fn join_control_plane(&self, machine: &Machine) -> Result<()> {
         let address = machine.address();
         let more = [
             "--control-plane",
@@ -113,11 +113,10 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
         self.join_with(machine, &more)
     }
 
-    fn join_with(&mut self, machine: &'a Machine, more: &[&str]) -> Result<()> {
+    fn join_with(&self, machine: &Machine, more: &[&str]) -> Result<()> {
         let ours = ["--node-name", machine.name(), "--cri-socket", "unix:///run/containerd/containerd.sock"];
         let words = self.join.iter().map(String::as_str).chain(ours).chain(more.iter().copied());
         machine.check(words).with_context(|| kubelet_log(machine))?;
-        self.machines.push(machine);
         Ok(())
     }
 
@@ -130,7 +129,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
     /// The administrator's kubeconfig, on the host.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
-        self.machines[0].network().folder().join("admin.conf")
+        self.first.network().folder().join("admin.conf")
     }
 
     /// Runs kubectl as the administrator, from the network.
@@ -141,7 +140,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
         let mut words: Vec<OsString> = vec![kubernetes::install()?.join("kubectl").into()];
         words.extend(["--kubeconfig".into(), self.kubeconfig().into_os_string()]);
         words.extend(arguments.iter().map(OsString::from));
-        self.machines[0].network().run(words)
+        self.first.network().run(words)
     }
 
     /// Waits until all nodes are ready.

@@ -85,7 +85,7 @@ pub fn install_tested() -> Result<PathBuf> {
 
 /// The folder of [`install_tested`], when that has been called here before.
 pub(crate) fn tested() -> Result<Option<PathBuf>> {
-    let folder = cache::folder()?.join(format!("{TESTED}-{VERSION}"));
+    let folder = cache::place(TESTED, VERSION)?;
     Ok(folder.is_dir().then_some(folder))
 }
 

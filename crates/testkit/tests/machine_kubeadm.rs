@@ -51,7 +51,7 @@ fn flannel_as_its_documentation_has_it_carries_pods_between_machines() {
     let network = Network::new().unwrap();
     let first = network.machine("cp-0", MachineOptions::default()).unwrap();
     let worker = network.machine("worker-0", MachineOptions::default()).unwrap();
-    let mut cluster = Kubeadm::init(&first).unwrap();
+    let cluster = Kubeadm::init(&first).unwrap();
     cluster.join(&worker).unwrap();
     let manifest = flannel::install().unwrap().join("kube-flannel.yml");
     apply(&cluster, &network, &std::fs::read_to_string(manifest).unwrap());

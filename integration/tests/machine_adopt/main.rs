@@ -31,7 +31,7 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     let machines = lab.machines();
     let [first, second, worker] = machines else { bail!("there are {} machines", machines.len()) };
     let start = Instant::now();
-    let mut cluster = Kubeadm::init(first)?;
+    let cluster = Kubeadm::init(first)?;
     cluster.join_control_plane(second)?;
     cluster.join(worker)?;
     eprintln!("kubeadm's cluster: {:.1} s", start.elapsed().as_secs_f64());

@@ -112,7 +112,7 @@ pub(crate) fn see_a_kubelet_that_stopped(lab: &Lab) {
         Ok((health["healthy"] == false && node["phase"] == "registered").then_some(node))
     })
     .unwrap();
-    assert_eq!(node["name"], "server", "{node}");
+    assert_eq!((&node["name"], &node["phase"]), (&"server".into(), &"registered".into()), "{node}");
     let why = node["error"].as_str().unwrap();
     assert!(why.contains("Kubelet stopped posting node status"), "{why}");
     let text = lab.run(&["validate", "hosts-single"]).wanted(1, "slipway validate").unwrap().out;

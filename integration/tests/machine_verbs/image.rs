@@ -84,6 +84,8 @@ fn documents_requests_images_checks_and_dry_runs() -> Result<()> {
         "/root/image/etc/kubernetes/pki/apiserver.csr",
         "/root/image/etc/kubernetes/admin.conf.csr",
     ])?;
+    // A kubeconfig that has its certificate stays as it was.
+    machine.check(["grep", "-q", "client-certificate-data", "/root/image/etc/kubernetes/admin.conf"])?;
     let pods = machine.check(["ctr", "-n", "k8s.io", "containers", "ls", "-q"])?;
     ensure!(pods.trim().is_empty(), "{pods}");
 

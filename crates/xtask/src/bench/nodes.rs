@@ -140,7 +140,7 @@ fn three_by_kubeadm() -> Result<f64> {
     }
     let [first, second, third] = machines.as_slice() else { anyhow::bail!("three machines") };
     let start = Instant::now();
-    let mut cluster = Kubeadm::init(first)?;
+    let cluster = Kubeadm::init(first)?;
     cluster.join_control_plane(second)?;
     cluster.join_control_plane(third)?;
     for name in names {
