@@ -49,6 +49,8 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
             "~ kubernetes_object.ConfigMap/kube-system/coredns",
         ],
     );
+    lab.edit("components: {", "components: { etcd: { extraArgs: { snapshot-count: \"20000\" } },");
+    lab.changes("a flag of etcd", &["~ static_pod.server/etcd"]);
     people::see_how_it_is_and_get_in(&lab);
     secure::is_closed(&lab);
     people::see_whose_a_machine_is(&lab);

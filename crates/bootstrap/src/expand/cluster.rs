@@ -1,5 +1,5 @@
-//! What is added to an API server beyond kubeadm's: encryption at rest, access without a name for discovery only, and a log
-//! of requests.
+//! What is added to an API server beyond kubeadm's: encryption at rest, access without a name for discovery only, a log of
+//! requests, and an end that does not wait for those who watch.
 
 use slipway_resource::Value;
 use slipway_spec::model::Profile;
@@ -31,6 +31,8 @@ pub(super) fn configured(configuration: &Configuration, inputs: &Inputs) -> Conf
     if configuration.profile == Profile::Slipway {
         let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
         flags.push(("kubelet-certificate-authority", ca));
+        // Else it waits for every open watch when it is to end, until the kubelet kills it after half a minute.
+        flags.push(("shutdown-send-retry-after", "true".to_owned()));
     }
     let mut files = false;
     if inputs.encryption.is_some() {

@@ -201,6 +201,7 @@ fn our_own_profile_is_narrower() {
         "--authentication-config=",
         "--audit-log-path=",
         "--kubelet-certificate-authority=",
+        "--shutdown-send-retry-after=true",
     ] {
         assert!(manifest.contains(flag), "{flag}");
     }
