@@ -1,11 +1,10 @@
 //! age, the tool whose file format the state's envelopes use for keys.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::Result;
 
-use crate::cache;
+use crate::{cache, go};
 
 /// The version that is built.
 const VERSION: &str = "1.2.1";
@@ -15,9 +14,5 @@ const VERSION: &str = "1.2.1";
 /// # Errors
 /// When there is no Go, or they cannot be built.
 pub fn install() -> Result<PathBuf> {
-    cache::installed("age", VERSION, |folder| {
-        let mut go = Command::new("go");
-        go.env("GOBIN", folder).env("CGO_ENABLED", "0").args(["install", "-ldflags=-s -w"]);
-        cache::run(go.arg(format!("filippo.io/age/cmd/...@v{VERSION}")))
-    })
+    cache::installed("age", VERSION, |folder| go::install("filippo.io/age/cmd/...", VERSION, folder))
 }

@@ -9,10 +9,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cache;
 use crate::http;
 use crate::proxy::{Proxy, Request, Verdict};
 use crate::server::Server;
+use crate::{cache, go};
 
 /// The version that is built.
 const VERSION: &str = "1.56.1";
@@ -30,9 +30,7 @@ impl FakeGcs {
     /// When there is no Go, or it cannot be built.
     pub fn install() -> Result<PathBuf> {
         let folder = cache::installed("fake-gcs-server", VERSION, |folder| {
-            let mut go = Command::new("go");
-            go.env("GOBIN", folder).env("CGO_ENABLED", "0").args(["install", "-ldflags=-s -w"]);
-            cache::run(go.arg(format!("github.com/fsouza/fake-gcs-server@v{VERSION}")))
+            go::install("github.com/fsouza/fake-gcs-server", VERSION, folder)
         })?;
         Ok(folder.join("fake-gcs-server"))
     }

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use anyhow::{Context as _, Result, bail, ensure};
 use slipway_integration::place::{Ended, Place};
 use slipway_resource::Digest;
+use slipway_testkit::{cache, go};
 
 use crate::{PROGRAM, SMALL};
 
@@ -35,39 +36,15 @@ fn tools() -> Result<&'static Path> {
 }
 
 fn build() -> Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
-        .context("there is no home to cache the tools in")?
-        .join("slipway/tools");
     let mut inputs = Vec::new();
     for file in ["go.mod", "go.sum", "planjson/main.go"] {
         inputs.extend(std::fs::read(module().join(file))?);
     }
-    let folder = cache.join(Digest::of_bytes(&inputs).short());
-    if folder.is_dir() {
-        return Ok(folder);
-    }
-    std::fs::create_dir_all(&cache)?;
-    let fresh = tempfile::TempDir::new_in(&cache)?;
-    let mut target = fresh.path().join("tools").into_os_string();
-    target.push("/");
-    let output = Command::new("go")
-        .args(["build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o"])
-        .arg(&target)
-        .args(["./planjson", "github.com/open-policy-agent/conftest"])
-        .env("CGO_ENABLED", "0")
-        .current_dir(module())
-        .output()
-        .context("go, which builds the policy tools, cannot be run")?;
-    ensure!(output.status.success(), "go build: {}", String::from_utf8_lossy(&output.stderr));
-    // Somebody else may have built the same meanwhile.
-    if let Err(error) = std::fs::rename(fresh.path().join("tools"), &folder)
-        && !folder.is_dir()
-    {
-        return Err(error.into());
-    }
-    Ok(folder)
+    cache::installed("policy-tools", Digest::of_bytes(&inputs).short(), |folder| {
+        let mut go = go::compiler("build");
+        go.current_dir(module()).args(["-ldflags=-s -w", "-o"]).arg(format!("{}/", folder.display()));
+        cache::run(go.args(["./planjson", "github.com/open-policy-agent/conftest"]))
+    })
 }
 
 /// What HashiCorp's library makes of a plan: a line for each resource.
