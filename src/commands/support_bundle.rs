@@ -1,9 +1,13 @@
 //! `slipway support-bundle`
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use futures_util::{StreamExt as _, stream};
 use serde_json::Value as Json;
+use slipway_spec::model::Host;
+use tempfile::TempDir;
 
 use super::logs;
 use crate::cli::clusters::SupportBundleArguments;
@@ -14,6 +18,9 @@ use crate::program::Context;
 
 /// How many lines of each log.
 const LINES: usize = 500;
+
+/// How many logs are fetched at a time.
+const AT_ONCE: usize = 16;
 
 /// What is asked of every node's machine.
 const COMPONENTS: [&str; 5] =
@@ -35,8 +42,7 @@ pub(crate) async fn run(
     let prepared = open(context, &arguments.cluster).await?;
     let name = prepared.wanted.cluster.name.clone();
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-support")));
-    std::fs::create_dir(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
-    let bundle = Bundle { folder: folder.clone() };
+    let bundle = Bundle::new(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
     bundle.text("slipway.txt", &format!("slipway {}\n", env!("CARGO_PKG_VERSION")))?;
     let mut spec = crate::planning::to_json(&prepared.wanted.cluster)?;
     redact(&mut spec);
@@ -65,15 +71,20 @@ pub(crate) async fn run(
             bundle.json(&format!("{file}.json"), &body)?;
         }
     }
-    for host in prepared.wanted.cluster.all_hosts() {
-        for component in COMPONENTS {
-            // A worker has no API server, and what cannot be read is told in the place of its log.
-            let text = logs::read(&host, component, LINES)
-                .await
-                .unwrap_or_else(|error| format!("{}\n", error.message()));
-            bundle.text(&format!("{}-{component}.log", host.name), &text)?;
-        }
+    let hosts = prepared.wanted.cluster.all_hosts();
+    let logs = hosts.iter().flat_map(|host| COMPONENTS.map(|component| (host, component)));
+    let read = async |(host, component): (&Host, &str)| {
+        // A worker has no API server, and what cannot be read is told in the place of its log.
+        let text = logs::read(host, component, LINES).await;
+        let text = text.unwrap_or_else(|error| format!("{}\n", error.message()));
+        (format!("{}-{component}.log", host.name), text)
+    };
+    let mut read = stream::iter(logs).map(read).buffered(AT_ONCE);
+    while let Some((file, text)) = read.next().await {
+        bundle.text(&file, &text)?;
     }
+    drop(read);
+    bundle.done(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
     context.output.message(&format!(
         "{} has what helps, without secrets; look through it before you give it away.",
         folder.display()
@@ -81,13 +92,31 @@ pub(crate) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+/// A folder that is made beside the one that is asked for, and becomes it when it is whole.
 struct Bundle {
-    folder: PathBuf,
+    draft: TempDir,
 }
 
 impl Bundle {
+    fn new(folder: &Path) -> io::Result<Self> {
+        if folder.try_exists()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut draft = tempfile::Builder::new();
+        let draft = draft.prefix(".slipway-support-").tempdir_in(parent.unwrap_or(Path::new(".")));
+        Ok(Self { draft: draft? })
+    }
+
+    fn done(self, folder: &Path) -> io::Result<()> {
+        std::fs::rename(self.draft.path(), folder)?;
+        // It is no draft any more, and stays.
+        let _ = self.draft.keep();
+        Ok(())
+    }
+
     fn text(&self, name: &str, text: &str) -> Result<(), CommandError> {
-        let path = self.folder.join(Path::new(name));
+        let path = self.draft.path().join(name);
         let text: String = text.lines().map(|line| cleaned(line) + "\n").collect();
         std::fs::write(&path, text).map_err(|error| CommandError::file("the file", &path, &error))
     }
@@ -148,6 +177,28 @@ fn is_bootstrap_token(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_whole_or_not_there() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("bundle");
+        let entries = |folder: &Path| -> Vec<String> {
+            let entries = std::fs::read_dir(folder).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let half = Bundle::new(&folder).unwrap();
+        half.text("one.txt", "1").unwrap();
+        drop(half);
+        assert!(entries(parent.path()).is_empty());
+        let whole = Bundle::new(&folder).unwrap();
+        whole.text("one.txt", "1").unwrap();
+        whole.done(&folder).unwrap();
+        assert_eq!(
+            (entries(parent.path()), entries(&folder)),
+            (vec!["bundle".into()], vec!["one.txt".into()])
+        );
+        assert_eq!(Bundle::new(&folder).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+    }
 
     #[test]
     fn secrets_are_left_out() {
