@@ -27,6 +27,8 @@ pub struct Image {
     pub entrypoint: Vec<String>,
     /// What it is told, unless the container says otherwise.
     pub arguments: Vec<String>,
+    /// Variables of its environment, as `NAME=value`, besides those that every image has.
+    pub variables: Vec<String>,
     /// Who runs it, as numbers; root when empty.
     pub user: String,
 }

@@ -166,11 +166,13 @@ fn services_run_are_restarted_and_enabled() {
             .trim()
             .to_owned()
     };
+    let said =
+        || machine.check(["journalctl", "-u", "one"]).map(|log| log.contains("said b c").then_some(()));
+    wait::until("what it says is kept", said).unwrap();
     let first = process(&machine);
     machine.check(["kill", "-9", &first]).unwrap();
     wait::until("it runs again", || Ok(Some(process(&machine)).filter(|id| *id != first && id != "0")))
         .unwrap();
-    assert!(machine.check(["journalctl", "-u", "one"]).unwrap().contains("said b c"));
 
     machine
         .write(

@@ -31,7 +31,7 @@ const CLUSTER: &str = "hosts-ha";
 ///
 /// What has to pass is in `fixtures/conformance/passed.txt`, what is left out in `left-out.tsv` beside it. Every spec is
 /// printed with what came of it and how long it took. What fails beside others runs once more alone, and is called by
-/// that. All of it takes an hour or more of two processors. Needs root, and `cargo xtask setup --conformance`.
+/// that. All of it takes three quarters of an hour of two processors. Needs root, and `cargo xtask setup --conformance`.
 #[derive(Args)]
 pub(crate) struct Conformance {
     /// Only this suite.

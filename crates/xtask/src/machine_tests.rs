@@ -20,10 +20,10 @@ use crate::workspace::cargo;
 const LONGEST: [&str; 7] = [
     "machine_hosts grow::",
     "machine_nodes life::",
-    "machine_hosts endpoint::",
-    "machine_witness kubeadm::",
     "machine_hosts one_machine_",
+    "machine_hosts endpoint::",
     "machine_adopt a_cluster_of_kubeadm_",
+    "machine_witness kubeadm::",
     "machine_hosts crash::",
 ];
 

@@ -27,8 +27,9 @@ pub struct Test {
     /// Without these stages.
     #[arg(long, value_name = "STAGE", value_enum)]
     skip: Vec<Stage>,
-    /// How many tests on machines run at a time. A cluster takes what there is of a processor while it comes up.
-    #[arg(long, value_name = "NUMBER", default_value_t = 2)]
+    /// How many tests on machines run at a time. A cluster takes what there is of a processor while it comes up, and waits
+    /// a good part of the rest.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
     at_once: usize,
 }
 

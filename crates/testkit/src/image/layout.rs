@@ -108,11 +108,10 @@ fn make_parents(layer: &mut Builder<impl Write>, folders: &mut BTreeSet<String>,
 }
 
 fn configuration(image: &Image, layer: &str) -> Value {
-    let mut process = json!({
-        // As machines have it: the programs of Go collect less often.
-        "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "GOGC=400"],
-        "WorkingDir": "/",
-    });
+    // As machines have it: the programs of Go collect less often.
+    let mut variables = vec!["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "GOGC=400"];
+    variables.extend(image.variables.iter().map(String::as_str));
+    let mut process = json!({ "Env": variables, "WorkingDir": "/" });
     if !image.entrypoint.is_empty() {
         process["Entrypoint"] = json!(image.entrypoint);
     }
@@ -215,6 +214,7 @@ mod tests {
             as_root: vec!["/usr/bin/one".to_owned()],
             entrypoint: vec!["/usr/bin/one".to_owned()],
             arguments: vec!["pause".to_owned()],
+            variables: vec!["COLOUR=red".to_owned()],
             user: "65535".to_owned(),
         };
         write(&[image], &archive).unwrap();
@@ -241,6 +241,7 @@ mod tests {
         let configuration: Value = serde_json::from_slice(&at(&manifest["config"])).unwrap();
         assert_eq!(configuration["config"]["User"], "65535");
         assert_eq!(configuration["config"]["Cmd"][0], "pause");
+        assert_eq!(configuration["config"]["Env"][2], "COLOUR=red");
         assert_eq!(configuration["rootfs"]["diff_ids"][0], manifest["layers"][0]["digest"]);
         let layer = at(&manifest["layers"][0]);
         let mut names = Vec::new();
