@@ -83,7 +83,6 @@ pub(crate) async fn run(
     while let Some((file, text)) = read.next().await {
         bundle.text(&file, &text)?;
     }
-    drop(read);
     bundle.done(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
     context.output.message(&format!(
         "{} has what helps, without secrets; look through it before you give it away.",

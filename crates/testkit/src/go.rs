@@ -74,24 +74,22 @@ impl Programs {
     }
 
     fn command(&self, work: &Scratch, verb: &str) -> Command {
-        let mut go = compiler(verb);
+        let mut go = compiler(verb, &self.linker_flags);
         // Whoever requires these modules learns only here what they require themselves.
-        go.current_dir(work.path())
-            .args(["-mod=mod", "-ldflags"])
-            .arg(format!("-s -w {}", self.linker_flags));
+        go.current_dir(work.path()).arg("-mod=mod");
         go
     }
 }
 
-/// Go, about to compile in the way that takes the least time.
+/// Go, about to compile in the way that takes the least time. The linker is told this besides leaving symbols out.
 #[must_use]
-pub fn compiler(verb: &str) -> Command {
+pub fn compiler(verb: &str, linker_flags: &str) -> Command {
     let mut go = Command::new("go");
     go.env("CGO_ENABLED", "0").env("GOFLAGS", "-buildvcs=false");
     // Compilers end before what they no longer need is worth collecting: that takes a quarter of their time.
     go.env("GOGC", "400");
     // Nobody debugs what they make: without what a debugger needs it takes a seventh less.
-    go.args([verb, "-trimpath", "-gcflags=all=-dwarf=false"]);
+    go.args([verb, "-trimpath", "-gcflags=all=-dwarf=false"]).arg(format!("-ldflags=-s -w {linker_flags}"));
     go
 }
 
@@ -100,8 +98,7 @@ pub fn compiler(verb: &str) -> Command {
 /// # Errors
 /// When there is no Go, the module cannot be fetched, or a program cannot be built; with what Go said.
 pub fn install(packages: &str, version: &str, folder: &Path) -> Result<()> {
-    let mut go = compiler("install");
-    cache::run(go.env("GOBIN", folder).arg("-ldflags=-s -w").arg(format!("{packages}@v{version}")))
+    cache::run(compiler("install", "").env("GOBIN", folder).arg(format!("{packages}@v{version}")))
 }
 
 /// Where a published module is, once it is fetched.

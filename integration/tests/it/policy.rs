@@ -41,8 +41,8 @@ fn build() -> Result<PathBuf> {
         inputs.extend(std::fs::read(module().join(file))?);
     }
     cache::installed("policy-tools", Digest::of_bytes(&inputs).short(), |folder| {
-        let mut go = go::compiler("build");
-        go.current_dir(module()).args(["-ldflags=-s -w", "-o"]).arg(format!("{}/", folder.display()));
+        let mut go = go::compiler("build", "");
+        go.current_dir(module()).arg("-o").arg(format!("{}/", folder.display()));
         cache::run(go.args(["./planjson", "github.com/open-policy-agent/conftest"]))
     })
 }
