@@ -10,6 +10,7 @@ use std::sync::Arc;
 use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_builtin::{Builtin, Vault};
+use slipway_engine::WaitHandler;
 use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_resource::provider::{Catalog, ExpandNote, SessionRequest};
@@ -33,6 +34,7 @@ pub(crate) fn works_on_hosts(schema: &Schema) -> bool {
 
 /// Adds what a cluster needs beside its own provider.
 pub(crate) async fn complete(
+    waits: WaitHandler,
     providers: &mut Providers,
     vault: &Arc<Vault>,
     access: &Arc<ClusterAccess>,
@@ -42,9 +44,10 @@ pub(crate) async fn complete(
         return Ok(());
     }
     let request = || SessionRequest { config: Value::Null, region: None, offline };
-    providers::add(providers, slipway_builtin::NAME, &Builtin::new(vault.clone()), request()).await?;
+    providers::add(waits.clone(), providers, slipway_builtin::NAME, &Builtin::new(vault.clone()), request())
+        .await?;
     let kubernetes = Kubernetes::new(access.clone());
-    providers::add(providers, providers::KUBERNETES, &kubernetes, request()).await
+    providers::add(waits, providers, providers::KUBERNETES, &kubernetes, request()).await
 }
 
 /// What a provider of hosts is told beside the user's settings, where its configuration has a place for it: the hosts of

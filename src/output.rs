@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use slipway_engine::WaitHandler;
 
 use crate::cli::ColorWhen;
 use crate::error::CommandError;
@@ -67,6 +68,11 @@ impl Output {
         if !text.ends_with('\n') {
             let _ = out.write_all(b"\n");
         }
+    }
+
+    /// Says on standard error what a command waits for.
+    pub fn waits(self) -> WaitHandler {
+        WaitHandler::new(move |wait| self.message(&wait.to_string()))
     }
 
     /// A word in the colour of errors.

@@ -120,7 +120,7 @@ impl Prepared {
             None => Vault::nowhere(cluster.name.as_str()),
         });
         let access = Arc::new(ClusterAccess::new(vault.clone(), &cluster.name));
-        composition::complete(&mut providers, &vault, &access, offline).await?;
+        composition::complete(context.output.waits(), &mut providers, &vault, &access, offline).await?;
         tracing::info!(
             cluster = %cluster.name,
             provider = %cluster.provider.name,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use slipway_builtin::{Builtin, Vault};
+use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
 use slipway_protocol::{Launch, LockFile, Running, SearchPath};
 use slipway_provider_hosts::Hosts;
@@ -54,21 +55,23 @@ pub(crate) async fn open(
     }
     let request = SessionRequest { config: Value::from_json(&config), region, offline };
     let mut providers = Providers::default();
-    add_at(&mut providers, name, &*provider, request, place).await?;
+    add_at(context.output.waits(), &mut providers, name, &*provider, request, place).await?;
     Ok(providers)
 }
 
 /// Opens a session with a provider beside those that are open.
 pub(crate) async fn add(
+    waits: WaitHandler,
     providers: &mut Providers,
     name: &str,
     provider: &dyn Provider,
     request: SessionRequest,
 ) -> Result<(), CommandError> {
-    add_at(providers, name, provider, request, &|_| None).await
+    add_at(waits, providers, name, provider, request, &|_| None).await
 }
 
 async fn add_at(
+    waits: WaitHandler,
     providers: &mut Providers,
     name: &str,
     provider: &dyn Provider,
@@ -79,7 +82,8 @@ async fn add_at(
     let schema = provider.schema().await?;
     let config = request.config.clone();
     check_config(name, provider, &schema, &config, place).await?;
-    let session = provider.open_session(request).await?;
+    let watch = Watch { waits, ..Watch::default() };
+    let session = slipway_engine::open_session(name, provider, request, watch).await?;
     let pin = ProviderPin {
         version: info.version.clone(),
         schema_digest: Digest::of(&*schema)

@@ -206,7 +206,8 @@ impl Lab {
         let schema = self.provider.schema().await?;
         let request =
             SessionRequest { config: config.clone(), region: cluster.region.clone(), offline: false };
-        let session = self.provider.open_session(request).await?;
+        let watch = slipway_engine::Watch::default();
+        let session = slipway_engine::open_session("sim", &*self.provider, request, watch).await?;
         let pin = ProviderPin {
             version: info.version.clone(),
             schema_digest: Digest::of(&*schema)?,

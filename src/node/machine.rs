@@ -17,6 +17,7 @@ use super::access::NodeAccess;
 use super::facts;
 use super::spec::{CLUSTER, NodeSpec};
 use crate::error::CommandError;
+use crate::output::Output;
 use crate::program::Context;
 use crate::providers;
 
@@ -75,10 +76,11 @@ impl Machine {
         let root = self.root.display().to_string();
         let config = Value::map([("root", Value::from(root)), ("leaving", self.leaving.into())]);
         let request = SessionRequest { config, region: None, offline: false };
-        providers::add(&mut providers, "node", &Node::new(), request).await?;
+        providers::add(Output::standard().waits(), &mut providers, "node", &Node::new(), request).await?;
         let kubernetes = slipway_provider_kubernetes::Kubernetes::new(Arc::new(access));
         let request = SessionRequest { config: Value::Null, region: None, offline: false };
-        providers::add(&mut providers, "kubernetes", &kubernetes, request).await?;
+        providers::add(Output::standard().waits(), &mut providers, "kubernetes", &kubernetes, request)
+            .await?;
         Ok((providers, exists))
     }
 

@@ -19,10 +19,14 @@ mod replay;
 mod report;
 mod retry;
 pub mod run;
+#[cfg(test)]
+mod scripted;
 mod secrets;
+mod session;
 pub mod state;
 mod step;
 mod stop;
+mod wait;
 
 pub use adopt::{Adopted, Adoption, establish};
 pub use commit::about;
@@ -35,5 +39,7 @@ pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account};
 pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret, kept_texts};
+pub use session::{Patience, Watch, open_session};
 pub use state::State;
 pub use stop::{Stop, StopSignal};
+pub use wait::{Wait, WaitHandler};

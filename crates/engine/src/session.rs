@@ -1,0 +1,301 @@
+//! The session through which the engine speaks to every provider: its reads are repeated when they fail in a way that
+//! may pass, at the pace of their rate classes, and every longer wait is reported.
+//!
+//! Providers do not repeat calls themselves. Actions are not repeated here either: a step does that, and journals it.
+
+mod patience;
+mod retried;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use slipway_resource::provider::{
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
+    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest, UnwrapKeyRequest,
+    WrapKeyRequest,
+};
+use slipway_resource::{
+    Address, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
+};
+use tokio::time::Instant;
+use zeroize::Zeroizing;
+
+use crate::wait::{Wait, WaitHandler};
+
+pub use patience::Patience;
+
+/// After how long without an answer a wait is reported first, and then again.
+const REPORT: Duration = Duration::from_secs(5);
+
+/// How the reads of a session are repeated, and who is told.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// How often and how long.
+    pub patience: Patience,
+    /// Who is told what is waited for.
+    pub waits: WaitHandler,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self { patience: Patience::default(), waits: WaitHandler::discard() }
+    }
+}
+
+/// Opens a session with a provider. Opening is repeated as a read is, and so is every read of the session.
+///
+/// # Errors
+/// As the provider says, when trying again did not help.
+pub async fn open_session(
+    name: &str,
+    provider: &dyn Provider,
+    request: SessionRequest,
+    watch: Watch,
+) -> Result<Arc<dyn Session>, ProviderError> {
+    let schema = provider.schema().await?;
+    let desk = Desk::new(name, watch);
+    let open = || provider.open_session(request.clone());
+    let inner = desk.ask("open a session", &Classes::All, open).await?;
+    Ok(Arc::new(WatchedSession { desk, inner, schema }))
+}
+
+/// Which rate classes a call counts against.
+#[derive(Clone, Debug)]
+enum Classes {
+    /// Those of all types.
+    All,
+    /// These.
+    Of(BTreeSet<String>),
+}
+
+impl Classes {
+    fn contain(&self, class: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(classes) => class.is_empty() || classes.contains(class),
+        }
+    }
+}
+
+/// Where calls of one session are made.
+struct Desk {
+    provider: String,
+    watch: Watch,
+    /// Rate classes that were told to wait, until when.
+    holds: Mutex<BTreeMap<String, Instant>>,
+}
+
+impl Desk {
+    fn new(provider: &str, watch: Watch) -> Self {
+        Self { provider: provider.to_owned(), watch, holds: Mutex::default() }
+    }
+
+    fn holds(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds a rate class back: it was told to slow down.
+    fn hold(&self, class: &str, until: Instant) {
+        let mut holds = self.holds();
+        let held = holds.entry(class.to_owned()).or_insert(until);
+        *held = until.max(*held);
+    }
+
+    /// Waits until no rate class of a call is held back any more.
+    async fn until_open(&self, classes: &Classes) {
+        loop {
+            let now = Instant::now();
+            let until = {
+                let mut holds = self.holds();
+                holds.retain(|_, until| *until > now);
+                let held = holds.iter().filter(|(class, _)| class.is_empty() || classes.contain(class));
+                held.map(|(_, until)| *until).max()
+            };
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => return,
+            }
+        }
+    }
+
+    /// Waits for an answer, and reports that it waits.
+    async fn answer<T>(&self, what: &'static str, call: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        tokio::pin!(call);
+        loop {
+            match tokio::time::timeout(REPORT, &mut call).await {
+                Ok(answer) => return answer,
+                Err(_) => self.watch.waits.send(Wait::Answer {
+                    provider: self.provider.clone(),
+                    what,
+                    since: begun.elapsed(),
+                }),
+            }
+        }
+    }
+
+    /// Makes a call that changes nothing until it has an answer that lasts.
+    async fn ask<T, F>(
+        &self,
+        what: &'static str,
+        classes: &Classes,
+        mut call: impl FnMut() -> F,
+    ) -> Result<T, ProviderError>
+    where
+        F: Future<Output = Result<T, ProviderError>>,
+    {
+        let begun = Instant::now();
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            self.until_open(classes).await;
+            let error = match self.answer(what, call()).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            match self.watch.patience.delay(attempt, &error, begun.elapsed()) {
+                Some(delay) => self.pause(what, error, delay).await,
+                None => return Err(patience::tried(error, attempt)),
+            }
+        }
+    }
+
+    /// Waits before a call is repeated; the others of its rate class wait too.
+    async fn pause(&self, what: &'static str, error: ProviderError, delay: Duration) {
+        if let ErrorClass::Throttled { rate_class, .. } = &error.class {
+            self.hold(rate_class, Instant::now() + delay);
+        }
+        tracing::info!(provider = %self.provider, what, error = %error, delay = ?delay, "again");
+        self.watch.waits.send(Wait::Again { provider: self.provider.clone(), what, error, delay });
+        tokio::time::sleep(delay).await;
+    }
+}
+
+/// A session whose reads are repeated, and whose waits are reported.
+struct WatchedSession {
+    desk: Desk,
+    inner: Arc<dyn Session>,
+    schema: Arc<Schema>,
+}
+
+impl WatchedSession {
+    /// The rate classes of some types.
+    fn classes<'a>(&self, addresses: impl Iterator<Item = &'a Address>) -> Classes {
+        let class = |address: &Address| Some(self.schema.types.get(address.kind())?.rate_class.clone());
+        Classes::Of(addresses.filter_map(class).collect())
+    }
+}
+
+#[async_trait]
+impl Session for WatchedSession {
+    fn scope(&self) -> &Scope {
+        self.inner.scope()
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        self.desk.ask("read its catalog", &Classes::All, || self.inner.catalog()).await
+    }
+
+    async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
+        let call = || self.inner.catalog_for(request.clone());
+        self.desk.ask("read its catalog", &Classes::All, call).await
+    }
+
+    async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
+        self.desk.answer("expand the cluster", self.inner.expand(request)).await
+    }
+
+    async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        self.listed(request).await
+    }
+
+    async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        self.found(requests).await
+    }
+
+    async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
+        let classes = self.classes(request.items.iter().map(|item| &item.address));
+        let call = || self.inner.locate(request.clone());
+        self.desk.ask("look for what others made", &classes, call).await
+    }
+
+    fn rehearses(&self) -> bool {
+        self.inner.rehearses()
+    }
+
+    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+        let classes = self.classes(items.iter().map(|item| &item.address));
+        let call = || self.inner.rehearse(items.clone());
+        self.desk.ask("rehearse the changes", &classes, call).await
+    }
+
+    async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        self.desk.answer("plan the changes", self.inner.plan(items)).await
+    }
+
+    async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        let classes = self.classes(items.iter().map(|item| &item.address));
+        let call = || self.inner.preflight(items.clone());
+        self.desk.ask("check what would stop the plan", &classes, call).await
+    }
+
+    fn left_to_read(&self) -> &[String] {
+        self.inner.left_to_read()
+    }
+
+    fn prices(&self) -> bool {
+        self.inner.prices()
+    }
+
+    async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
+        self.desk.answer("price the plan", self.inner.price(items)).await
+    }
+
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        // A read may have been told to slow down.
+        let classes = self.classes(std::iter::once(&request.ownership.address));
+        self.desk.until_open(&classes).await;
+        self.inner.apply(request, events).await
+    }
+
+    async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
+        let call = self.inner.resume(request, events);
+        self.desk.answer("find out how an interrupted step ended", call).await
+    }
+
+    async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {
+        self.inner.cancel(token).await
+    }
+
+    async fn upgrade_state(
+        &self,
+        kind: &str,
+        version: u32,
+        attributes: Value,
+    ) -> Result<Value, ProviderError> {
+        self.inner.upgrade_state(kind, version, attributes).await
+    }
+
+    async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
+        let classes = self.classes(std::iter::once(address));
+        self.desk.ask("import an object", &classes, || self.inner.import(address, identity)).await
+    }
+
+    async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
+        self.desk.ask("wrap a key", &Classes::All, || self.inner.wrap_key(request.clone())).await
+    }
+
+    async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
+        self.desk.ask("unwrap a key", &Classes::All, || self.inner.unwrap_key(request.clone())).await
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Reads whose answers have failures in them: only what failed is asked for again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
+use slipway_resource::{ErrorClass, Observation, Observed, ProviderError};
+use tokio::time::Instant;
+
+use super::{Classes, WatchedSession};
+
+/// A passing fault of a part of an answer is repeated at once or not at all: behind one that took longer is something
+/// that does not answer, as a host that is down, and the rest of the plan need not wait for it.
+const QUICK: Duration = Duration::from_secs(2);
+
+/// How often a part of an answer with a passing fault is asked for.
+const ATTEMPTS: u32 = 3;
+
+impl WatchedSession {
+    /// Lists what a cluster owns. Types that could not be listed are listed again; what was listed once is kept.
+    pub(super) async fn listed(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        const WHAT: &str = "list what the cluster owns";
+        let begun = Instant::now();
+        let mut attempt = 1;
+        let mut asked = Instant::now();
+        let mut whole = self.desk.ask(WHAT, &Classes::All, || self.inner.discover(request.clone())).await?;
+        loop {
+            let errors = whole.unlisted.iter().map(|unlisted| &unlisted.error);
+            let Some((error, delay)) = self.worth_another(errors, attempt, begun, asked) else { break };
+            self.desk.pause(WHAT, error, delay).await;
+            attempt += 1;
+            asked = Instant::now();
+            match self.desk.answer(WHAT, self.inner.discover(request.clone())).await {
+                Ok(again) => whole = merged(whole, again),
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.complete(&mut whole).await?;
+        Ok(whole)
+    }
+
+    /// Reads by identity what a discovery found and was too fast to read.
+    async fn complete(&self, whole: &mut Discovery) -> Result<(), ProviderError> {
+        let (mut places, mut requests) = (Vec::new(), Vec::new());
+        for (place, observed) in whole.observed.iter().enumerate() {
+            if let Observation::Unreadable(error) = &observed.observation
+                && is_throttled(error)
+            {
+                places.push(place);
+                let (address, identity) = (observed.address.clone(), observed.identity.clone());
+                requests.push(ReadRequest { address, identity });
+            }
+        }
+        if requests.is_empty() {
+            return Ok(());
+        }
+        for (place, answer) in places.into_iter().zip(self.found(requests).await?) {
+            if let Some(observed) = whole.observed.get_mut(place) {
+                observed.observation = answer.observation;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads objects by identity; those that could not be read for a while are read again.
+    pub(super) async fn found(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        const WHAT: &str = "read what the cluster owns";
+        let classes = self.classes(requests.iter().map(|request| &request.address));
+        let begun = Instant::now();
+        let mut attempt = 1;
+        let mut asked = Instant::now();
+        let mut found = self.desk.ask(WHAT, &classes, || self.inner.read(requests.clone())).await?;
+        loop {
+            let failures = found.iter().filter_map(|observed| match &observed.observation {
+                Observation::Unreadable(error) => Some(error),
+                _ => None,
+            });
+            let Some((error, delay)) = self.worth_another(failures, attempt, begun, asked) else {
+                return Ok(found);
+            };
+            let failed = |observed: &Observed| matches!(&observed.observation, Observation::Unreadable(error) if error.class.is_retryable());
+            let places: Vec<usize> =
+                found.iter().enumerate().filter(|(_, one)| failed(one)).map(|(place, _)| place).collect();
+            let again: Vec<ReadRequest> =
+                places.iter().filter_map(|place| requests.get(*place).cloned()).collect();
+            self.desk.pause(WHAT, error, delay).await;
+            attempt += 1;
+            asked = Instant::now();
+            match self.desk.answer(WHAT, self.inner.read(again)).await {
+                Ok(answers) => {
+                    for (place, answer) in places.into_iter().zip(answers) {
+                        if let Some(known) = found.get_mut(place) {
+                            *known = answer;
+                        }
+                    }
+                }
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether parts of an answer that failed are worth another call; then with which failure in view, and when.
+    fn worth_another<'a>(
+        &self,
+        failures: impl Iterator<Item = &'a ProviderError>,
+        attempt: u32,
+        begun: Instant,
+        asked: Instant,
+    ) -> Option<(ProviderError, Duration)> {
+        let took = asked.elapsed();
+        failures
+            .filter(|error| is_throttled(error) || (took < QUICK && attempt < ATTEMPTS))
+            .filter_map(|error| {
+                let delay = self.desk.watch.patience.delay(attempt, error, begun.elapsed())?;
+                Some((error.clone(), delay))
+            })
+            .max_by_key(|(_, delay)| *delay)
+    }
+}
+
+fn is_throttled(error: &ProviderError) -> bool {
+    matches!(error.class, ErrorClass::Throttled { .. })
+}
+
+/// A discovery with what a later one could list of what it could not.
+fn merged(first: Discovery, again: Discovery) -> Discovery {
+    let still: BTreeMap<&str, &ProviderError> =
+        again.unlisted.iter().map(|unlisted| (unlisted.kind.as_str(), &unlisted.error)).collect();
+    let listed_now: BTreeSet<&str> = first
+        .unlisted
+        .iter()
+        .map(|unlisted| unlisted.kind.as_str())
+        .filter(|kind| !still.contains_key(kind))
+        .collect();
+    let is_listed_now = |observed: &Observed| listed_now.contains(observed.address.kind());
+    let mut observed: Vec<Observed> =
+        first.observed.into_iter().filter(|observed| !is_listed_now(observed)).collect();
+    observed.extend(again.observed.iter().filter(|observed| is_listed_now(observed)).cloned());
+    observed.sort_by(|one, other| (&one.address, &one.identity).cmp(&(&other.address, &other.identity)));
+    let unlisted = first
+        .unlisted
+        .iter()
+        .filter_map(|unlisted| {
+            let error = (*still.get(unlisted.kind.as_str())?).clone();
+            Some(Unlisted { kind: unlisted.kind.clone(), error })
+        })
+        .collect();
+    Discovery { observed, unlisted, uid: first.uid.or(again.uid) }
+}

@@ -1,0 +1,78 @@
+//! What somebody who asks a provider waits for, for people to see.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_resource::ProviderError;
+
+/// A wait for a provider.
+#[derive(Clone, Debug)]
+pub enum Wait {
+    /// A call has had no answer for a while.
+    Answer {
+        /// The provider.
+        provider: String,
+        /// What it was asked to do, as `list what the cluster owns`.
+        what: &'static str,
+        /// How long ago it was asked.
+        since: Duration,
+    },
+    /// A call failed in a way that may pass, and is repeated.
+    Again {
+        /// The provider.
+        provider: String,
+        /// What it was asked to do.
+        what: &'static str,
+        /// Why that failed.
+        error: ProviderError,
+        /// After how long it is asked again.
+        delay: Duration,
+    },
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer { provider, what, since } => {
+                write!(formatter, "provider {provider}: waiting for it to {what} ({} s)", since.as_secs())
+            }
+            Self::Again { provider, what, error, delay } => {
+                let seconds = delay.as_secs_f64();
+                let class = &error.class;
+                write!(
+                    formatter,
+                    "provider {provider} could not {what}: {error} ({class}); trying again in {seconds:.1} s"
+                )
+            }
+        }
+    }
+}
+
+/// Takes waits; never blocks.
+#[derive(Clone)]
+pub struct WaitHandler(Arc<dyn Fn(Wait) + Send + Sync>);
+
+impl WaitHandler {
+    /// A handler that calls a function.
+    pub fn new(take: impl Fn(Wait) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(take))
+    }
+
+    /// A handler that forgets.
+    #[must_use]
+    pub fn discard() -> Self {
+        Self::new(|_| {})
+    }
+
+    /// Hands a wait over.
+    pub fn send(&self, wait: Wait) {
+        (self.0)(wait);
+    }
+}
+
+impl fmt::Debug for WaitHandler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("WaitHandler")
+    }
+}
