@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use slipway_limits::text::{shorten, visible};
+use slipway_limits::{Exceeded, count, file, size};
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::{self, Code, Diagnostic};
 use slipway_spec::source::{Location, SourceFile};
@@ -48,7 +50,13 @@ impl CommandError {
 
     /// A failure about a file.
     pub fn file(what: &str, path: &Path, error: &std::io::Error) -> Self {
-        Self::new("CLI0001", format!("{what} {} cannot be used", path.display())).cause(error.to_string())
+        let message = format!("{what} {} cannot be used", path.display());
+        match Exceeded::of(error) {
+            Some(exceeded) => {
+                Self::new(exceeded.code(), message).cause(exceeded.to_string()).hint(exceeded.hint())
+            }
+            None => Self::new("CLI0001", message).cause(error.to_string()),
+        }
     }
 
     /// A failure that should not be.
@@ -135,13 +143,18 @@ impl CommandError {
             text.push('\n');
         }
         let code = self.code.map(|code| format!("[{code}]")).unwrap_or_default();
+        // What a provider or a host says may be of any length, and may try to look like something else.
+        let theirs = |text: &str| visible(&shorten(text, size::MESSAGE)).into_owned();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}{code}: {}", output.style_error("error"), self.message);
-        for cause in &self.causes {
-            let _ = writeln!(text, "  caused by: {cause}");
+        let _ = writeln!(text, "{}{code}: {}", output.style_error("error"), theirs(&self.message));
+        for cause in self.causes.iter().take(count::CAUSES) {
+            let _ = writeln!(text, "  caused by: {}", theirs(cause));
         }
-        for hint in &self.hints {
-            let _ = writeln!(text, "{}: {hint}", output.style_hint("hint"));
+        if let Some(more @ 1..) = self.causes.len().checked_sub(count::CAUSES) {
+            let _ = writeln!(text, "  and {more} more causes");
+        }
+        for hint in self.hints.iter().take(count::CAUSES) {
+            let _ = writeln!(text, "{}: {}", output.style_hint("hint"), theirs(hint));
         }
         output.message(&text);
     }
@@ -163,8 +176,10 @@ impl CommandError {
 
 /// A problem with the line that it is about.
 fn with_line(mut problem: Diagnostic) -> Diagnostic {
-    let text =
-        problem.location.as_ref().map(|place| (place.file.clone(), std::fs::read_to_string(&*place.file)));
+    let text = problem
+        .location
+        .as_ref()
+        .map(|place| (place.file.clone(), file::read_text(Path::new(&*place.file), size::SPEC)));
     if let Some((file, Ok(text))) = text {
         problem.show_line(&SourceFile::new(file, text));
     }

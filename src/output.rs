@@ -1,10 +1,12 @@
 //! Where results and messages go: results to standard output only, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use slipway_engine::WaitHandler;
+use slipway_limits::text;
 
 use crate::cli::ColorWhen;
 use crate::error::CommandError;
@@ -50,8 +52,10 @@ impl Output {
         std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
     }
 
-    /// Writes a result to standard output.
+    /// Writes a result to standard output. What a terminal would obey in it is written out, as `\u001b`: it comes from
+    /// a spec, a provider or a host. Text and JSON mean the same as before.
     pub fn result(self, text: &str) -> Result<(), CommandError> {
+        let text = fit(text, self.out_color);
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {
@@ -61,8 +65,9 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a message to standard error. That it may get lost is no reason to fail.
+    /// Writes a message to standard error, as fit for a terminal as a result is. That it may get lost is no reason to fail.
     pub fn message(self, text: &str) {
+        let text = fit(text, self.error_color);
         let mut out = io::stderr().lock();
         let _ = out.write_all(text.as_bytes());
         if !text.ends_with('\n') {
@@ -87,5 +92,37 @@ impl Output {
 
     fn style(self, style: Style, text: &str) -> String {
         if self.error_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// A text for a terminal, with its colours where there may be some: only colours and weights of the kind that Slipway's
+/// own styles have, so that a text of others can at worst be coloured, never hidden or moved.
+fn fit(text: &str, color: bool) -> Cow<'_, str> {
+    text::visible_but(text, |rest| if color { style_length(rest) } else { None })
+}
+
+/// The length of a style at the beginning of a text: `ESC [ n m`, as `anstyle` writes each effect and colour.
+fn style_length(text: &str) -> Option<usize> {
+    let (number, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
+    // Off, bold, faint, italic, underlined; the sixteen colours of a text.
+    let known = matches!(number.parse::<u8>(), Ok(0..=4 | 30..=37 | 39 | 90..=97));
+    (known && number.len() <= 2).then(|| number.len() + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_of_styles_stay_and_everything_else_is_written_out() {
+        let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let ours = format!("{style}error{style:#}: text");
+        assert_eq!(fit(&ours, true), ours);
+        assert_eq!(fit("\u{1b}[1mbold", false), "\\u001b[1mbold");
+        for theirs in
+            ["\u{1b}[2J", "\u{1b}[8m", "\u{1b}[1;8m", "\u{1b}]0;title\u{7}", "\u{9b}31m", "\u{1b}[", "\r"]
+        {
+            assert!(!fit(theirs, true).contains(|letter: char| letter.is_control()), "{theirs:?}");
+        }
     }
 }

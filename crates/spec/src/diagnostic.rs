@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
+use slipway_limits::{count, size, text};
 
 use crate::source::{Location, SourceFile, Span};
 
@@ -101,7 +102,7 @@ impl Diagnostic {
         Self {
             code,
             severity,
-            message: message.into(),
+            message: brief(message.into()),
             location: None,
             source_line: None,
             hint: None,
@@ -134,14 +135,14 @@ impl Diagnostic {
     /// The same problem with a way out.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
-        self.hint = Some(hint.into().into_owned());
+        self.hint = Some(brief(hint.into().into_owned()));
         self
     }
 
     /// The same problem with a way out, when there is one.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = hint.or(self.hint);
+        self.hint = hint.map(brief).or(self.hint);
         self
     }
 
@@ -149,7 +150,7 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, message: impl Into<String>, location: Option<&Location>) -> Self {
         if let Some(location) = location {
-            self.related.push(Related { message: message.into(), location: location.clone() });
+            self.related.push(Related { message: brief(message.into()), location: location.clone() });
         }
         self
     }
@@ -166,6 +167,31 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>) {
         ))
     });
     diagnostics.dedup();
+}
+
+/// Leaves as many problems as are shown, errors before warnings and notes, with the count of the others at the end.
+pub fn cap(diagnostics: &mut Vec<Diagnostic>) {
+    let Some(more) = diagnostics.len().checked_sub(count::PROBLEMS).filter(|more| *more > 0) else { return };
+    let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    errors = errors.min(count::PROBLEMS);
+    let mut others = count::PROBLEMS - errors;
+    diagnostics.retain(|diagnostic| {
+        let left = if diagnostic.severity == Severity::Error { &mut errors } else { &mut others };
+        let kept = *left > 0;
+        *left = left.saturating_sub(1);
+        kept
+    });
+    let are = if more == 1 { "1 more problem is" } else { &format!("{more} more problems are") };
+    diagnostics.push(
+        Diagnostic::note(code::MORE_PROBLEMS, format!("{are} not shown"))
+            .hint("repair those that are shown, and run the command again"),
+    );
+}
+
+/// What a message quotes may be as long as the file.
+fn brief(mut message: String) -> String {
+    text::shorten_in_place(&mut message, size::MESSAGE);
+    message
 }
 
 /// Whether nothing may be planned because of these problems.

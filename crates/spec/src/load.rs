@@ -54,14 +54,15 @@ pub fn load(paths: &[PathBuf]) -> Loaded {
 }
 
 /// Loads files and folders: of a folder every `.yaml`, `.yml` and `.json` file in it and below, hidden ones and JSON
-/// schemas (`.schema.json`) left out, in the order of their paths.
+/// schemas (`.schema.json`) left out, a folder's own files before those of the folders in it. A file that several paths
+/// lead to is read once, so that links may lead in circles.
 ///
 /// Documents go to the first of `readers` that handles their kind, else to the reader of this crate's own kinds.
 #[must_use]
 pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
     let (files, mut diagnostics) = files::read(paths);
     let nothing = files.is_empty() && diagnostics.is_empty();
-    let mut loaded = load_files(files, readers);
+    let mut loaded = read_files(files, readers);
     if nothing {
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         loaded.diagnostics.push(
@@ -71,12 +72,20 @@ pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
     }
     loaded.diagnostics.append(&mut diagnostics);
     diagnostic::sort(&mut loaded.diagnostics);
+    diagnostic::cap(&mut loaded.diagnostics);
     loaded
 }
 
 /// Loads files that have been read already, for editors and tests. See [`load_with`].
 #[must_use]
 pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
+    let mut loaded = read_files(files, readers);
+    diagnostic::sort(&mut loaded.diagnostics);
+    diagnostic::cap(&mut loaded.diagnostics);
+    loaded
+}
+
+fn read_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
     let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&*OWN as &dyn Reader]).collect();
     let mut loaded = Loaded::default();
     let mut by_reader: BTreeMap<usize, Vec<Document>> = BTreeMap::new();
@@ -113,12 +122,13 @@ pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
         take(&mut loaded, readers[reader].read(&documents));
     }
     loaded.clusters.sort_by(|a, b| a.name.cmp(&b.name));
-    for diagnostic in &mut loaded.diagnostics {
-        if diagnostic.source_line.is_none() {
-            files.iter().for_each(|file| diagnostic.show_line(file));
+    let by_path: BTreeMap<&str, &SourceFile> = files.iter().map(|file| (file.path(), &**file)).collect();
+    for diagnostic in loaded.diagnostics.iter_mut().filter(|diagnostic| diagnostic.source_line.is_none()) {
+        let file = diagnostic.location.as_ref().and_then(|location| by_path.get(&*location.file));
+        if let Some(file) = file.copied() {
+            diagnostic.show_line(file);
         }
     }
-    diagnostic::sort(&mut loaded.diagnostics);
     loaded
 }
 

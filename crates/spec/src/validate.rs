@@ -8,6 +8,7 @@ mod addresses;
 mod components;
 mod context;
 mod control_plane;
+mod counts;
 mod etcd;
 mod hosts;
 mod labels;
@@ -31,6 +32,9 @@ pub use versions::{NEWEST_MINOR, OLDEST_MINOR, PROVEN_MINOR};
 #[must_use]
 pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) -> Vec<Diagnostic> {
     let mut context = Context::new(cluster, sources, refused);
+    if !counts::check(&mut context) {
+        return context.diagnostics;
+    }
     for rules in [
         names::check,
         versions::check,

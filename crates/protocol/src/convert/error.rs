@@ -1,5 +1,6 @@
 //! Failures.
 
+use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::{ErrorClass, ProviderError};
 
 use super::{Malformed, optional_address, optional_identity};
@@ -48,10 +49,15 @@ impl TryFrom<proto::Error> for ProviderError {
     type Error = Malformed;
 
     fn try_from(error: proto::Error) -> Result<Self, Malformed> {
+        // It is kept in journals and shown to people: a provider that says more than they read is cut short here.
+        let short = |mut text: String| {
+            shorten_in_place(&mut text, size::MESSAGE);
+            text
+        };
         Ok(Self {
             class: class(error.class, error.detail),
-            message: error.message,
-            hint: error.hint,
+            message: short(error.message),
+            hint: error.hint.map(short),
             address: optional_address(&error.address)?,
             field: error.field,
             identity: optional_identity(error.identity),
@@ -98,6 +104,20 @@ fn class(class: i32, detail: Option<Detail>) -> ErrorClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_without_end_is_cut_short() {
+        let long = "x".repeat(size::MESSAGE.in_memory() + 1);
+        let fits = &long[1..];
+        let read = |message: &str, hint: &str| {
+            let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
+            ProviderError::try_from(proto::Error { message, hint, ..proto::Error::default() }).unwrap()
+        };
+        assert_eq!(read(fits, fits).message, fits);
+        let cut = read(&long, &long);
+        assert!(cut.message.ends_with("… (1 byte more)"), "{}", cut.message.len());
+        assert_eq!(cut.hint, Some(cut.message));
+    }
 
     #[test]
     fn a_class_from_the_future_is_permanent() {

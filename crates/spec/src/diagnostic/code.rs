@@ -19,6 +19,14 @@ macro_rules! codes {
 }
 
 codes! {
+    /// A pipe, a device, a socket where a file belongs.
+    NOT_A_FILE = "LIMIT0001", "what is named is not a file";
+    /// A file is larger than its kind may be.
+    TOO_LARGE = "LIMIT0002", "a file is larger than its kind may be";
+    /// There are more files than a command reads.
+    TOO_MANY = "LIMIT0003", "there are more files than a command reads";
+    /// There are more problems than are shown.
+    MORE_PROBLEMS = "LIMIT0004", "there are more problems than are shown";
     /// The file is not YAML.
     SYNTAX = "SPEC0001", "the file is not valid YAML";
     /// A key is given twice in one mapping.
@@ -91,6 +99,8 @@ codes! {
     CONTRADICTION = "SPEC0062", "two settings contradict each other";
     /// A setting is allowed, and opens more than most clusters should.
     EXPOSED = "SPEC0063", "a setting opens more than it should";
+    /// There are more things of a kind than Slipway handles.
+    TOO_MANY_THINGS = "SPEC0080", "there are more things than Slipway handles";
 }
 
 #[cfg(test)]

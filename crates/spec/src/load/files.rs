@@ -1,83 +1,220 @@
 use std::{
-    fs, io,
+    collections::BTreeSet,
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
+use slipway_limits::{Exceeded, count, file, size};
+
 use crate::{
-    diagnostic::{Diagnostic, code},
+    diagnostic::{Code, Diagnostic, code},
     source::SourceFile,
 };
 
-/// The deepest folder below a given one that is looked into.
-const MAX_DEPTH: usize = 16;
-
 /// Reads all spec files at some paths, each once, with what could not be read.
 pub(super) fn read(paths: &[PathBuf]) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut found = Vec::new();
-    let mut diagnostics = Vec::new();
+    let mut search = Search::default();
     for path in paths {
-        if let Err(error) = collect(path, 0, &mut found) {
-            diagnostics.push(unreadable(&error.path, &error.source));
+        if let Err(stop) = search.given(path) {
+            search.diagnostics.push(stop);
+            break;
         }
     }
+    let Search { found, mut diagnostics, .. } = search;
     let mut files: Vec<SourceFile> = Vec::new();
+    let mut rest = size::SPECS.bytes;
     for path in found {
         let shown = path.display().to_string();
-        if files.iter().any(|file| file.path() == shown) {
-            continue;
-        }
-        match fs::read(&path) {
-            Ok(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => files.push(SourceFile::new(shown, text)),
-                Err(_) => diagnostics.push(
-                    Diagnostic::error(code::UNREADABLE, format!("{shown} is not UTF-8 text"))
-                        .hint("save it as UTF-8"),
-                ),
-            },
+        let read = file::read_given_text(&path, size::SPEC);
+        match read {
+            Ok(text) if text.len() as u64 > rest => {
+                let message = format!("the spec files have more than {} together", size::SPECS);
+                diagnostics.push(too_much(message));
+                break;
+            }
+            Ok(text) => {
+                rest -= text.len() as u64;
+                files.push(SourceFile::new(shown, text));
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => diagnostics.push(
+                Diagnostic::error(code::UNREADABLE, format!("{shown} is not UTF-8 text"))
+                    .hint("save it as UTF-8"),
+            ),
             Err(error) => diagnostics.push(unreadable(&path, &error)),
         }
     }
     (files, diagnostics)
 }
 
-struct Failure {
-    path: PathBuf,
-    source: io::Error,
+/// The search for spec files. A file or a folder that several paths lead to, as symbolic links do, is taken once.
+#[derive(Default)]
+struct Search {
+    found: Vec<PathBuf>,
+    diagnostics: Vec<Diagnostic>,
+    seen: BTreeSet<(u64, u64)>,
+    /// How many entries of folders were looked at.
+    entries: usize,
 }
 
-fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let failed = |source| Failure { path: path.to_owned(), source };
-    if !fs::metadata(path).map_err(failed)?.is_dir() {
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    if depth >= MAX_DEPTH {
-        return Ok(());
-    }
-    let mut entries = fs::read_dir(path)
-        .map_err(failed)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
-    entries.sort();
-    for entry in entries {
-        let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let spec = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
-        if name.starts_with('.') || name.ends_with(".schema.json") {
-            continue;
-        }
-        if spec || entry.is_dir() {
-            collect(&entry, depth + 1, found)?;
+impl Search {
+    /// Takes a path that the caller names: whatever it is called, it is read.
+    fn given(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => self.folder(path, &found, 0),
+            Ok(found) => self.file(path, &found),
+            Err(error) => {
+                self.diagnostics.push(unreadable(path, &error));
+                Ok(())
+            }
         }
     }
-    Ok(())
+
+    fn file(&mut self, path: &Path, found: &Metadata) -> Result<(), Diagnostic> {
+        if !self.seen.insert((found.dev(), found.ino())) {
+            return Ok(());
+        }
+        if self.found.len() >= count::SPEC_FILES {
+            return Err(too_much(format!("there are more than {} spec files", count::SPEC_FILES)));
+        }
+        self.found.push(path.to_owned());
+        Ok(())
+    }
+
+    fn folder(&mut self, path: &Path, found: &Metadata, depth: usize) -> Result<(), Diagnostic> {
+        if depth >= count::FOLDER_DEPTH || !self.seen.insert((found.dev(), found.ino())) {
+            return Ok(());
+        }
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.diagnostics.push(unreadable(path, &error));
+                return Ok(());
+            }
+        };
+        let mut below = Vec::new();
+        for entry in entries {
+            self.entries += 1;
+            if self.entries > count::FOLDER_ENTRIES {
+                let message = format!(
+                    "there are more than {} files and folders to look at; the search ended in {}",
+                    count::FOLDER_ENTRIES,
+                    path.display()
+                );
+                return Err(too_much(message));
+            }
+            match entry {
+                Ok(entry) => below.push(entry.path()),
+                Err(error) => self.diagnostics.push(unreadable(path, &error)),
+            }
+        }
+        below.sort();
+        // Its own files come first: of a file that is linked into a folder below, the shorter path is shown.
+        let mut folders = Vec::new();
+        for entry in below {
+            let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.starts_with('.') || name.ends_with(".schema.json") {
+                continue;
+            }
+            let spec = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+            match fs::metadata(&entry) {
+                Ok(found) if found.is_dir() => folders.push((entry, found)),
+                Ok(found) if spec => match file::not_a_file(&found) {
+                    None => self.file(&entry, &found)?,
+                    Some(kind) => {
+                        self.diagnostics.push(unreadable(&entry, &Exceeded::NotAFile { kind }.into()));
+                    }
+                },
+                Err(error) if spec => self.diagnostics.push(unreadable(&entry, &error)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        folders.into_iter().try_for_each(|(entry, found)| self.folder(&entry, &found, depth + 1))
+    }
+}
+
+fn too_much(message: String) -> Diagnostic {
+    Diagnostic::error(code::TOO_MANY, message)
+        .hint("name the folder that holds the specs, or the files themselves, with `-f`")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
+    if let Some(exceeded) = Exceeded::of(error) {
+        let code = match exceeded {
+            Exceeded::NotAFile { .. } => code::NOT_A_FILE,
+            Exceeded::TooLarge { .. } => code::TOO_LARGE,
+        };
+        let hint = match exceeded {
+            Exceeded::TooLarge { .. } => "split it into several files of one folder",
+            Exceeded::NotAFile { .. } => exceeded.hint(),
+        };
+        return refused(path, exceeded, code).hint(hint);
+    }
     let hint = match error.kind() {
         io::ErrorKind::NotFound => "check the path; a relative one begins at the working directory",
         io::ErrorKind::PermissionDenied => "check the permissions of the file and its folders",
         _ => "check the file and its folders",
     };
     Diagnostic::error(code::UNREADABLE, format!("{} cannot be read: {error}", path.display())).hint(hint)
+}
+
+fn refused(path: &Path, exceeded: &Exceeded, code: Code) -> Diagnostic {
+    Diagnostic::error(code, format!("{} is not read: {exceeded}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn paths(folder: &Path) -> (Vec<String>, Vec<Diagnostic>) {
+        let (files, diagnostics) = read(&[folder.to_owned()]);
+        let names = files
+            .iter()
+            .map(|file| Path::new(file.path()).strip_prefix(folder).unwrap().display().to_string());
+        (names.collect(), diagnostics)
+    }
+
+    #[test]
+    fn links_that_lead_in_circles_are_followed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("z.yaml"), "a: 1\n").unwrap();
+        fs::write(at("sub/b.yaml"), "b: 1\n").unwrap();
+        for name in ["l1", "l2", "l3", "sub/up"] {
+            symlink(folder.path(), at(name)).unwrap();
+        }
+        symlink(at("z.yaml"), at("sub/again.yaml")).unwrap();
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!(files, ["z.yaml", "sub/b.yaml"]);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_named_and_the_rest_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), "a: 1\n").unwrap();
+        symlink("/dev/zero", folder.path().join("b.yaml")).unwrap();
+        symlink("/nowhere", folder.path().join("c.yaml")).unwrap();
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!(files, ["a.yaml"]);
+        let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code.id).collect();
+        assert_eq!(codes, ["LIMIT0001", "SPEC0011"]);
+    }
+
+    #[test]
+    fn as_many_files_as_allowed_are_read_and_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..count::SPEC_FILES {
+            fs::write(folder.path().join(format!("{number}.yaml")), "").unwrap();
+        }
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!((files.len(), diagnostics.len()), (count::SPEC_FILES, 0));
+        fs::write(folder.path().join("one-more.yaml"), "").unwrap();
+        let (_, diagnostics) = paths(folder.path());
+        assert_eq!(diagnostics[0].code.id, "LIMIT0003");
+    }
 }

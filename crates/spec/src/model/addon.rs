@@ -17,6 +17,7 @@ pub struct Addon {
     pub version: Option<String>,
     /// How many replicas it runs; absent lets the add-on decide by the size of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::REPLICAS))]
     pub replicas: Option<u32>,
     /// How many replicas stay up during disruptions, kept by a PodDisruptionBudget.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,11 +12,13 @@ pub struct Audit {
     #[schemars(schema_with = "crate::model::opaque")]
     pub policy: serde_json::Value,
     /// The days that a rotated log is kept.
+    #[schemars(range(max = slipway_limits::count::LOG_DAYS))]
     pub max_age_days: u32,
     /// The number of rotated logs that are kept.
+    #[schemars(range(max = slipway_limits::count::LOG_FILES))]
     pub max_backups: u32,
     /// The size in MiB at which a log is rotated.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = slipway_limits::count::LOG_MEBIBYTES))]
     pub max_size_mebibytes: u32,
 }
 

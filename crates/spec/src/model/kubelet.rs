@@ -14,7 +14,7 @@ use crate::value::{Duration, Quantity};
 pub struct Kubelet {
     /// The most pods on one node.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = slipway_limits::count::PODS))]
     pub max_pods: Option<u32>,
     /// Resources kept for Kubernetes' own processes, by resource name.
     pub kube_reserved: BTreeMap<String, Quantity>,

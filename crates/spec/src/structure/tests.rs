@@ -55,7 +55,7 @@ fn finds_every_kind_of_mistake_in_one_pass() {
         (7, "`true`"),
         (8, "`size: { fixed: 3 }`"),
         (9, "number"),
-        (9, "at least 0"),
+        (9, "0 to 1000000"),
         (11, "effect"),
         (12, "\"1.35.0\""),
         (13, "`subnets: [a]`"),

@@ -1,5 +1,7 @@
+use slipway_limits::count;
+
 use crate::{
-    diagnostic::{Code, Diagnostic, Severity},
+    diagnostic::{self, Code, Diagnostic, Severity},
     model::Cluster,
     source::{FieldSources, Location},
 };
@@ -73,7 +75,10 @@ impl<'a> Context<'a> {
     }
 
     fn push(&mut self, path: &str, location: Option<&Location>, complaint: Complaint) {
-        if !self.trusts(path) {
+        // Nobody reads them all, and finding out what is new costs more with each.
+        let enough = self.diagnostics.len() >= 5 * count::PROBLEMS;
+        let another = complaint.severity != Severity::Error || diagnostic::has_errors(&self.diagnostics);
+        if enough && another || !self.trusts(path) {
             return;
         }
         let Complaint { code, severity, message, hint, related } = complaint;

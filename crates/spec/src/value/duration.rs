@@ -11,6 +11,9 @@ pub struct Duration(std::time::Duration);
 
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
+/// The longest span, in milliseconds.
+const LONGEST: u64 = slipway_limits::count::SECONDS * 1_000;
+
 impl Duration {
     /// A span of whole seconds.
     #[must_use]
@@ -93,7 +96,8 @@ impl FromStr for Duration {
             total = number
                 .checked_mul(*size)
                 .and_then(|span| total.checked_add(span))
-                .ok_or_else(|| Malformed::new("is too long", "write at most a few hundred years"))?;
+                .filter(|total| *total <= LONGEST)
+                .ok_or_else(|| Malformed::new("is too long", "write at most 36600d, 100 years"))?;
             rest = tail;
         }
         if text.is_empty() {
@@ -124,5 +128,9 @@ mod tests {
         assert!(hint("15 minutes").contains("15m"));
         assert!(hint("5s1h").contains("1h30m"));
         assert!(hint("").contains("15m"));
+        assert_eq!("36600d".parse::<Duration>().unwrap().get().as_secs(), slipway_limits::count::SECONDS);
+        for text in ["36600d1ms", "9999999999999999h", "99999999999999999999h"] {
+            assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
     }
 }

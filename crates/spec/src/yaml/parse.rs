@@ -1,4 +1,5 @@
 use saphyr_parser::{Event, Parser};
+use slipway_limits::{count, size};
 
 use super::Node;
 use crate::{
@@ -10,9 +11,6 @@ mod builder;
 mod syntax;
 
 use builder::{Builder, Stop};
-
-/// The largest file that is read, in bytes.
-const MAX_BYTES: usize = 4 << 20;
 
 /// After so many mistakes the rest of a file is left unread.
 const MAX_MISTAKES: usize = 100;
@@ -33,11 +31,15 @@ pub struct ParsedDocument {
 pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut documents = Vec::new();
-    if file.text().len() > MAX_BYTES {
+    if file.text().len() > size::SPEC.in_memory() {
         let diagnostic =
-            Diagnostic::error(code::OVER_BUDGET, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
+            Diagnostic::error(code::OVER_BUDGET, format!("the file is larger than {}", size::SPEC))
                 .at(file, Span::START)
                 .hint("split it into several files of one folder");
+        return (documents, vec![diagnostic]);
+    }
+    // A parser takes them for anything but what they are.
+    if let Some(diagnostic) = syntax::unprintable(file) {
         return (documents, vec![diagnostic]);
     }
     let mut text = file.text().to_owned();
@@ -59,6 +61,13 @@ pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
         diagnostics.append(&mut segment.diagnostics);
         if diagnostics.len() > MAX_MISTAKES {
             break;
+        }
+        if documents.len() > count::DOCUMENTS {
+            let message = format!("the file holds more than {} documents", count::DOCUMENTS);
+            let diagnostic = Diagnostic::error(code::OVER_BUDGET, message)
+                .at(file, Span::START)
+                .hint("split it into several files of one folder");
+            return (Vec::new(), vec![diagnostic]);
         }
         let Some((rest, skipped)) =
             failure.and_then(|failure| after_document(&text, failure.line - lines_before))

@@ -20,6 +20,7 @@ pub struct MixedInstances {
     pub machine_types: Vec<String>,
     /// How many machines are always on demand.
     #[serde(default)]
+    #[schemars(range(max = slipway_limits::count::NODES))]
     pub on_demand_base: u32,
     /// How many percent of the rest are on demand.
     #[serde(default = "all")]
@@ -27,7 +28,7 @@ pub struct MixedInstances {
     pub on_demand_percentage_above_base: u8,
     /// How many of the cheapest offers spot machines spread over; absent lets the provider decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = slipway_limits::count::NODES))]
     pub spot_pools: Option<u32>,
     /// How the provider picks among spot offers, by its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Size {
     /// Always this many.
-    Fixed(u32),
+    Fixed(#[schemars(range(max = slipway_limits::count::NODES))] u32),
     /// Between two numbers. Where they differ an autoscaler owns the number in between, and Slipway leaves it alone.
     Bounds {
         /// At least this many.
+        #[schemars(range(max = slipway_limits::count::NODES))]
         min: u32,
         /// At most this many.
+        #[schemars(range(max = slipway_limits::count::NODES))]
         max: u32,
     },
 }
@@ -51,9 +53,11 @@ impl Default for Size {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WarmPool {
     /// The fewest machines kept.
+    #[schemars(range(max = slipway_limits::count::NODES))]
     pub min_size: u32,
     /// The most machines kept; absent keeps as many as the pool may still grow.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::NODES))]
     pub max_size: Option<u32>,
     /// Whether a machine joins the warm pool only after it has prepared itself.
     pub lifecycle_hook: bool,

@@ -13,16 +13,18 @@ pub struct Volume {
     pub mount_path: Option<String>,
     /// The size in GiB.
     #[serde(rename = "sizeGiB")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = slipway_limits::count::DISK_GIB))]
     pub size_gib: u32,
     /// The kind of disk, by the provider's name; absent takes the provider's default.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Input and output operations per second; absent takes the kind's default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::DISK_SPEED))]
     pub iops: Option<u32>,
     /// The throughput in MiB per second; absent takes the kind's default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::DISK_SPEED))]
     pub throughput: Option<u32>,
     /// Whether it is encrypted.
     pub encrypted: bool,

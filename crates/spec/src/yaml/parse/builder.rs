@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, ScalarStyle, Tag};
+use slipway_limits::{count, size};
 
 use crate::{
     diagnostic::{Diagnostic, code},
@@ -8,10 +9,22 @@ use crate::{
     yaml::{Entry, Key, Node, Style, Value, resolve},
 };
 
-/// The deepest nesting that is read.
-const MAX_DEPTH: usize = 64;
-/// The most values in a file, what aliases expand to included.
-const MAX_NODES: usize = 100_000;
+/// What values cost: how many they are, and what their texts take.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Cost {
+    const fn of_text(text: &str) -> Self {
+        Self { nodes: 1, bytes: text.len() }
+    }
+
+    const fn since(self, earlier: Self) -> Self {
+        Self { nodes: self.nodes - earlier.nodes, bytes: self.bytes - earlier.bytes }
+    }
+}
 
 /// The file asks for more than the budget: reading it ends.
 pub(super) struct Stop;
@@ -20,8 +33,8 @@ pub(super) struct Stop;
 pub(super) struct Builder<'a> {
     file: &'a SourceFile,
     stack: Vec<Frame>,
-    anchors: BTreeMap<usize, (Node, usize)>,
-    nodes: usize,
+    anchors: BTreeMap<usize, (Node, Cost)>,
+    spent: Cost,
     root: Option<Node>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -29,7 +42,7 @@ pub(super) struct Builder<'a> {
 struct Frame {
     anchor: usize,
     span: Span,
-    nodes_before: usize,
+    spent_before: Cost,
     content: Content,
 }
 
@@ -51,7 +64,7 @@ impl<'a> Builder<'a> {
             file,
             stack: Vec::new(),
             anchors: BTreeMap::new(),
-            nodes: 0,
+            spent: Cost::default(),
             root: None,
             diagnostics: Vec::new(),
         }
@@ -81,15 +94,23 @@ impl<'a> Builder<'a> {
                 return Ok(self.root.take());
             }
             Event::Scalar(text, style, anchor, tag) => {
-                self.spend(1, span)?;
+                let cost = Cost::of_text(&text);
+                self.spend(cost, span)?;
+                self.key_fits(&text, span)?;
                 let node = self.scalar(&text, style, tag.as_deref(), span);
-                self.remember(anchor, &node, 1);
+                self.remember(anchor, &node, cost)?;
                 self.place(node);
             }
             Event::Alias(anchor) => {
-                if let Some((node, size)) = self.anchors.get(&anchor).cloned() {
-                    self.spend(size, span)?;
-                    self.place(node);
+                if let Some(cost) = self.anchors.get(&anchor).map(|(_, cost)| *cost) {
+                    // Before the copy is made, not after it.
+                    self.spend(cost, span)?;
+                    if let Some((node, _)) = self.anchors.get(&anchor).cloned() {
+                        if let Value::Text(text) = &node.value {
+                            self.key_fits(text, span)?;
+                        }
+                        self.place(node);
+                    }
                 }
             }
             Event::SequenceStart(anchor, tag) => {
@@ -106,9 +127,9 @@ impl<'a> Builder<'a> {
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(frame) = self.stack.pop() {
-                    let (anchor, size) = (frame.anchor, self.nodes - frame.nodes_before);
+                    let (anchor, cost) = (frame.anchor, self.spent.since(frame.spent_before));
                     let node = self.close(frame, Some(span));
-                    self.remember(anchor, &node, size);
+                    self.remember(anchor, &node, cost)?;
                     self.place(node);
                 }
             }
@@ -118,24 +139,48 @@ impl<'a> Builder<'a> {
     }
 
     fn begin(&mut self, anchor: usize, tag: Option<&Tag>, span: Span, content: Content) -> Result<(), Stop> {
-        self.spend(1, span)?;
-        if self.stack.len() >= MAX_DEPTH {
-            return Err(self.over_budget(format!("values are nested deeper than {MAX_DEPTH} levels"), span));
+        let spent_before = self.spent;
+        self.spend(Cost::of_text(""), span)?;
+        if self.stack.len() >= count::DEPTH {
+            let message = format!("values are nested deeper than {} levels", count::DEPTH);
+            return Err(self.over_budget(message, span));
         }
-        if let Some(tag) = tag.filter(|tag| !tag.is_yaml_core_schema()) {
+        let own = if matches!(content, Content::Sequence(_)) { "seq" } else { "map" };
+        if let Some(tag) = tag.filter(|tag| core_tag(tag) != Some(own)) {
             self.refuse_tag(tag, span);
         }
-        self.stack.push(Frame { anchor, span, nodes_before: self.nodes - 1, content });
+        self.stack.push(Frame { anchor, span, spent_before, content });
         Ok(())
     }
 
-    fn spend(&mut self, nodes: usize, span: Span) -> Result<(), Stop> {
-        self.nodes += nodes;
-        if self.nodes > MAX_NODES {
+    fn spend(&mut self, cost: Cost, span: Span) -> Result<(), Stop> {
+        self.spent.nodes = self.spent.nodes.saturating_add(cost.nodes);
+        self.spent.bytes = self.spent.bytes.saturating_add(cost.bytes);
+        if self.spent.nodes > count::VALUES {
             return Err(self.over_budget(
-                format!("the file holds more than {MAX_NODES} values, what aliases repeat included"),
+                format!("the file holds more than {} values, what aliases repeat included", count::VALUES),
                 span,
             ));
+        }
+        if self.spent.bytes > size::EXPANDED.in_memory() {
+            return Err(self.over_budget(
+                format!(
+                    "the texts of the file have more than {}, what aliases repeat included",
+                    size::EXPANDED
+                ),
+                span,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a text that comes next is short enough if it is a key.
+    fn key_fits(&mut self, text: &str, span: Span) -> Result<(), Stop> {
+        let is_key =
+            matches!(self.stack.last(), Some(Frame { content: Content::Mapping { key: None, .. }, .. }));
+        if is_key && text.len() > size::KEY.in_memory() {
+            let span = Span { start: span.start, end: span.start };
+            return Err(self.over_budget(format!("a key is longer than {}", size::KEY), span));
         }
         Ok(())
     }
@@ -148,10 +193,13 @@ impl<'a> Builder<'a> {
         Stop
     }
 
-    fn remember(&mut self, anchor: usize, node: &Node, size: usize) {
+    /// Keeps what an anchor names. The copy counts too: an anchor within an anchor is kept twice.
+    fn remember(&mut self, anchor: usize, node: &Node, cost: Cost) -> Result<(), Stop> {
         if anchor > 0 {
-            self.anchors.insert(anchor, (node.clone(), size));
+            self.spend(cost, node.span)?;
+            self.anchors.insert(anchor, (node.clone(), cost));
         }
+        Ok(())
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Node {
@@ -161,12 +209,24 @@ impl<'a> Builder<'a> {
             ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
         };
         let value = match tag {
-            Some(tag) if tag.is_yaml_core_schema() && tag.suffix == "str" => Value::Text(text.to_owned()),
-            Some(tag) if tag.is_yaml_core_schema() => resolve::plain(text),
-            Some(tag) => {
-                self.refuse_tag(tag, span);
-                Value::Text(text.to_owned())
-            }
+            Some(tag) => match core_tag(tag) {
+                Some("str") => Value::Text(text.to_owned()),
+                Some(name @ ("bool" | "float" | "int" | "null")) => {
+                    let value = resolve::plain(text);
+                    if !is_a(name, &value) {
+                        let message = format!("`{}` is no value of the tag !!{name}", brief(text));
+                        let diagnostic = Diagnostic::error(code::SYNTAX, message)
+                            .at(self.file, span)
+                            .hint("leave the tag out, or correct the value");
+                        self.diagnostics.push(diagnostic);
+                    }
+                    value
+                }
+                _ => {
+                    self.refuse_tag(tag, span);
+                    Value::Text(text.to_owned())
+                }
+            },
             None if style == Style::Plain => resolve::plain(text),
             None => Value::Text(text.to_owned()),
         };
@@ -174,9 +234,12 @@ impl<'a> Builder<'a> {
     }
 
     fn refuse_tag(&mut self, tag: &Tag, span: Span) {
-        let diagnostic = Diagnostic::error(code::SYNTAX, format!("the tag {tag} has no meaning in a spec"))
-            .at(self.file, span)
-            .hint("leave the tag out");
+        let diagnostic = Diagnostic::error(
+            code::SYNTAX,
+            format!("the tag `{}` has no meaning in a spec", brief(&written(tag))),
+        )
+        .at(self.file, span)
+        .hint("leave the tag out");
         self.diagnostics.push(diagnostic);
     }
 
@@ -263,6 +326,31 @@ impl<'a> Builder<'a> {
             }
         }
     }
+}
+
+/// A tag as people write it: `!!python/object`, `!secret`.
+fn written(tag: &Tag) -> String {
+    if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() }
+}
+
+/// The name of a tag of YAML's core schema, as `int` of `!!int`; other names below `!!`, as `python/object`, are none of its.
+fn core_tag(tag: &Tag) -> Option<&str> {
+    let known = ["bool", "float", "int", "map", "null", "seq", "str"];
+    Some(tag.suffix.as_str()).filter(|name| tag.is_yaml_core_schema() && known.contains(name))
+}
+
+fn is_a(tag: &str, value: &Value) -> bool {
+    match tag {
+        "null" => matches!(value, Value::Null),
+        "bool" => matches!(value, Value::Bool(_)),
+        "int" => matches!(value, Value::Number(number) if !number.is_f64()),
+        _ => matches!(value, Value::Number(_)),
+    }
+}
+
+/// The beginning of a text, for a message.
+fn brief(text: &str) -> String {
+    text.chars().take(40).collect()
 }
 
 /// The tree without plain texts of several lines: before a mistake they are most often values that ran into it.

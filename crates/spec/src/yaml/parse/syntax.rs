@@ -49,6 +49,27 @@ pub(super) fn replace_tabs(
     if found.is_empty() { None } else { Some((replaced, found)) }
 }
 
+/// The first character that cannot stand in a YAML file (YAML 1.2, production `c-printable`).
+pub(super) fn unprintable(file: &SourceFile) -> Option<Diagnostic> {
+    let printable = |letter: char| {
+        matches!(letter,
+            '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+    };
+    let (index, letter) = file.text().char_indices().find(|(_, letter)| !printable(*letter))?;
+    let before = &file.text()[..index];
+    let line = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX).saturating_add(1);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+    let start = Position { line, column: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1) };
+    let end = Position { column: start.column.saturating_add(1), ..start };
+    let number = u32::from(letter);
+    let message = format!("the control character U+{number:04X} cannot stand in YAML");
+    Some(
+        Diagnostic::error(code::SYNTAX, message)
+            .at(file, Span { start, end })
+            .hint(format!("delete it; where it is meant, write it in double quotes as \"\\x{number:02x}\"")),
+    )
+}
+
 /// What a parser's complaint means, at the line where the mistake is; returns the line where reading stopped too.
 pub(super) fn explain(
     file: &SourceFile,

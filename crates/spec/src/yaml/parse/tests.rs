@@ -84,3 +84,68 @@ fn has_a_budget() {
     let (_, problems) = read(&"[".repeat(5000));
     assert!(problems[0].1.contains("deeply"), "{problems:?}");
 }
+
+#[test]
+fn aliases_cost_what_they_repeat() {
+    // A text of 1 MiB, sixteen times: little in values, much in bytes. The text and its anchor count too.
+    let document = |copies: usize| {
+        let text = "x".repeat(1 << 20);
+        format!("a: &a \"{text}\"\nb: [{}]\n", "*a,".repeat(copies))
+    };
+    let (_, problems) = read(&document(13));
+    assert!(problems.is_empty(), "{problems:?}");
+    let (_, problems) = read(&document(14));
+    assert!(problems[0].1.contains("16 MiB"), "{problems:?}");
+    // Each anchor keeps a copy of all that is inside it.
+    let nested = format!("{}{}{}", "&a [".repeat(60), "x,".repeat(2_000), "]".repeat(60));
+    assert!(read(&nested).1[0].1.contains("aliases"));
+}
+
+#[test]
+fn keys_documents_and_depth_are_bounded() {
+    // Written out as one, since a plain key may have no more than 1,024 characters anyway.
+    let key = |length: usize| read(&format!("? {}\n: 1\n", "k".repeat(length))).1;
+    assert!(key(1024).is_empty());
+    assert!(key(1025)[0].1.contains("key is longer"), "{:?}", key(1025));
+    let nested = |depth: usize| read(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).1;
+    assert!(nested(64).is_empty());
+    assert!(nested(65)[0].1.contains("64 levels"), "{:?}", nested(65));
+    let documents = |count: usize| read(&"---\na: 1\n".repeat(count)).1;
+    assert!(documents(5_000).is_empty());
+    assert!(documents(5_001)[0].1.contains("documents"), "{:?}", documents(5_001));
+}
+
+#[test]
+fn control_characters_are_named_for_what_they_are() {
+    for (text, line, name) in [
+        ("a: 1\nb: x\u{1b}[2J\n", 2, "U+001B"),
+        ("a: \u{0}\n", 1, "U+0000"),
+        ("a: \"\u{9b}\"\n", 1, "U+009B"),
+        ("\u{7f}", 1, "U+007F"),
+    ] {
+        let (_, problems) = read(text);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].0, line);
+        assert!(problems[0].1.contains(name), "{problems:?}");
+    }
+    assert!(read("\u{feff}a: \"\\e[2J grün \u{85}\"\r\n").1.is_empty());
+}
+
+#[test]
+fn only_tags_of_the_core_schema_are_known() {
+    for good in ["!!str 1", "!!int 5", "!!float 5", "!!bool true", "!!null ~", "!!seq [a]", "!!map {a: 1}"] {
+        assert!(read(&format!("a: {good}\n")).1.is_empty(), "{good}");
+    }
+    for bad in [
+        "!!python/object:os.system [a]",
+        "!!python/object x",
+        "!!binary aGk=",
+        "!!int x",
+        "!!map [a]",
+        "!secret x",
+    ] {
+        let (_, problems) = read(&format!("a: {bad}\n"));
+        assert_eq!(problems.len(), 1, "{bad}: {problems:?}");
+        assert!(problems[0].1.contains("tag"), "{bad}: {problems:?}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Forms of single values, for some attributes of a resource at once.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use slipway_resource::{RangePart, Value};
 
@@ -15,9 +17,21 @@ pub(super) fn ranges(attributes: &mut Attributes, names: &[&str]) {
 
 /// One of the equal parts of a range, which have some bits more.
 fn part(range: &str, bits: u8, number: u64) -> Option<String> {
-    let range: IpNet = range.trim().parse().ok()?;
-    let mut parts = range.trunc().subnets(range.prefix_len().checked_add(bits)?).ok()?;
-    parts.nth(usize::try_from(number).ok()?).map(|part| part.to_string())
+    let range = range.trim().parse::<IpNet>().ok()?.trunc();
+    let prefix = range.prefix_len().checked_add(bits).filter(|prefix| *prefix <= range.max_prefix_len())?;
+    // Counted, not walked: a range may have more parts than anybody can wait for.
+    if number.checked_shr(bits.into()).is_some_and(|beyond| beyond > 0) {
+        return None;
+    }
+    let offset =
+        u128::from(number).checked_shl(u32::from(range.max_prefix_len() - prefix)).unwrap_or_default();
+    let first: IpAddr = match range.addr() {
+        IpAddr::V4(first) => {
+            u32::try_from(u128::from(u32::from(first)) | offset).ok().map(Into::into).map(IpAddr::V4)?
+        }
+        IpAddr::V6(first) => IpAddr::V6((u128::from(first) | offset).into()),
+    };
+    IpNet::new(first, prefix).ok().map(|part| part.to_string())
 }
 
 /// DNS names: lower case, no dot at the end, `*` for its octal form.

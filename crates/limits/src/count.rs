@@ -1,0 +1,63 @@
+//! The largest numbers of things.
+
+/// Nodes of a pool, and of a cluster. Kubernetes is tested with 5,000 nodes; this is twice as many.
+pub const NODES: u32 = 10_000;
+
+/// Replicas of an add-on: one on every node of the largest cluster.
+pub const REPLICAS: u32 = NODES;
+
+/// Items of a list of a spec, and keys of a mapping: hosts are listed one by one, and there is one for each node at most.
+pub const ITEMS: usize = 10_000;
+
+/// Pools of a cluster. Each may be a group of machines of a cloud, of which accounts have 200 to 500.
+pub const POOLS: usize = 1_000;
+
+/// Subnets of a cluster. A network of AWS has 200.
+pub const SUBNETS: usize = 500;
+
+/// The size of a disk, in GiB: 64 TiB, the largest that a cloud sells.
+pub const DISK_GIB: u32 = 65_536;
+
+/// Values of a file of specs, everything that its aliases repeat included.
+pub const VALUES: usize = 100_000;
+
+/// Documents of a file. Each is read on its own.
+pub const DOCUMENTS: usize = 5_000;
+
+/// How deep values are nested in a document. The deepest field of a spec is at level 12.
+pub const DEPTH: usize = 64;
+
+/// Files of specs of one command.
+pub const SPEC_FILES: usize = 5_000;
+
+/// Entries of folders that are looked at to find specs. A command that names a foreign folder by mistake, as `/` or a
+/// checkout of the Linux kernel with its 80,000 files, ends at once.
+pub const FOLDER_ENTRIES: usize = 50_000;
+
+/// How deep folders are looked into for specs.
+pub const FOLDER_DEPTH: usize = 16;
+
+/// Problems that are shown of one command. Who repairs the first hundred runs the command again anyway.
+pub const PROBLEMS: usize = 200;
+
+/// Operations per second, or MiB per second, of a disk: four times those of the fastest that a cloud sells.
+pub const DISK_SPEED: u32 = 1_000_000;
+
+/// Pods of a node: as many as a range of 65,536 addresses holds. The kubelet's own default is 110.
+pub const PODS: u32 = 65_536;
+
+/// The size of a log file before it is rotated, in MiB: 1 TiB.
+pub const LOG_MEBIBYTES: u32 = 1 << 20;
+
+/// How many days rotated logs are kept: 100 years.
+pub const LOG_DAYS: u32 = 36_600;
+
+/// How many rotated logs are kept.
+pub const LOG_FILES: u32 = 10_000;
+
+/// Causes and hints of one failure that are shown.
+pub const CAUSES: usize = 50;
+
+/// How long anything can be told to wait or to last, in seconds: 100 years. What is longer is a slip of a finger, and
+/// lies behind the last date that certificates and clocks can name.
+pub const SECONDS: u64 = 100 * 366 * 24 * 3600;

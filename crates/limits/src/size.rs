@@ -1,0 +1,107 @@
+//! The largest sizes, in bytes.
+
+use std::fmt;
+
+/// The largest size of one kind of input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// What has this limit, as in `a spec file`.
+    pub what: &'static str,
+    /// The largest size, in bytes.
+    pub bytes: u64,
+}
+
+impl Size {
+    const fn mebibytes(what: &'static str, mebibytes: u64) -> Self {
+        Self { what, bytes: mebibytes << 20 }
+    }
+
+    const fn kibibytes(what: &'static str, kibibytes: u64) -> Self {
+        Self { what, bytes: kibibytes << 10 }
+    }
+
+    /// The size as a number of bytes in memory.
+    #[must_use]
+    pub fn in_memory(self) -> usize {
+        usize::try_from(self.bytes).unwrap_or(usize::MAX)
+    }
+}
+
+/// Prints as `4 MiB`.
+impl fmt::Display for Size {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&shown(self.bytes))
+    }
+}
+
+/// A number of bytes for people, as `4 MiB` or `20.5 MiB`.
+#[must_use]
+pub fn shown(bytes: u64) -> String {
+    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
+        if bytes >= 1 << shift {
+            let (whole, rest) = (bytes >> shift, (bytes & ((1 << shift) - 1)) * 10 >> shift);
+            return if rest == 0 { format!("{whole} {unit}") } else { format!("{whole}.{rest} {unit}") };
+        }
+    }
+    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
+}
+
+/// A file of specs: a cluster of 500 pools, fully written out, takes less than 1 MiB.
+pub const SPEC: Size = Size::mebibytes("a spec file", 4);
+
+/// All files of specs of one command: 100 clusters in one folder take less.
+pub const SPECS: Size = Size::mebibytes("all spec files of a command together", 64);
+
+/// What the values of a document take in memory, everything that its aliases repeat included: four times the largest file.
+pub const EXPANDED: Size = Size::mebibytes("a document, with everything that its aliases repeat,", 16);
+
+/// A key of a mapping. The longest that Kubernetes takes, the key of an annotation, has 317 bytes.
+pub const KEY: Size = Size::kibibytes("a key", 1);
+
+/// A secret that a spec names. etcd takes no object of more than 1.5 MiB, so no Secret can hold more.
+pub const SECRET: Size = Size::kibibytes("a secret", 1536);
+
+/// A file of manifests. Those of large operators, most of them schemas, have 2 to 5 MiB.
+pub const MANIFEST: Size = Size::mebibytes("a file of manifests", 16);
+
+/// A kubeconfig: a thousand clusters with their certificates.
+pub const KUBECONFIG: Size = Size::mebibytes("a kubeconfig", 8);
+
+/// Slipway's own configuration, a provider's `provider.toml`, a lock file, a cloud's profile: written by hand or a page long.
+pub const CONFIGURATION: Size = Size::mebibytes("a configuration file", 1);
+
+/// A key, a certificate, a token, a passphrase, an identity file.
+pub const KEY_FILE: Size = Size::mebibytes("a file of keys", 1);
+
+/// A saved plan: one of 10,000 nodes, each with resources of its own, takes about 100 MiB.
+pub const PLAN: Size = Size::mebibytes("a saved plan", 256);
+
+/// An object of the state store: the snapshot of a cluster of 10,000 nodes takes about 100 MiB.
+pub const STATE_OBJECT: Size = Size::mebibytes("an object of the state", 256);
+
+/// An archive of a state, which is read as a whole.
+pub const ARCHIVE: Size = Size::mebibytes("an archive of a state", 1024);
+
+/// A log of a node's component that is shown.
+pub const LOG: Size = Size::mebibytes("a log", 64);
+
+/// The answer of a service that hands out credentials or a token: a page of JSON or XML.
+pub const CREDENTIALS_ANSWER: Size = Size::mebibytes("an answer with credentials", 1);
+
+/// A message that says what went wrong. What a reader does not see on one screen does not help.
+pub const MESSAGE: Size = Size::kibibytes("a message", 4);
+
+/// All that one failure says, its causes and hints included.
+pub const REPORT: Size = Size::kibibytes("a report of a failure", 256);
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_are_shown_for_people() {
+        assert_eq!(super::SPEC.to_string(), "4 MiB");
+        assert_eq!(super::SECRET.to_string(), "1.5 MiB");
+        assert_eq!(super::KEY.to_string(), "1 KiB");
+        assert_eq!(super::shown(0), "0 bytes");
+        assert_eq!(super::shown(20 << 20 | 512 << 10), "20.5 MiB");
+    }
+}
