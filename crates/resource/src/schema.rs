@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorClass, ProviderError, Value};
+use crate::{ErrorClass, Identity, ProviderError, Value};
 
 /// All resource types of a provider, and the form of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct ResourceType {
     pub idempotent_create: bool,
     /// Whether losing the object loses data: deletes and replaces then need a named confirmation.
     pub stateful: bool,
+    /// What such an object holds that nothing can make again, where it holds something of the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irreplaceable: Option<Irreplaceable>,
     /// Whether a replacement is created before the old object is deleted.
     pub create_before_delete: bool,
     /// Attributes whose values no two objects of the type may share at once, as a subnet's range. A new
@@ -53,6 +56,50 @@ pub struct ResourceType {
     /// Typical durations of the actions, in milliseconds, for the estimate.
     #[serde(default)]
     pub durations: Durations,
+}
+
+/// The rule of a type whose objects hold what nothing can make again: a private key, an authority, an encryption key, etcd's
+/// data. A plan changes, replaces or deletes such an object only as a step that the plan names with the fingerprint of what
+/// is lost, and that a person has confirmed by the object's address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Irreplaceable {
+    /// The attribute that has the public fingerprint of what the object holds. An object without a value there holds nothing
+    /// irreplaceable. Empty when every object of the type does: its identity is the fingerprint then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
+    /// Why no plan may replace such an object, also when somebody asks for it by name. Empty where a replacement that is
+    /// named and confirmed is possible.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub refusal: String,
+}
+
+impl Irreplaceable {
+    /// The public fingerprint of what an object holds; none when it holds nothing irreplaceable. A fingerprint that is not
+    /// known yet is told as [`Held::Unknown`].
+    #[must_use]
+    pub fn held(&self, identity: Option<&Identity>, attributes: &Value) -> Held {
+        if self.fingerprint.is_empty() {
+            return identity.map_or(Held::Unknown, |identity| Held::Known(identity.to_string()));
+        }
+        match attributes.get(&self.fingerprint) {
+            None | Some(Value::Null) => Held::Nothing,
+            Some(Value::String(text)) if text.is_empty() => Held::Nothing,
+            Some(Value::String(text)) => Held::Known(text.clone()),
+            Some(_) => Held::Unknown,
+        }
+    }
+}
+
+/// What an object of an irreplaceable type holds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// Nothing that could not be made again.
+    Nothing,
+    /// Something with this public fingerprint.
+    Known(String),
+    /// Something that only apply will tell.
+    Unknown,
 }
 
 /// With what an object goes: the cloud removes it when it removes its parent, and has done so when that deletion has
@@ -209,6 +256,7 @@ impl ResourceType {
             rate_class: rate_class.to_owned(),
             idempotent_create: true,
             stateful: false,
+            irreplaceable: None,
             create_before_delete: false,
             exclusive: Vec::new(),
             import_id: String::new(),
@@ -352,6 +400,20 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_holds_what_its_fingerprint_tells() {
+        let identity = Identity::new("vol-1");
+        let whole = Irreplaceable::default();
+        assert_eq!(whole.held(Some(&identity), &Value::Null), Held::Known("vol-1".to_owned()));
+        assert_eq!(whole.held(None, &Value::Null), Held::Unknown);
+        let rule = Irreplaceable { fingerprint: "print".to_owned(), ..Irreplaceable::default() };
+        let held = |value: Value| rule.held(Some(&identity), &Value::map([("print", value)]));
+        assert_eq!(held("sha256:1".into()), Held::Known("sha256:1".to_owned()));
+        assert_eq!(held(Value::Null), Held::Nothing);
+        assert_eq!(held("".into()), Held::Nothing);
+        assert_eq!(held(Value::Unknown), Held::Unknown);
+    }
 
     #[test]
     fn attributes_of_another_version_are_not_taken_for_those_of_this_one() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::{Attribute, Mode, ResourceType, Schema, Type};
 
 use super::{Malformed, value};
@@ -70,6 +70,10 @@ fn type_to_message(name: &str, kind: &ResourceType) -> proto::ResourceType {
             unless: with.unless,
             lets_go: with.lets_go,
         }),
+        irreplaceable: kind
+            .irreplaceable
+            .clone()
+            .map(|rule| proto::Irreplaceable { fingerprint: rule.fingerprint, refusal: rule.refusal }),
     }
 }
 
@@ -101,6 +105,9 @@ fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malfo
         rate_class: message.rate_class,
         idempotent_create: message.idempotent_create,
         stateful: message.stateful,
+        irreplaceable: message
+            .irreplaceable
+            .map(|rule| Irreplaceable { fingerprint: rule.fingerprint, refusal: rule.refusal }),
         create_before_delete: message.create_before_delete,
         exclusive: message.exclusive,
         import_id: message.import_id,

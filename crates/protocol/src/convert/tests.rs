@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use prost::Message;
 use slipway_resource::provider::*;
-use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::*;
 
 use super::{Malformed, schema_from_pages, schema_to_message};
@@ -166,30 +166,34 @@ fn schema() -> impl Strategy<Value = Schema> {
         any::<[bool; 3]>(),
         operations,
         any::<[u64; 3]>(),
-        (prop::collection::vec("[a-z]{1,3}", 0..2), prop::option::of(removed_with())),
+        (
+            prop::collection::vec("[a-z]{1,3}", 0..2),
+            prop::option::of(removed_with()),
+            prop::option::of(irreplaceable()),
+        ),
     )
-        .prop_map(
-            |(texts, attributes, ownership, flags, operations, durations, (exclusive, removed_with))| {
-                let (version, description, rate_class, import_id) = texts;
-                let [idempotent_create, stateful, create_before_delete] = flags;
-                let [create_ms, update_ms, delete_ms] = durations;
-                ResourceType {
-                    version,
-                    description,
-                    attributes,
-                    ownership,
-                    rate_class,
-                    idempotent_create,
-                    stateful,
-                    create_before_delete,
-                    exclusive,
-                    import_id,
-                    removed_with,
-                    operations,
-                    durations: Durations { create_ms, update_ms, delete_ms },
-                }
-            },
-        );
+        .prop_map(|(texts, attributes, ownership, flags, operations, durations, more)| {
+            let (exclusive, removed_with, irreplaceable) = more;
+            let (version, description, rate_class, import_id) = texts;
+            let [idempotent_create, stateful, create_before_delete] = flags;
+            let [create_ms, update_ms, delete_ms] = durations;
+            ResourceType {
+                version,
+                description,
+                attributes,
+                ownership,
+                rate_class,
+                idempotent_create,
+                stateful,
+                irreplaceable,
+                create_before_delete,
+                exclusive,
+                import_id,
+                removed_with,
+                operations,
+                durations: Durations { create_ms, update_ms, delete_ms },
+            }
+        });
     (attributes(), prop::collection::btree_map("[a-z]{1,3}", resource_type, 0..3))
         .prop_map(|(config, types)| Schema { config, types })
 }
@@ -197,6 +201,10 @@ fn schema() -> impl Strategy<Value = Schema> {
 fn removed_with() -> impl Strategy<Value = RemovedWith> {
     ("[a-z]{1,3}", "[a-z]{1,3}", prop::collection::vec("[a-z]{1,3}", 0..2), any::<bool>())
         .prop_map(|(kind, attribute, unless, lets_go)| RemovedWith { kind, attribute, unless, lets_go })
+}
+
+fn irreplaceable() -> impl Strategy<Value = Irreplaceable> {
+    ("[a-z]{0,3}", ".{0,4}").prop_map(|(fingerprint, refusal)| Irreplaceable { fingerprint, refusal })
 }
 
 fn action() -> impl Strategy<Value = Action> {

@@ -208,6 +208,24 @@ pub struct ResourceType {
     /// With what such an object goes. Absent when every object is deleted by a call of its own.
     #[prost(message, optional, tag = "16")]
     pub removed_with: ::core::option::Option<RemovedWith>,
+    /// What such an object holds that nothing can make again. Absent when it holds nothing of the kind.
+    #[prost(message, optional, tag = "60")]
+    pub irreplaceable: ::core::option::Option<Irreplaceable>,
+}
+/// Objects that hold a private key, an authority, an encryption key or data that nothing can make again. The engine changes,
+/// replaces or deletes one only in a step that the plan names with the fingerprint of what is lost, and that a person has
+/// confirmed by the object's address. The provider refuses to overwrite what such an object holds by itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Irreplaceable {
+    /// The attribute that has the public fingerprint of what the object holds. An object without a value there holds nothing
+    /// irreplaceable. Empty when every object of the type does: its identity is the fingerprint then. Where an update would
+    /// change what the object holds, `Planned.normalised` has the new fingerprint, or unknown.
+    #[prost(string, tag = "1")]
+    pub fingerprint: ::prost::alloc::string::String,
+    /// Why no plan may replace such an object, also when somebody asks for it by name. Empty where a replacement that is named
+    /// and confirmed is possible.
+    #[prost(string, tag = "2")]
+    pub refusal: ::prost::alloc::string::String,
 }
 /// The cloud removes an object when it removes its parent, and has done so when that deletion has ended. Where both go in
 /// one plan, no call is made for it.

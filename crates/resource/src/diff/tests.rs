@@ -28,6 +28,7 @@ fn kind() -> ResourceType {
         rate_class: "default".into(),
         idempotent_create: true,
         stateful: false,
+        irreplaceable: None,
         create_before_delete: false,
         import_id: String::new(),
         removed_with: None,

@@ -57,6 +57,7 @@ impl Provider for Things {
             rate_class: "default".into(),
             idempotent_create: true,
             stateful: false,
+            irreplaceable: None,
             create_before_delete: false,
             import_id: String::new(),
             removed_with: None,
