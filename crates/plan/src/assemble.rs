@@ -153,8 +153,9 @@ fn ordered(
     }
     arrivals_in_order(&mut graph, &nodes, dependencies);
     updates_in_turn(&mut graph, &nodes, decided, dependencies);
-    removals_in_order(&mut graph, &nodes, standing_on, cascades);
+    removals_in_order(&mut graph, &nodes, decided, standing_on, cascades);
     rolls(&mut graph, &nodes, decided, providers);
+    forgets_last(&mut graph, &nodes, decided);
     graph.finish().map_err(Error::Cycle)
 }
 
@@ -277,6 +278,7 @@ fn updates_in_turn(
 fn removals_in_order(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
+    decided: &Decided,
     standing_on: &BTreeMap<Address, BTreeSet<Address>>,
     cascades: &Cascades,
 ) {
@@ -288,6 +290,10 @@ fn removals_in_order(
     }
     for (dependent, needs) in standing_on {
         let Some(own) = nodes.get(dependent) else { continue };
+        if is_forgotten(decided, dependent) {
+            // It is gone already, or stays: nothing has to wait until the state forgets it.
+            continue;
+        }
         for needed in needs {
             let Some((other, last)) = nodes.get(needed).and_then(|other| Some((other, other.removal?)))
             else {
@@ -311,6 +317,25 @@ fn removals_in_order(
                 _ => {}
             }
         }
+    }
+}
+
+fn is_forgotten(decided: &Decided, address: &Address) -> bool {
+    decided.by_address.get(address).is_some_and(|decision| decision.change.action == ChangeAction::Forget)
+}
+
+/// The state forgets nothing before everything else is done: a run that fails leaves all that it knew.
+fn forgets_last(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &Decided) {
+    let forgets: BTreeSet<NodeId> = nodes
+        .iter()
+        .filter(|(address, _)| is_forgotten(decided, address))
+        .filter_map(|(_, nodes)| nodes.removal)
+        .collect();
+    if forgets.is_empty() {
+        return;
+    }
+    for last in graph.ends(&forgets) {
+        forgets.iter().for_each(|forget| graph.edge(last, *forget));
     }
 }
 

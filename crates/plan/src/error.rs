@@ -2,6 +2,8 @@
 
 use slipway_resource::{Address, ProviderError};
 
+use crate::irreplaceable::{Loss, LossKind};
+
 /// Why no plan can be made or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,6 +39,17 @@ pub enum Error {
         address: Address,
         /// The object.
         identity: String,
+    },
+    /// The plan would lose what nothing can make again.
+    #[error(
+        "the plan of {cluster} would lose what nothing can make again; nothing was planned: {}",
+        listed(losses)
+    )]
+    Irreplaceable {
+        /// The cluster.
+        cluster: String,
+        /// Every loss.
+        losses: Vec<Loss>,
     },
     /// `--target` or `--replace` names nothing.
     #[error("no resource matches `{pattern}`")]
@@ -106,6 +119,8 @@ impl Error {
             Self::NotAPlan(_) | Self::WrongKind { .. } => "PLAN0011",
             Self::Format { .. } => "PLAN0012",
             Self::Damaged => "PLAN0013",
+            Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => "PLAN0021",
+            Self::Irreplaceable { .. } => "PLAN0020",
         }
     }
 
@@ -113,6 +128,12 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => {
+                Some("undo the change in the spec, and leave out `--replace`".to_owned())
+            }
+            Self::Irreplaceable { cluster, .. } => Some(format!(
+                "`slipway state rebuild {cluster} -f …` finds keys and data where they are, and changes nothing in the cluster"
+            )),
             Self::NoSuchTarget { suggestion: Some(suggestion), .. } => {
                 Some(format!("did you mean `{suggestion}`?"))
             }
@@ -128,4 +149,12 @@ impl Error {
 fn display_cycle(addresses: &[Address]) -> String {
     let names: Vec<String> = addresses.iter().chain(addresses.first()).map(ToString::to_string).collect();
     names.join(" → ")
+}
+
+fn is_refused(loss: &Loss) -> bool {
+    matches!(loss.kind, LossKind::Refused { .. })
+}
+
+fn listed(losses: &[Loss]) -> String {
+    losses.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

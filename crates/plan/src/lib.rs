@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod file;
 mod forgotten;
 mod graph;
+pub mod irreplaceable;
 pub mod lifecycle;
 pub mod observations;
 mod orphans;

@@ -13,6 +13,7 @@ use crate::decide::{self, Context, Decision, Subject};
 use crate::error::Error;
 use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::graph::{self, Dependencies};
+use crate::irreplaceable::Guard;
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
 use crate::providers::{self, Providers, ask, preflight};
@@ -62,6 +63,9 @@ pub struct Inputs<'a> {
     pub providers: &'a Providers,
     /// What the providers' choices are pinned to.
     pub catalogs: BTreeMap<String, Catalog>,
+    /// Resources whose secrets cannot be compared with what was applied last, each with the reason: nobody knows whether they
+    /// differ.
+    pub uncompared: BTreeMap<Address, String>,
     /// What else was asked for.
     pub options: Options,
     /// Where a field of the spec stands in its file.
@@ -108,6 +112,15 @@ async fn finish(
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
         });
     let left_out = assemble::keep_targets(&mut decided, &inputs.options.targets, dependencies, &standing_on);
+    let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
+    let guard = Guard {
+        cluster: inputs.cluster,
+        mode: inputs.mode,
+        records,
+        observations: &inputs.observations,
+        rule_of: &rule_of,
+    };
+    guard.enforce(&mut decided)?;
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     let steps = if inputs.mode == Mode::Drift {
@@ -228,6 +241,7 @@ impl<'p> Planner<'p> {
                 }
                 let address = &prepared.desired.address;
                 let mut decision = self.decide(&prepared, planned, &replaced)?;
+                self.defer_uncompared(&mut decision);
                 resolver.insert(address.clone(), known(&mut decision));
                 if decision.change.action.is_replace() {
                     replaced.insert(address.clone(), decision.change.reasons.clone());
@@ -237,6 +251,18 @@ impl<'p> Planner<'p> {
         }
         decided.drift.sort_by(|left, right| left.address.cmp(&right.address));
         Ok(decided)
+    }
+
+    /// What looks unchanged and has a secret that could not be compared is not known to be unchanged.
+    fn defer_uncompared(&self, decision: &mut Decision) {
+        let change = &mut decision.change;
+        let looks_unchanged =
+            [ChangeAction::NoOp, ChangeAction::Record, ChangeAction::Adopt].contains(&change.action);
+        if let Some(why) = self.inputs.uncompared.get(&change.address).filter(|_| looks_unchanged) {
+            change.action = ChangeAction::Deferred;
+            let text = format!("its secret could not be compared: {why}");
+            change.reasons = vec![Reason::new(ReasonCode::Unreadable, text)];
+        }
     }
 
     /// Looks up what is known of a resource, or says why nothing can be decided.

@@ -110,6 +110,14 @@ impl Graph {
         }
     }
 
+    /// The nodes that no other one waits for, but for some.
+    pub fn ends(&self, but: &BTreeSet<NodeId>) -> Vec<NodeId> {
+        let others = || (0..self.nodes.len()).map(NodeId).filter(|node| !but.contains(node));
+        let waited: BTreeSet<usize> =
+            others().filter_map(|node| self.nodes.get(node.0)).flat_map(|node| node.after.clone()).collect();
+        others().filter(|node| !waited.contains(&node.0)).collect()
+    }
+
     /// The steps, each behind those that it waits for; among equals by address and action.
     ///
     /// Returns the addresses of a circle when there is one. Preferences that would close a circle are dropped.

@@ -17,6 +17,7 @@ fn kind() -> ResourceType {
         rate_class: "compute".into(),
         idempotent_create: true,
         stateful: false,
+        irreplaceable: None,
         create_before_delete: false,
         import_id: String::new(),
         removed_with: None,

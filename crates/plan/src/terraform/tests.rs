@@ -13,6 +13,7 @@ fn kind<const N: usize>(import_id: &str, attributes: [(&str, Attribute); N]) -> 
         rate_class: "any".to_owned(),
         idempotent_create: false,
         stateful: false,
+        irreplaceable: None,
         create_before_delete: false,
         exclusive: Vec::new(),
         import_id: import_id.to_owned(),

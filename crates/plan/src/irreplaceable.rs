@@ -1,0 +1,233 @@
+//! What nothing can make again is never lost by a plan that does not name it.
+//!
+//! A type declares by [`slipway_resource::schema::Irreplaceable`] that its objects hold a key, an authority or data. The rule
+//! is one of the planner: it holds for every provider, also for one that gets it wrong, and after the state was lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use slipway_resource::schema::{Held, Irreplaceable};
+use slipway_resource::{Address, Identity};
+
+use crate::assemble::Decided;
+use crate::change::{ChangeAction, ResourceChange};
+use crate::decide::Decision;
+use crate::error::Error;
+use crate::file::Mode;
+use crate::observations::Observations;
+use crate::state::Record;
+
+/// A loss that a plan would bring, and that no confirmation makes right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The object that would lose what it holds.
+    pub address: Address,
+    /// The fingerprint of what it holds; none when it is gone already.
+    pub fingerprint: Option<String>,
+    /// What the plan would do.
+    pub kind: LossKind,
+}
+
+/// How something irreplaceable would be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// Something else would be written over it: the state does not have what the object holds.
+    Overwritten {
+        /// The fingerprint of what would be written, when it is known.
+        by: Option<String>,
+    },
+    /// The state names the object, it is gone, and another one would take its place.
+    Vanished,
+    /// Several objects have its address, and nothing tells which is the right one.
+    Ambiguous {
+        /// All of them.
+        identities: Vec<Identity>,
+    },
+    /// Its type has no replacement, for this reason.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.address)?;
+        if let Some(fingerprint) = &self.fingerprint {
+            write!(formatter, " holds {fingerprint}")?;
+        }
+        match &self.kind {
+            LossKind::Overwritten { by: Some(by) } => write!(formatter, ", and would be overwritten by {by}"),
+            LossKind::Overwritten { by: None } => {
+                write!(formatter, ", and would be overwritten by a new one that this plan makes")
+            }
+            LossKind::Vanished => {
+                write!(formatter, " is in the state, its object is gone, and the plan would make another one")
+            }
+            LossKind::Ambiguous { identities } => {
+                let identities: Vec<&str> = identities.iter().map(Identity::as_str).collect();
+                write!(formatter, " has several objects ({})", identities.join(", "))
+            }
+            LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
+        }
+    }
+}
+
+/// What the rule looks at besides the decisions.
+pub(crate) struct Guard<'a> {
+    pub cluster: &'a str,
+    pub mode: Mode,
+    pub records: &'a BTreeMap<Address, Record>,
+    pub observations: &'a Observations,
+    /// The rule of a resource's type.
+    pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
+}
+
+impl<'a> Guard<'a> {
+    /// Refuses decisions that would lose what nothing can make again, and has the others confirmed by name.
+    ///
+    /// # Errors
+    /// When something would be lost that the plan cannot name as a step of its own.
+    pub fn enforce(&self, decided: &mut Decided) -> Result<(), Error> {
+        if self.mode == Mode::Drift {
+            return Ok(());
+        }
+        let mut losses = Vec::new();
+        for (address, decision) in &mut decided.by_address {
+            if let Some(rule) = self.rule(address) {
+                losses.extend(self.look(rule, address, decision));
+            }
+        }
+        if !losses.is_empty() {
+            return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
+        }
+        self.name_last_holders(decided);
+        Ok(())
+    }
+
+    fn rule(&self, address: &Address) -> Option<&'a Irreplaceable> {
+        (self.rule_of)(address)
+    }
+
+    /// What one decision would lose; a replacement that is possible gets its confirmation.
+    fn look(&self, rule: &Irreplaceable, address: &Address, decision: &mut Decision) -> Option<Loss> {
+        let record = self.records.get(address);
+        let surplus = self.surplus(rule, address, record, decision);
+        if surplus.is_some() {
+            return surplus;
+        }
+        let change = &mut decision.change;
+        let held = match rule.held(change.identity.as_ref(), &change.before) {
+            _ if change.before.is_null() => Held::Nothing,
+            held => held,
+        };
+        let fingerprint = match &held {
+            Held::Known(text) => Some(text.clone()),
+            Held::Nothing | Held::Unknown => None,
+        };
+        let loss = |kind| Some(Loss { address: address.clone(), fingerprint: fingerprint.clone(), kind });
+        match change.action {
+            ChangeAction::Create if record.is_some_and(|record| !record.existing) => {
+                if !rule.refusal.is_empty() {
+                    return loss(LossKind::Vanished);
+                }
+                let text = "the state knows it, and its object is gone: a new one begins without its data";
+                change.confirmation = Some(text.to_owned());
+                None
+            }
+            ChangeAction::Update if held != Held::Nothing && !rule.fingerprint.is_empty() => {
+                match rule.held(None, &change.after) {
+                    after if after == held && held != Held::Unknown => None,
+                    Held::Known(by) => loss(LossKind::Overwritten { by: Some(by) }),
+                    Held::Nothing | Held::Unknown => loss(LossKind::Overwritten { by: None }),
+                }
+            }
+            action if action.is_replace() && held != Held::Nothing => {
+                if !rule.refusal.is_empty() {
+                    return loss(LossKind::Refused { reason: rule.refusal.clone() });
+                }
+                change.confirmation = Some(format!("replacing it loses {}", told(fingerprint.as_deref())));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Of several objects under one address, the one that the state names stays, and only what a confirmed replacement has
+    /// left behind is deleted. A key that nobody knows may be the right one.
+    fn surplus(
+        &self,
+        rule: &Irreplaceable,
+        address: &Address,
+        record: Option<&Record>,
+        decision: &mut Decision,
+    ) -> Option<Loss> {
+        if decision.surplus.is_empty() || self.mode == Mode::Delete {
+            return None;
+        }
+        let own = decision.change.identity.clone();
+        let is_recorded = record.is_some_and(|record| Some(&record.identity) == own.as_ref());
+        if !is_recorded {
+            let others = decision.surplus.iter().map(|found| found.identity.clone());
+            let identities = own.into_iter().chain(others).collect();
+            let kind = LossKind::Ambiguous { identities };
+            return Some(Loss { address: address.clone(), fingerprint: None, kind });
+        }
+        if !rule.refusal.is_empty() {
+            let deposed = record.map(|record| record.deposed.as_slice()).unwrap_or_default();
+            decision.surplus.retain(|found| deposed.contains(&found.identity));
+        }
+        None
+    }
+
+    /// Has the deletion of the last object that holds something confirmed by name. Copies may go as long as one stays: the
+    /// state has a cluster's keys too, and the data of etcd is on every control plane.
+    fn name_last_holders(&self, decided: &mut Decided) {
+        let mut held: BTreeMap<String, BTreeSet<(Address, Identity)>> = BTreeMap::new();
+        for address in self.observations.addresses() {
+            let Some(rule) = self.rule(address) else { continue };
+            for found in self.observations.objects(address) {
+                if let Held::Known(text) = rule.held(Some(&found.identity), &found.attributes) {
+                    held.entry(text).or_default().insert((address.clone(), found.identity.clone()));
+                }
+            }
+        }
+        let goes = |decided: &Decided, (address, identity): &(Address, Identity)| {
+            decided.by_address.get(address).is_some_and(|decision| {
+                let own = decision.change.identity.as_ref() == Some(identity);
+                let leaves = decision.change.action == ChangeAction::Delete;
+                own && leaves || decision.surplus.iter().any(|found| found.identity == *identity)
+            })
+        };
+        for (fingerprint, holders) in held {
+            if !holders.iter().all(|holder| goes(decided, holder)) {
+                continue;
+            }
+            // A late duplicate of an object that stays has nothing of its own.
+            let leaving = holders.iter().filter_map(|(address, identity)| {
+                let change = &decided.by_address.get(address)?.change;
+                let own = change.identity.as_ref() == Some(identity);
+                (own && change.action == ChangeAction::Delete).then_some(change)
+            });
+            let leaving: Vec<&ResourceChange> = leaving.collect();
+            // One that is named already for another reason stands for all of them.
+            let named =
+                leaving.iter().find(|change| change.confirmation.is_some()).or_else(|| leaving.first());
+            let Some(address) = named.map(|change| change.address.clone()) else { continue };
+            if let Some(decision) = decided.by_address.get_mut(&address) {
+                let text = format!("deleting it loses {}", told(Some(&fingerprint)));
+                decision.change.confirmation = Some(text);
+            }
+        }
+    }
+}
+
+fn told(fingerprint: Option<&str>) -> String {
+    match fingerprint {
+        Some(fingerprint) => format!("its data for good ({fingerprint})"),
+        None => "its data for good".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! The rule holds for any type that declares it, over random states: none of them makes a plan lose what it does not name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use slipway_resource::provider::Discovery;
+use slipway_resource::{Observation, Observed, Value};
+
+use super::*;
+use crate::observations::Found;
+
+const PRINT: &str = "print";
+
+fn rule(refusal: &str) -> Irreplaceable {
+    Irreplaceable { fingerprint: PRINT.to_owned(), refusal: refusal.to_owned() }
+}
+
+fn address(number: u8) -> Address {
+    Address::new("any_vault", format!("v{number}"))
+}
+
+fn record(identity: &str) -> Record {
+    Record {
+        provider: "any".to_owned(),
+        schema_version: 1,
+        identity: Identity::new(identity),
+        applied: None,
+        depends_on: Vec::new(),
+        retain: false,
+        protected: false,
+        existing: false,
+        as_found: BTreeMap::new(),
+        deposed: Vec::new(),
+    }
+}
+
+/// One resource of a random world: what the state knows, what exists, and what the planner decided without the rule.
+#[derive(Clone, Debug)]
+struct Case {
+    recorded: bool,
+    there: Option<u8>,
+    /// A second object under the same address.
+    twin: Option<u8>,
+    action: ChangeAction,
+    /// The fingerprint that the plan promises; none for one that only apply will tell.
+    after: Option<u8>,
+}
+
+fn print(number: u8) -> String {
+    format!("sha256:{number}")
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    use ChangeAction::*;
+    let present = prop_oneof![
+        Just(NoOp),
+        Just(Update),
+        Just(ReplaceDeleteFirst),
+        Just(ReplaceCreateFirst),
+        Just(Delete),
+        Just(Adopt),
+        Just(Record),
+        Just(Forget)
+    ];
+    let print = || prop::option::of(0..3_u8);
+    let present = (any::<bool>(), 0..3_u8, print(), present, print()).prop_map(
+        |(recorded, there, twin, action, after)| Case { recorded, there: Some(there), twin, action, after },
+    );
+    let absent = (any::<bool>(), print()).prop_map(|(recorded, after)| Case {
+        recorded,
+        there: None,
+        twin: None,
+        action: Create,
+        after,
+    });
+    prop_oneof![4 => present, 1 => absent]
+}
+
+struct World {
+    decided: Decided,
+    records: BTreeMap<Address, Record>,
+    observations: Observations,
+}
+
+fn world(cases: &[Case]) -> World {
+    let (mut decided, mut records) = (Decided::default(), BTreeMap::new());
+    let mut discovery = Discovery::default();
+    for (number, case) in (0_u8..).zip(cases) {
+        let at = address(number);
+        let object = |name: &str, held: u8| Found {
+            identity: Identity::new(format!("{name}-{number}")),
+            attributes: Value::map([(PRINT, print(held))]),
+        };
+        let own = case.there.map(|held| object("own", held));
+        let twin = case.twin.map(|held| object("twin", held));
+        if case.recorded {
+            records.insert(at.clone(), record(&format!("own-{number}")));
+        }
+        for found in own.iter().chain(&twin) {
+            discovery.observed.push(Observed {
+                address: at.clone(),
+                identity: found.identity.clone(),
+                token: None,
+                observation: Observation::Present(found.attributes.clone()),
+            });
+        }
+        let after = case.after.map_or(Value::Unknown, |after| print(after).into());
+        let change = ResourceChange {
+            action: case.action,
+            identity: own.as_ref().map(|own| own.identity.clone()),
+            before: own.map(|own| own.attributes).unwrap_or_default(),
+            after: Value::map([(PRINT, after)]),
+            ..ResourceChange::bare(&at, "any", 1)
+        };
+        let surplus = twin.into_iter().collect();
+        decided.by_address.insert(at, Decision { surplus, ..crate::assemble::plain(change) });
+    }
+    let mut observations = Observations::default();
+    observations.add_discovery(discovery);
+    World { decided, records, observations }
+}
+
+fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Error> {
+    let rule_of = |_: &Address| Some(rule);
+    let guard = Guard {
+        cluster: "c",
+        mode,
+        records: &world.records,
+        observations: &world.observations,
+        rule_of: &rule_of,
+    };
+    guard.enforce(&mut world.decided)
+}
+
+proptest! {
+    #[test]
+    fn no_plan_loses_what_it_does_not_name(
+        cases in prop::collection::vec(case(), 1..6),
+        refuses in any::<bool>(),
+        deletes in any::<bool>(),
+    ) {
+        let rule = rule(if refuses { "it cannot be" } else { "" });
+        let mode = if deletes { Mode::Delete } else { Mode::Apply };
+        let mut world = world(&cases);
+        let before = world.decided.by_address.len();
+        if enforce(&mut world, &rule, mode).is_err() {
+            // A refused plan loses nothing.
+            return Ok(());
+        }
+        prop_assert_eq!(world.decided.by_address.len(), before);
+        let (mut kept, mut gone) = (BTreeSet::new(), BTreeMap::<String, bool>::new());
+        for (at, decision) in &world.decided.by_address {
+            let change = &decision.change;
+            let named = change.confirmation.is_some();
+            let held = |found: &Found| found.attributes.get(PRINT).and_then(Value::as_str).map(str::to_owned);
+            let leaving: BTreeSet<&Identity> = decision.surplus.iter().map(|found| &found.identity).collect();
+            match change.action {
+                ChangeAction::Update => prop_assert_eq!(change.before.get(PRINT), change.after.get(PRINT)),
+                action if action.is_replace() => prop_assert!(named && !refuses),
+                ChangeAction::Create if world.records.contains_key(at) => prop_assert!(named && !refuses),
+                _ => {}
+            }
+            for found in world.observations.objects(at) {
+                let Some(print) = held(found) else { continue };
+                let own = change.identity.as_ref() == Some(&found.identity);
+                let goes = own && (change.action == ChangeAction::Delete || change.action.is_replace())
+                    || leaving.contains(&found.identity);
+                if goes {
+                    // A replacement names what it loses itself.
+                    let told = named && (change.action == ChangeAction::Delete || change.action.is_replace());
+                    *gone.entry(print).or_default() |= told;
+                    // Only the object that the state names may push others out.
+                    prop_assert!(own || deletes || world.records.contains_key(at) && !refuses);
+                } else {
+                    kept.insert(print);
+                }
+            }
+        }
+        let deleted_only_surplus = |print: &String| {
+            world.decided.by_address.values().any(|decision| {
+                decision.surplus.iter().any(|found| found.attributes.get(PRINT).and_then(Value::as_str) == Some(print))
+            })
+        };
+        for (print, told) in &gone {
+            prop_assert!(*told || kept.contains(print) || deleted_only_surplus(print), "{print} is lost unnamed");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_the_state_does_not_know_is_never_overwritten() {
+    // As after the state was lost: the nodes hold the authority, and the plan would make another one.
+    let lost =
+        Case { recorded: false, there: Some(1), twin: None, action: ChangeAction::Update, after: None };
+    let error = enforce(&mut world(&[lost.clone()]), &rule(""), Mode::Apply).unwrap_err();
+    assert_eq!(error.code(), "PLAN0020");
+    assert!(
+        error.to_string().contains("any_vault.v0 holds sha256:1, and would be overwritten by a new one"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("slipway state rebuild c"), "{error}");
+    let other = Case { after: Some(2), ..lost.clone() };
+    let error = enforce(&mut world(&[other]), &rule(""), Mode::Apply).unwrap_err();
+    assert!(error.to_string().contains("would be overwritten by sha256:2"), "{error}");
+    // The mode of the same key may change, and drift is only told.
+    let same = Case { after: Some(1), ..lost.clone() };
+    enforce(&mut world(&[same]), &rule(""), Mode::Apply).unwrap();
+    enforce(&mut world(&[lost]), &rule(""), Mode::Drift).unwrap();
+}
+
+#[test]
+fn what_vanished_is_not_made_anew_in_silence() {
+    let vanished =
+        Case { recorded: true, there: None, twin: None, action: ChangeAction::Create, after: None };
+    let error = enforce(&mut world(&[vanished.clone()]), &rule("no way"), Mode::Apply).unwrap_err();
+    assert_eq!(error.code(), "PLAN0020");
+    let mut possible = world(&[vanished.clone()]);
+    enforce(&mut possible, &rule(""), Mode::Apply).unwrap();
+    assert!(possible.decided.by_address[&address(0)].change.confirmation.is_some());
+    // Nothing was there before: it is made like anything else.
+    let mut fresh = world(&[Case { recorded: false, ..vanished }]);
+    enforce(&mut fresh, &rule("no way"), Mode::Apply).unwrap();
+    assert_eq!(fresh.decided.by_address[&address(0)].change.confirmation, None);
+}
+
+#[test]
+fn a_replacement_names_the_fingerprint_or_is_refused_with_the_reason() {
+    let replace = ChangeAction::ReplaceDeleteFirst;
+    let case = Case { recorded: true, there: Some(1), twin: None, action: replace, after: None };
+    let error = enforce(&mut world(&[case.clone()]), &rule("all would be lost"), Mode::Apply).unwrap_err();
+    assert_eq!(error.code(), "PLAN0021");
+    assert!(error.to_string().contains("cannot be replaced: all would be lost"), "{error}");
+    let mut possible = world(&[case]);
+    enforce(&mut possible, &rule(""), Mode::Apply).unwrap();
+    let confirmation = possible.decided.by_address[&address(0)].change.confirmation.clone();
+    assert_eq!(confirmation.as_deref(), Some("replacing it loses its data for good (sha256:1)"));
+}
+
+#[test]
+fn a_copy_may_go_and_the_last_one_is_named() {
+    let of = |action| Case { recorded: true, there: Some(1), twin: None, action, after: Some(1) };
+    let confirmations = |world: &World| {
+        let changes = world.decided.by_address.values().map(|decision| &decision.change);
+        changes.filter(|change| change.confirmation.is_some()).count()
+    };
+    let mut copy = world(&[of(ChangeAction::Delete), of(ChangeAction::NoOp)]);
+    enforce(&mut copy, &rule(""), Mode::Apply).unwrap();
+    assert_eq!(confirmations(&copy), 0);
+    // Both go: what is lost is named once.
+    let mut both = world(&[of(ChangeAction::Delete), of(ChangeAction::Delete)]);
+    enforce(&mut both, &rule(""), Mode::Apply).unwrap();
+    assert_eq!(confirmations(&both), 1);
+}
+
+#[test]
+fn of_two_keys_under_one_address_none_is_deleted_by_a_guess() {
+    let twins =
+        Case { recorded: false, there: Some(1), twin: Some(2), action: ChangeAction::Adopt, after: None };
+    let error = enforce(&mut world(&[twins.clone()]), &rule(""), Mode::Apply).unwrap_err();
+    assert!(error.to_string().contains("has several objects (own-0, twin-0)"), "{error}");
+    let mut known = world(&[Case { recorded: true, ..twins }]);
+    enforce(&mut known, &rule("a key"), Mode::Apply).unwrap();
+    assert!(known.decided.by_address[&address(0)].surplus.is_empty(), "the other one stays");
+}
