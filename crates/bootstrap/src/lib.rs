@@ -18,6 +18,7 @@ pub mod kube_vip;
 pub mod kubeadm;
 pub mod kubeconfig;
 pub mod kubelet;
+pub mod material;
 pub mod objects;
 pub mod patch;
 pub mod phase;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use slipway_resource::{Address, Token, Value};
 use zeroize::{Zeroize as _, Zeroizing};
 
+use crate::kind;
+
 /// The form that is written.
 const FORMAT: u32 = 1;
 
@@ -33,6 +35,14 @@ impl Content {
     /// The text of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(String::as_str)
+    }
+
+    /// Adds the public fingerprint of what nothing can make again to the attributes.
+    pub fn tell_fingerprint(&mut self) {
+        let Some(kind) = kind::of(&self.address) else { return };
+        let mut attributes = std::mem::take(&mut self.attributes);
+        kind.with_fingerprint(&mut attributes, &|name| self.field(name).map(str::to_owned));
+        self.attributes = attributes;
     }
 
     pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>, String> {

@@ -9,10 +9,10 @@ use crate::content::Content;
 use crate::kind;
 use crate::vault::Vault;
 
-/// A key that another tool has made, as it was found.
+/// A key as it was found on a node: made by another tool, or by a state that is lost.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The private key.
+    /// The private key; of an encryption key the text of the configuration that has it.
     pub private_key_pem: SecretText,
     /// The certificate of an authority.
     pub certificate_pem: Option<String>,
@@ -32,9 +32,21 @@ impl Vault {
     ) -> Result<Option<(Value, crate::content::Fields)>, ProviderError> {
         let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
         let (Some(found), Some(kind)) = (offered.get(address), kind::of(address)) else { return Ok(None) };
-        kind.found(desired, found).map(Some).map_err(|text| {
+        let (mut attributes, fields) = kind.found(desired, found).map_err(|text| {
             ProviderError::new(ErrorClass::Invalid, format!("{address} {text}")).with_address(address)
-        })
+        })?;
+        let field =
+            |name: &str| fields.iter().find(|(field, _)| *field == name).map(|(_, text)| text.to_string());
+        kind.with_fingerprint(&mut attributes, &field);
+        Ok(Some((attributes, fields)))
+    }
+
+    /// What may be shown of an offered secret, with its fingerprint; none when nothing was offered.
+    ///
+    /// # Errors
+    /// When it is not what is wanted.
+    pub fn shown(&self, address: &Address, desired: &Value) -> Result<Option<Value>, ProviderError> {
+        Ok(self.offered(address, desired)?.map(|(attributes, _)| attributes))
     }
 
     /// Stores an offered secret under the hold.

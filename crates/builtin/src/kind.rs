@@ -7,8 +7,9 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use slipway_resource::schema::{Durations, OwnershipKind};
-use slipway_resource::{Address, Attribute, Mode, ResourceType, Type, Value};
+use slipway_bootstrap::material::FINGERPRINT;
+use slipway_resource::schema::{Durations, Irreplaceable, OwnershipKind};
+use slipway_resource::{Address, Attribute, Mode, Path, ResourceType, Type, Value};
 use zeroize::Zeroizing;
 
 use crate::content::Fields;
@@ -31,7 +32,12 @@ pub(crate) struct Kind {
     name: &'static str,
     resource: ResourceType,
     make: Make,
+    /// The public fingerprint of a secret, by what may be shown of it and by its fields; none for a type whose secrets can be
+    /// made again.
+    fingerprint: Option<Fingerprint>,
 }
+
+type Fingerprint = fn(&Value, &dyn Fn(&str) -> Option<String>) -> Option<String>;
 
 static KINDS: LazyLock<[Kind; 3]> =
     LazyLock::new(|| [encryption_key::kind(), keypair::kind(), token::kind()]);
@@ -47,22 +53,34 @@ pub(crate) fn types() -> BTreeMap<String, ResourceType> {
 }
 
 impl Kind {
-    fn new(
-        name: &'static str,
-        description: &str,
-        stateful: bool,
-        attributes: Vec<(&str, Attribute)>,
-        make: Make,
-    ) -> Self {
+    fn new(name: &'static str, description: &str, attributes: Vec<(&str, Attribute)>, make: Make) -> Self {
         let attributes = attributes.into_iter().map(|(name, attribute)| (name.to_owned(), attribute));
         let resource = ResourceType {
             attributes: attributes.collect(),
-            stateful,
             create_before_delete: true,
             durations: Durations { create_ms: 50, update_ms: 50, delete_ms: 50 },
             ..ResourceType::new(description, OwnershipKind::Tags, RATE_CLASS)
         };
-        Self { name, resource, make }
+        Self { name, resource, make, fingerprint: None }
+    }
+
+    /// Nothing can make such a secret again: no plan replaces it, for this reason.
+    fn irreplaceable(mut self, fingerprint: Fingerprint, refusal: &str) -> Self {
+        let text = "The public fingerprint, by which copies of it are known: sha256: and hexadecimal digits.";
+        let attribute = Attribute::computed(Type::String).describe(text);
+        self.resource.attributes.insert(FINGERPRINT.to_owned(), attribute);
+        self.resource.stateful = true;
+        self.resource.irreplaceable =
+            Some(Irreplaceable { fingerprint: FINGERPRINT.to_owned(), refusal: refusal.to_owned() });
+        self.fingerprint = Some(fingerprint);
+        self
+    }
+
+    /// Adds its fingerprint to what may be shown of a secret.
+    pub fn with_fingerprint(&self, attributes: &mut Value, field: &dyn Fn(&str) -> Option<String>) {
+        if let Some(fingerprint) = self.fingerprint.and_then(|of| of(attributes, field)) {
+            attributes.set(&Path::key(FINGERPRINT), fingerprint.into());
+        }
     }
 
     pub fn resource(&self) -> &ResourceType {
@@ -76,10 +94,12 @@ impl Kind {
 
     /// One that another tool has made: what may be shown of it, and what may not.
     pub fn found(&self, desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
-        if self.name != KEYPAIR {
-            return Err("cannot be taken over".to_owned());
+        let desired = self.normalise(desired, None);
+        match self.name {
+            KEYPAIR => keypair::found(&desired, found),
+            ENCRYPTION_KEY => encryption_key::found(&desired, found),
+            _ => Err("cannot be taken over".to_owned()),
         }
-        keypair::found(&self.normalise(desired, None), found)
     }
 
     /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.

@@ -118,9 +118,11 @@ impl Vault {
         }
         let reference = reference(identity)?;
         let bytes = self.store(uid)?.get(&reference).await.map_err(failed)?;
-        let content = Content::from_bytes(&bytes).map_err(|reason| {
+        let mut content = Content::from_bytes(&bytes).map_err(|reason| {
             ProviderError::new(ErrorClass::Permanent, format!("the secret {identity} is damaged: {reason}"))
         })?;
+        // Those that were stored before there were fingerprints have one too.
+        content.tell_fingerprint();
         let content = Arc::new(content);
         lock(&self.opened).insert(key, content.clone());
         Ok(content)

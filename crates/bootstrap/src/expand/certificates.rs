@@ -7,8 +7,9 @@ use slipway_spec::model::Profile;
 
 use super::Facts;
 use super::inputs::Inputs;
-use super::phased::{Resources, refer};
+use super::phased::{Resources, fingerprint_of, refer};
 use crate::configuration::Configuration;
+use crate::material::FINGERPRINT;
 use crate::pki::Usage;
 use crate::pki::inventory::{self, Entry};
 
@@ -89,6 +90,7 @@ fn shared(
     let attributes = vec![
         ("path", format!("{}/{file}", configuration.cluster.certificates_dir).into()),
         ("content", content.clone()),
+        (FINGERPRINT, fingerprint_of(content)),
         ("mode", mode.into()),
     ];
     resources.add(phase, "file", &format!("pki/{file}"), attributes, &refer(&inputs.shared_after));

@@ -5,9 +5,10 @@ use slipway_resource::Value;
 use slipway_spec::model::Profile;
 
 use super::inputs::Inputs;
-use super::phased::Resources;
+use super::phased::{Resources, fingerprint_of};
 use crate::api_access;
 use crate::configuration::{Argument, Component, Configuration, HostPathMount, argument_value};
+use crate::material::FINGERPRINT;
 
 /// The folder of the API server's own files.
 const FOLDER: &str = "/etc/kubernetes/apiserver";
@@ -87,7 +88,13 @@ pub(super) fn add(
     inputs: &Inputs,
 ) {
     let mut file = |name: &str, path: &str, content: Value| {
-        let attributes = vec![("path", path.into()), ("content", content), ("mode", "0600".into())];
+        let fingerprint = fingerprint_of(&content);
+        let attributes = vec![
+            ("path", path.into()),
+            ("content", content),
+            (FINGERPRINT, fingerprint),
+            ("mode", "0600".into()),
+        ];
         resources.add(phase, "file", name, attributes, &[]);
     };
     if let Some(encryption) = &inputs.encryption {

@@ -10,6 +10,23 @@ pub struct Phased {
     pub desired: Desired,
 }
 
+/// The fingerprint of a content that the cluster's state keeps, as a reference to what keeps it: a key that nothing can make
+/// again is compared by it.
+pub(super) fn fingerprint_of(content: &Value) -> Value {
+    match content {
+        Value::Secret(secret) => match secret.keeper() {
+            Some((keeper, _)) if IRREPLACEABLE.contains(&keeper.kind()) => {
+                Value::reference(keeper, crate::material::FINGERPRINT)
+            }
+            _ => Value::Null,
+        },
+        _ => Value::Null,
+    }
+}
+
+/// The types of what the state keeps that nothing can make again.
+const IRREPLACEABLE: [&str; 2] = ["keypair", "encryption_key"];
+
 /// Resources as they are put together.
 #[derive(Default)]
 pub(super) struct Resources(Vec<Phased>);

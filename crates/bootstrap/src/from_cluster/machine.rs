@@ -97,6 +97,10 @@ impl Placement {
     /// The key in a pinned catalog's data that asks for a placement on nodes that another tool has made.
     pub const ADOPTING: &'static str = "adopting";
 
+    /// The key in a pinned catalog's data that asks for the placement of a cluster whose state is lost: its machines tell how
+    /// it began.
+    pub const REBUILDING: &'static str = "rebuilding";
+
     /// Whether another tool has made the cluster.
     #[must_use]
     pub fn is_found(&self) -> bool {

@@ -3,12 +3,14 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::encryption;
+use slipway_bootstrap::material::of_encryption;
 use slipway_resource::{Attribute, Secret, SecretText, Type, Value};
 use slipway_spec::model::AtRest;
 use zeroize::Zeroizing;
 
 use super::{ENCRYPTION_KEY, Kind, random, with_outputs};
 use crate::content::Fields;
+use crate::found::Found;
 
 pub(super) fn kind() -> Kind {
     let attributes = vec![
@@ -37,9 +39,12 @@ pub(super) fn kind() -> Kind {
     Kind::new(
         ENCRYPTION_KEY,
         "A key for data; its field `key` is its bytes in base64, and `configuration` what an API server reads. What was encrypted with it cannot be read without it.",
-        true,
         attributes,
         make,
+    )
+    .irreplaceable(
+        |_, field| field("configuration").or_else(|| field("key")).map(|text| of_encryption(&text)),
+        "what was encrypted with it cannot be read with another key; a rotation in stages does not exist yet",
     )
 }
 
@@ -58,6 +63,26 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
         fields.push(("configuration", Zeroizing::new(text.expose().to_owned())));
     }
     // Nothing of the key is shown, whoever supplied it in whatever form.
+    Ok((with_outputs(desired, [("key", Value::Null)]), fields))
+}
+
+/// A key with the configuration that an API server reads, as it was found beside one.
+pub(super) fn found(desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
+    let configuration = found.private_key_pem.expose();
+    let settings = desired.get("at_rest").filter(|settings| !settings.is_null());
+    let settings = settings.ok_or("was found, and the spec does not ask for encryption at rest")?;
+    let settings: AtRest = serde_json::from_value(settings.to_json())
+        .map_err(|error| format!("cannot be: `at_rest` is not as in a spec: {error}"))?;
+    let of_key =
+        |line: &str| line.trim().strip_prefix("secret: ").map(|text| text.trim_matches('"').to_owned());
+    let key = Zeroizing::new(configuration.lines().find_map(of_key).unwrap_or_default());
+    let expected = encryption::configuration(&settings, &SecretText::new(key.as_str()));
+    if expected.expose().trim_end() != configuration.trim_end() {
+        let text = "was found with other settings than those of `encryption.atRest` in the spec; bring the spec back to the \
+                    settings that the cluster runs with";
+        return Err(text.to_owned());
+    }
+    let fields = vec![("key", key), ("configuration", Zeroizing::new(configuration.to_owned()))];
     Ok((with_outputs(desired, [("key", Value::Null)]), fields))
 }
 

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::material::of_public_key_pem;
 use slipway_bootstrap::pki::{Certificate, Pin, PrivateKey, Template};
 use slipway_resource::{Attribute, Path, Type, Value};
 use zeroize::Zeroizing;
@@ -61,9 +62,13 @@ pub(super) fn kind() -> Kind {
     Kind::new(
         KEYPAIR,
         "A private key, and the certificate of an authority if wanted; its field is `private_key_pem`. What was signed with it is worth nothing without it.",
-        true,
         attributes,
         make,
+    )
+    .irreplaceable(
+        |attributes, _| of_public_key_pem(attributes.get("public_key_pem")?.as_str()?),
+        "everything that it has signed is worth nothing under another key, on all nodes at once; a rotation in stages does \
+         not exist yet",
     )
 }
 

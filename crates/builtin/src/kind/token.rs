@@ -28,7 +28,6 @@ pub(super) fn kind() -> Kind {
     Kind::new(
         TOKEN,
         "A random text that whoever knows it is let in with; its fields are `token`, and `token_secret` of a bootstrap token.",
-        false,
         attributes,
         make,
     )
