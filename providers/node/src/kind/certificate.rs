@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use slipway_bootstrap::material::FINGERPRINT;
 use slipway_bootstrap::pki::{Certificate as Made, Pin, PrivateKey, Template, Usage};
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::{Attribute, Mode, Path, ProviderError, ResourceType, Type, Value};
@@ -72,11 +73,13 @@ impl Kind for Certificate {
                 ("not_after", text("When it ends.")),
                 ("serial", text("Its serial number in hexadecimal digits.")),
                 ("public_key_sha256", text("The pin of its key: sha256: and hexadecimal digits.")),
+                (FINGERPRINT, text("The public fingerprint of a CA's key: nothing of another certificate.")),
                 ("sha256", text("Digest of the certificate's file in hexadecimal digits.")),
                 ("problems", Attribute::computed(Type::list(Type::String)).describe("Why it is not valid.")),
             ],
         );
         let more = x509::subject_attributes().into_iter().chain(x509::renewal_attributes());
+        kind.irreplaceable = Some(form::irreplaceable());
         kind.attributes.extend(more.map(|(name, attribute)| (name.to_owned(), attribute)));
         kind
     }
@@ -134,6 +137,11 @@ impl Kind for Certificate {
             for name in OUTPUTS {
                 planned.normalised.set(&Path::key(name), Value::Unknown);
                 planned.unknown_after.push(Path::key(name));
+            }
+            if observed.get(FINGERPRINT).is_some() {
+                // Only the same key keeps what the CA has signed; nothing tells yet that it is the same.
+                planned.normalised.set(&Path::key(FINGERPRINT), Value::Unknown);
+                planned.unknown_after.push(Path::key(FINGERPRINT));
             }
             planned.disruption = if signs { Disruption::Outage } else { Disruption::Brief };
         }

@@ -2,9 +2,11 @@
 
 mod content;
 mod disclosure;
+mod key;
 
 use async_trait::async_trait;
 use serde_json::Value as Json;
+use slipway_bootstrap::material::FINGERPRINT;
 use slipway_resource::provider::{Applied, PlanItem, Planned};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
@@ -15,6 +17,7 @@ use crate::error::{conflict, invalid};
 use crate::ledger::Found;
 use crate::replaced;
 use content::{Content, Memory, Version};
+use key::REPLACES;
 
 pub(super) use content::digest;
 pub use disclosure::{DISCLOSE, SEALED};
@@ -55,6 +58,20 @@ impl Kind for File {
                     ),
                 ),
                 (
+                    FINGERPRINT,
+                    Attribute::optional_computed(Type::String).describe(
+                        "The public fingerprint of a key, an authority or an encryption configuration in it; nothing of any \
+                         other file. Whoever asks for one says that the content is of that kind.",
+                    ),
+                ),
+                (
+                    REPLACES,
+                    optional(Type::String).write_only().describe(
+                        "The fingerprint of the key that may be overwritten. Without it a key is never overwritten by \
+                         another one.",
+                    ),
+                ),
+                (
                     "sha256",
                     Attribute::computed(Type::String).describe(
                         "Digest of the content in hexadecimal digits; of a secret its keyed fingerprint.",
@@ -62,6 +79,7 @@ impl Kind for File {
                 ),
             ],
         );
+        file.irreplaceable = Some(form::irreplaceable());
         file.operations.insert(DISCLOSE.to_owned(), disclosure::operation());
         file
     }
@@ -80,18 +98,20 @@ impl Kind for File {
         }
         let keeps = wanted.get("keep_existing").and_then(Value::as_bool).unwrap_or(false);
         if let Some(observed) = item.observed.as_ref().filter(|_| keeps) {
-            for name in ["content", "content_base64", "sha256"] {
+            for name in ["content", "content_base64", FINGERPRINT, "sha256"] {
                 let kept = observed.get(name).cloned().unwrap_or_default();
                 planned.normalised.set(&Path::key(name), kept);
             }
             return Ok(());
         }
+        let declared = key::declared(item.desired.as_ref());
         let wants_secret = matches!(wanted.get("content"), Some(Value::Secret(_)));
         if let Some(observed) = item.observed.as_ref().filter(|_| wants_secret)
-            && observed.get("mode") == wanted.get("mode")
-            && content::is_left(observed, item.last_applied.as_ref())
+            && (key::is_the_same(observed, declared)
+                || observed.get("mode") == wanted.get("mode")
+                    && content::is_left(observed, item.last_applied.as_ref()))
         {
-            for name in ["content", "sha256"] {
+            for name in ["content", FINGERPRINT, "sha256"] {
                 let kept = observed.get(name).cloned().unwrap_or_default();
                 planned.normalised.set(&Path::key(name), kept);
             }
@@ -104,7 +124,7 @@ impl Kind for File {
             None => content::digest_of_secret(&planned.normalised),
         };
         planned.normalised.set(&Path::key("sha256"), digest);
-        Ok(())
+        key::plan(declared, item.observed.as_ref(), &mut planned.normalised)
     }
 
     async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
@@ -154,7 +174,8 @@ impl Kind for File {
             let version = match there {
                 Some(there) if keeps => Version { digest: content::digest(&there), ..wanted.version() },
                 Some(there) if there == wanted.bytes => wanted.version(),
-                _ => {
+                there => {
+                    key::refuse_overwriting(work, there.as_deref(), &wanted.bytes)?;
                     disk.write(path, &wanted.bytes, access)?;
                     wanted.version()
                 }
@@ -193,6 +214,7 @@ impl Kind for File {
             let mut value = Value::map([("path", path)]);
             form::read_access(&host.disk, &status, place.wanted(), &mut value);
             content::show(&bytes, &status, place, &mut value);
+            key::show(&bytes, place, &mut value);
             Ok(Some(value))
         })
         .await

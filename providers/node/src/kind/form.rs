@@ -1,8 +1,9 @@
 //! What the types have in common: the shape of a type, modes and owners of files.
 
 use serde_json::Value as Json;
+use slipway_bootstrap::material::FINGERPRINT;
 use slipway_resource::provider::Planned;
-use slipway_resource::schema::{Durations, OwnershipKind, attributes};
+use slipway_resource::schema::{Durations, Irreplaceable, OwnershipKind, attributes};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use crate::attributes::Attributes;
@@ -23,6 +24,11 @@ pub(crate) fn resource_type<const N: usize>(
         durations: Durations { create_ms: typical_ms, update_ms: typical_ms, delete_ms: typical_ms },
         ..ResourceType::new(description, OwnershipKind::Name, RATE_CLASS)
     }
+}
+
+/// The rule of types whose objects hold what nothing can make again, known by its fingerprint.
+pub(crate) fn irreplaceable() -> Irreplaceable {
+    Irreplaceable { fingerprint: FINGERPRINT.to_owned(), refusal: String::new() }
 }
 
 /// The path by which an object is known.

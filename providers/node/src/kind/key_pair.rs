@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::Value as Json;
+use slipway_bootstrap::material::{self, FINGERPRINT};
 use slipway_bootstrap::pki::{PrivateKey, PublicKey};
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
@@ -20,7 +21,7 @@ pub(crate) struct KeyPair;
 #[async_trait]
 impl Kind for KeyPair {
     fn resource_type(&self) -> ResourceType {
-        form::resource_type(
+        let mut kind = form::resource_type(
             "A key pair in two files.",
             200,
             [
@@ -41,8 +42,15 @@ impl Kind for KeyPair {
                         .describe("Whether the two belong together. Not to be set."),
                 ),
                 ("public_key_pem", Attribute::computed(Type::String).describe("The public key in PEM.")),
+                (
+                    FINGERPRINT,
+                    Attribute::computed(Type::String)
+                        .describe("The public fingerprint: sha256: and hexadecimal digits."),
+                ),
             ],
-        )
+        );
+        kind.irreplaceable = Some(form::irreplaceable());
+        kind
     }
 
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
@@ -58,6 +66,11 @@ impl Kind for KeyPair {
         if let Some(observed) = &item.observed {
             let kept = observed.get("algorithm").cloned().unwrap_or_default();
             planned.normalised.set(&Path::key("algorithm"), kept);
+            // A public key whose private half is lost can only make way for another pair.
+            if observed.get("valid").and_then(Value::as_bool) == Some(false) {
+                planned.normalised.set(&Path::key(FINGERPRINT), Value::Unknown);
+                planned.unknown_after.push(Path::key(FINGERPRINT));
+            }
         }
         Ok(())
     }
@@ -94,7 +107,16 @@ impl Kind for KeyPair {
                 {
                     None
                 }
-                (None, _) => {
+                (None, Some(public)) => {
+                    let fingerprint = material::of_key(public);
+                    let text = format!(
+                        "{private_path} is missing, and {} holds the key {fingerprint}, which a new pair would overwrite",
+                        work.identity()
+                    );
+                    let hint = "bring the private key back; tokens that it has signed are worth nothing under another one";
+                    return Err(conflict(text).with_hint(hint));
+                }
+                (None, None) => {
                     let algorithm = x509::algorithm(wanted, "algorithm")?;
                     let made = PrivateKey::generate(algorithm).map_err(of_pki(private_path))?;
                     let text = made.to_pem().map_err(of_pki(private_path))?;
@@ -150,6 +172,9 @@ impl Kind for KeyPair {
             }
             if let Some(public) = &public {
                 set("public_key_pem", public.to_pem().into());
+            }
+            if let Some(key) = public.as_ref().or(private.as_ref().map(PrivateKey::public_key)) {
+                set(FINGERPRINT, material::of_key(key).into());
             }
             Ok(Some(value))
         })

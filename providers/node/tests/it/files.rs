@@ -215,3 +215,85 @@ async fn what_was_taken_over_stays_as_it_was_found() {
     let wanted = value(json!({"path": public, "content": text, "mode": "0600"}));
     assert_eq!(bench.changes("file.public", public, &wanted).await, [""; 0]);
 }
+
+/// An authority with its key, as texts.
+fn authority() -> (String, String) {
+    use slipway_bootstrap::configuration::EncryptionAlgorithm;
+    use slipway_bootstrap::pki::{PrivateKey, Template};
+    let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
+    let validity = std::time::Duration::from_secs(3_600);
+    let template = Template::authority("kubernetes", jiff::Timestamp::now(), validity).unwrap();
+    let certificate = template.self_signed(&key).unwrap().to_pem();
+    (certificate, key.to_pem().unwrap().expose().to_owned())
+}
+
+#[tokio::test]
+async fn a_key_is_never_overwritten_by_another_one() {
+    let bench = Bench::new().await;
+    let encryption = |key: &str| {
+        format!("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{key}]\n")
+    };
+    let ((ca, key), (other_ca, other_key)) = (authority(), authority());
+    let cases = [
+        ("/etc/kubernetes/pki/ca.crt", ca, other_ca),
+        ("/etc/kubernetes/pki/etcd/ca.key", key.clone(), other_key.clone()),
+        ("/etc/kubernetes/pki/sa.key", key, other_key),
+        ("/etc/kubernetes/apiserver/encryption.yaml", encryption("a"), encryption("b")),
+    ];
+    for (path, ours, other) in cases {
+        let address = format!("file.{}", path.rsplit('/').next().unwrap());
+        let wanted = |content: &str, more: serde_json::Value| {
+            let mut wanted = value(json!({"path": path, "mode": "0600"}));
+            wanted.set(&Path::key("content"), secret(content));
+            for (name, text) in more.as_object().unwrap() {
+                wanted.set(&Path::key(name.as_str()), text.as_str().unwrap().into());
+            }
+            wanted
+        };
+        bench.create(&address, wanted(&ours, json!({}))).await.unwrap();
+        let Observation::Present(read) = bench.read(&address, path).await else {
+            panic!("{path} is not there")
+        };
+        let print = read.get("fingerprint").and_then(slipway_resource::Value::as_str).unwrap().to_owned();
+        assert!(print.starts_with("sha256:"), "{print}");
+
+        // Nothing is written over it but the same key, whatever the step says of itself.
+        let refused = bench.update(&address, path, wanted(&other, json!({}))).await.unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+        assert!(refused.message.contains(&format!("{path} holds the key {print}")), "{refused}");
+        let wrong = wanted(&other, json!({"replaces": "sha256:00"}));
+        assert_eq!(bench.update(&address, path, wrong).await.unwrap_err().class, ErrorClass::Conflict);
+        let garbage = bench.update(&address, path, wanted("garbage", json!({}))).await.unwrap_err();
+        assert_eq!(garbage.class, ErrorClass::Conflict, "{garbage}");
+        assert_eq!(bench.text(path), ours, "byte for byte");
+
+        // The same key may be written again; another one when the step names what is lost.
+        bench.update(&address, path, wanted(&ours, json!({"fingerprint": print}))).await.unwrap();
+        bench.update(&address, path, wanted(&other, json!({"replaces": print}))).await.unwrap();
+        assert_eq!(bench.text(path), other);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_key_is_compared_by_its_public_fingerprint() {
+    let bench = Bench::new().await;
+    let (_, key) = authority();
+    let (path, address) = ("/etc/kubernetes/pki/ca.key", "file.ca");
+    let keyed = |fingerprint: &str| {
+        let slipway_resource::Value::Secret(secret) = secret(&key) else { panic!("a secret") };
+        slipway_resource::Value::Secret(slipway_resource::Secret {
+            fingerprint: Some(fingerprint.to_owned()),
+            ..secret
+        })
+    };
+    let mut wanted = value(json!({"path": path, "mode": "0600"}));
+    wanted.set(&Path::key("content"), keyed("hmac-sha256:old:1"));
+    bench.create(address, wanted.clone()).await.unwrap();
+    let Observation::Present(read) = bench.read(address, path).await else { panic!("it is not there") };
+    // The cluster's key for comparing is another one, as after the state was lost: the contents cannot be compared.
+    wanted.set(&Path::key("content"), keyed("hmac-sha256:new:2"));
+    let changes = bench.changes(address, path, &wanted).await;
+    assert!(changes.iter().any(|change| change.starts_with("content: ")), "{changes:?}");
+    wanted.set(&Path::key("fingerprint"), read.get("fingerprint").cloned().unwrap());
+    assert_eq!(bench.changes(address, path, &wanted).await, [""; 0]);
+}

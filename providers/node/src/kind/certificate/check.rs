@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use slipway_bootstrap::material::FINGERPRINT;
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Template, verify};
 use slipway_resource::{Path, ProviderError, Value};
 
@@ -153,6 +154,9 @@ impl Pair {
         set("not_after", x509::time(certificate.not_after()));
         set("serial", certificate.serial().into());
         set("public_key_sha256", pin(certificate).into());
+        if certificate.is_ca() {
+            set(FINGERPRINT, pin(certificate).into());
+        }
         set("sha256", file_digest(&self.bytes).into());
     }
 }

@@ -64,13 +64,18 @@ pub(in crate::kind) fn digest(bytes: &[u8]) -> String {
     hexadecimal(aws_lc_rs::digest::digest(&SHA256, bytes).as_ref())
 }
 
-/// The digest of a planned content that is no secret and known.
-pub(super) fn planned_digest(planned: &Value) -> Result<Option<String>, ProviderError> {
+/// A planned content that is no secret and known.
+pub(super) fn planned_bytes(planned: &Value) -> Result<Option<Vec<u8>>, ProviderError> {
     match (planned.get("content"), planned.get("content_base64")) {
-        (Some(Value::String(text)), _) => Ok(Some(digest(text.as_bytes()))),
-        (_, Some(Value::String(text))) => Ok(Some(digest(&decoded(text)?))),
+        (Some(Value::String(text)), _) => Ok(Some(text.as_bytes().to_vec())),
+        (_, Some(Value::String(text))) => decoded(text).map(Some),
         _ => Ok(None),
     }
+}
+
+/// The digest of a planned content that is no secret and known.
+pub(super) fn planned_digest(planned: &Value) -> Result<Option<String>, ProviderError> {
+    Ok(planned_bytes(planned)?.map(|bytes| digest(&bytes)))
 }
 
 /// What stands for the digest of a content that is not known: the fingerprint of a secret.
