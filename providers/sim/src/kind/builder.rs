@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, Operation, OwnershipKind};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind};
 use slipway_resource::{Attribute, ProviderError, ResourceType, Type, Value};
 
 use super::{Assigned, Candidate, Kind, Link, OnDelete};
@@ -97,6 +97,7 @@ impl Kind {
 
     pub(super) fn stateful(mut self) -> Self {
         self.resource.stateful = true;
+        self.resource.irreplaceable = Some(Irreplaceable::default());
         self
     }
 

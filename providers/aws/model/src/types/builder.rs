@@ -1,6 +1,6 @@
 //! Puts a [`ResourceType`] together.
 
-use slipway_resource::schema::{Durations, Operation, OwnershipKind, RemovedWith};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
 use slipway_resource::{Attribute, ResourceType, Type};
 
 pub(super) use slipway_resource::Type::{Bool as BOOL, Integer as INTEGER, String as TEXT};
@@ -58,6 +58,7 @@ impl Builder {
     /// Losing it loses data.
     pub(super) fn stateful(mut self) -> Self {
         self.resource.stateful = true;
+        self.resource.irreplaceable = Some(Irreplaceable::default());
         self
     }
 
