@@ -54,6 +54,14 @@ pub enum Error {
         /// The cluster.
         cluster: ClusterName,
     },
+    /// The cluster has no head, and other objects show that it had one: its state is lost, and nothing begins anew over it.
+    #[error("the head of {cluster} is missing, and {evidence} shows that there was one: its state is lost")]
+    HeadLost {
+        /// The cluster.
+        cluster: ClusterName,
+        /// One of the objects that are left.
+        evidence: String,
+    },
     /// The object was written by a newer Slipway.
     #[error("{key} was written by a newer Slipway: its format is {found}, this one reads up to {supported}")]
     NewerFormat {
@@ -130,6 +138,7 @@ impl Error {
             Self::Lost { .. } => "STATE0012",
             Self::Lapsed { .. } => "STATE0013",
             Self::NoCluster { .. } => "STATE0014",
+            Self::HeadLost { .. } => "STATE0050",
             Self::NewerFormat { .. } => "STATE0015",
             Self::AppendsUnderWay { .. } => "STATE0016",
             Self::InvalidRecord { .. } => "STATE0017",

@@ -73,6 +73,11 @@ pub fn approvals(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/approvals"))
 }
 
+/// All secrets.
+pub fn secrets(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/secrets"))
+}
+
 /// All segments of all epochs.
 pub fn journals(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/journal"))

@@ -6,7 +6,7 @@ use futures_util::stream;
 
 use crate::backend::{self, Backend, Key, Prefix, Tag};
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::head::{Head, JournalStart, SnapshotRef};
 use crate::journal::fence::Chain;
 use crate::journal::segment::{self, Segment};
@@ -61,8 +61,13 @@ pub async fn read_head(backend: &dyn Backend, cluster: &ClusterName) -> Result<O
 /// When something cannot be read, is missing, is damaged, or was written by a newer Slipway.
 pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<View>> {
     let mut attempt = 1;
-    let Some((mut head, _)) = read_head(backend, cluster).await? else {
-        return Ok(None);
+    let mut head = match read_head(backend, cluster).await? {
+        Some((head, _)) => head,
+        None => match lost(backend, cluster).await? {
+            Lost::Never => return Ok(None),
+            Lost::Begun(head) => *head,
+            Lost::Head(evidence) => return Err(Error::HeadLost { cluster: cluster.clone(), evidence }),
+        },
     };
     loop {
         let view = read_at(backend, &head).await;
@@ -76,6 +81,37 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
         head = now;
         attempt += 1;
     }
+}
+
+/// What became of a cluster without a head.
+pub(crate) enum Lost {
+    /// There never was one.
+    Never,
+    /// Somebody has begun it meanwhile.
+    Begun(Box<Head>),
+    /// There was one, as this object shows.
+    Head(String),
+}
+
+/// Looks what is left of a cluster whose head is not there. A state begins with its head and ends with a tombstone: a
+/// journal, a snapshot, a record or a secret without one is what is left of a state that is lost. Plans and approvals may be
+/// stored before there is a state.
+pub(crate) async fn lost(backend: &dyn Backend, cluster: &ClusterName) -> Result<Lost> {
+    let groups = [
+        layout::snapshots(cluster),
+        layout::journals(cluster),
+        layout::histories(cluster),
+        layout::secrets(cluster),
+    ];
+    for prefix in groups {
+        let Some(key) = backend.list(&prefix).await?.pop() else { continue };
+        // Whoever was faster has made it between the two looks.
+        return Ok(match read_head(backend, cluster).await? {
+            Some((head, _)) => Lost::Begun(Box::new(head)),
+            None => Lost::Head(key.to_string()),
+        });
+    }
+    Ok(Lost::Never)
 }
 
 /// The clusters of a state store, sorted, with those of which only a tombstone is left. One listing.

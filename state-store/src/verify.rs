@@ -204,9 +204,29 @@ impl Look<'_> {
                 mend: Mend::Rebuild,
             });
         }
+        self.begun_over(cluster, head, findings);
         journal::relations(head, &self.segments, findings);
         self.history(cluster, head, findings);
         self.strays(head, findings);
+    }
+
+    /// A head that began anew over what an earlier one has left: numbers were used that it does not know.
+    fn begun_over(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
+        // The snapshot of a commit that did not happen has the next number.
+        let is_later = |key: &&Key| match group(key) {
+            Some("snapshots") => layout::generation(key).is_some_and(|found| found > head.generation.next()),
+            Some("history") => layout::generation(key).is_some_and(|found| found > head.generation),
+            Some("journal") => layout::epoch(key).is_some_and(|found| found > head.epoch),
+            _ => false,
+        };
+        if let Some(key) = self.seen.iter().find(is_later) {
+            let problem = format!(
+                "it is of generation {} in epoch {}, and {key} is of a later one: it began anew over a state that was lost",
+                head.generation, head.epoch
+            );
+            let key = layout::head(cluster).to_string();
+            findings.push(Finding { key, problem, mend: Mend::Rebuild });
+        }
     }
 
     /// Every generation since records are kept has one.

@@ -16,6 +16,7 @@ use crate::journal::{fence, seal};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, HolderId};
 use crate::process::Identity;
+use crate::state::{self, Lost};
 use crate::write::{Outcome, Writer};
 
 /// How a cluster is to be taken.
@@ -136,6 +137,7 @@ impl Contending<'_> {
             let look = Look { asked, answered: clock.elapsed() };
             let seen = stored.as_ref().map(|(head, tag)| (head, tag));
             match contender.look(seen, look, is_dead, crate::random::hex()?) {
+                Turn::Swap(_) if stored.is_none() && self.begun_meanwhile().await? => {}
                 Turn::Swap(next) => {
                     let (head, tag) = stored.unzip();
                     if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
@@ -161,6 +163,15 @@ impl Contending<'_> {
                 }
                 Turn::NoCluster => return Err(Error::NoCluster { cluster: self.cluster.clone() }),
             }
+        }
+    }
+
+    /// Whether a cluster without a head has got one since. One that had a head before is not begun anew.
+    async fn begun_meanwhile(&self) -> Result<bool> {
+        match state::lost(&*self.writer.backend, self.cluster).await? {
+            Lost::Never => Ok(false),
+            Lost::Begun(_) => Ok(true),
+            Lost::Head(evidence) => Err(Error::HeadLost { cluster: self.cluster.clone(), evidence }),
         }
     }
 
