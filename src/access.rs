@@ -36,6 +36,8 @@ struct Known {
     endpoints: Vec<LocalEndpoint>,
     /// Whether there is, or was, one.
     exists: bool,
+    /// Whether the state has one, and so an authority to make credentials with.
+    recorded: bool,
     /// Credentials that somebody has lent, until there is an authority to make some with.
     lent: Option<SecretText>,
 }
@@ -63,6 +65,7 @@ impl ClusterAccess {
             known.endpoints = endpoints;
         }
         known.exists = exists;
+        known.recorded = exists;
     }
 
     /// Says where the API will be reached, which is better than where it was: who was there may be about to go.
@@ -79,6 +82,22 @@ impl ClusterAccess {
     /// Takes a kubeconfig of somebody else's, to look at a cluster that is not Slipway's yet.
     pub fn borrow(&self, kubeconfig: SecretText) {
         self.lock().lent = Some(kubeconfig);
+    }
+
+    /// Enters with an authority that was found on a control plane, to look at a cluster whose state is lost.
+    ///
+    /// # Errors
+    /// When it is no authority.
+    pub async fn enter_with(
+        &self,
+        endpoints: &[LocalEndpoint],
+        certificate: &str,
+        key: &SecretText,
+    ) -> Result<(), ProviderError> {
+        let Some(server) = reachable(endpoints).await else { return Ok(()) };
+        let kubeconfig = self.signed(&server, certificate, key, &administrator())?;
+        self.borrow(kubeconfig.to_yaml());
+        Ok(())
     }
 
     /// From now on the API exists for those that come after its beginning.
@@ -108,6 +127,17 @@ impl ClusterAccess {
             _ => reachable(&known.endpoints).await,
         };
         let Some(server) = server else { return Ok(None) };
+        self.signed(&server, authority, &key, entry).map(Some)
+    }
+
+    /// A kubeconfig for somebody, signed with an authority.
+    fn signed(
+        &self,
+        server: &LocalEndpoint,
+        authority: &str,
+        key: &SecretText,
+        entry: &Entry,
+    ) -> Result<Kubeconfig, ProviderError> {
         let failed = |error: slipway_bootstrap::pki::Error| {
             let text = format!("credentials for {} cannot be made: {error}", self.cluster);
             ProviderError::new(ErrorClass::Permanent, text)
@@ -121,7 +151,17 @@ impl ClusterAccess {
         let signed = template.signed_by(own.public_key(), &certificate, &authority_key).map_err(failed)?;
         let credentials =
             Credentials::Certificate { certificate: signed.to_pem(), key: own.to_pem().map_err(failed)? };
-        Ok(Some(Kubeconfig::new(&self.cluster, &server.url(), authority, &entry.user, &credentials)))
+        Ok(Kubeconfig::new(&self.cluster, &server.url(), authority, &entry.user, &credentials))
+    }
+}
+
+/// Slipway itself. The group is bound to nothing: it may do everything before there is anything that it could be bound to.
+fn administrator() -> Entry {
+    Entry {
+        user: "slipway".to_owned(),
+        groups: vec!["system:masters".to_owned()],
+        validity: VALIDITY,
+        endpoint_only: false,
     }
 }
 
@@ -151,14 +191,18 @@ impl Access for ClusterAccess {
                 return Ok(None);
             }
         }
-        // The group is bound to nothing: it may do everything before there is anything that it could be bound to.
-        let entry = Entry {
-            user: "slipway".to_owned(),
-            groups: vec!["system:masters".to_owned()],
-            validity: VALIDITY,
-            endpoint_only: false,
-        };
-        let kubeconfig = self.for_entry(&entry).await?;
+        let recorded = self.lock().recorded;
+        let kubeconfig = self.for_entry(&administrator()).await?;
+        if kubeconfig.is_none() && recorded {
+            // What is behind an API that cannot be entered is not known; it is not gone.
+            let text = format!(
+                "the API of {} cannot be entered: the state does not have its authority",
+                self.cluster
+            );
+            let hint =
+                format!("`slipway state rebuild {} -f …` takes it from the control planes", self.cluster);
+            return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(hint));
+        }
         Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig { text: kubeconfig.to_yaml(), context: None }))
     }
 }

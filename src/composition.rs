@@ -138,12 +138,12 @@ pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>)
     endpoints
 }
 
-/// Whether a state has an API server.
+/// Whether a state has an API: a server of it, or anything behind it. All servers may be lost while what they serve is known.
 pub(crate) fn has_api(prior: &Snapshot) -> bool {
-    prior
-        .resources
-        .keys()
-        .any(|address| address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver"))
+    prior.resources.iter().any(|(address, record)| {
+        record.provider == providers::KUBERNETES
+            || address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver")
+    })
 }
 
 pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, CommandError> {

@@ -198,6 +198,10 @@ fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
             "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
             holder.lease.term_seconds
         )),
+        slipway_state_store::Error::HeadLost { cluster, .. } => Some(format!(
+            "`slipway state rebuild {cluster} -f …` makes the state anew from what exists; `slipway state import` brings an \
+             archive back"
+        )),
         slipway_state_store::Error::Backend(error) => error.hint(),
         _ => None,
     }

@@ -183,9 +183,12 @@ impl Prepared {
             None => None,
         };
         let uid = observed.uid.clone();
+        let mut uncompared = BTreeMap::new();
         if let (Some(uid), Some(backend)) = (&uid, &self.backend) {
             let store = secrets::store(&self.keyring, backend.clone(), &cluster.name, uid)?;
-            notes.extend(secrets::compare(&mut desired, prior, uid, &store, &self.texts).await?);
+            let found = secrets::compare(&mut desired, prior, uid, &store, &self.texts).await?;
+            notes.extend(found.notes);
+            uncompared = found.resources;
         }
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();
@@ -203,6 +206,7 @@ impl Prepared {
             observations: observed.observations,
             providers: &self.providers,
             catalogs,
+            uncompared,
             options,
             locate: &locate,
         };

@@ -107,20 +107,29 @@ pub(crate) fn store(
     Ok(SecretStore::new(backend, keyring.clone(), name, uid.as_str()))
 }
 
-/// Lets a plan tell whether secrets changed. Returns a remark on each that cannot be compared here: who may plan need
-/// not be able to read secrets, and what cannot be compared is taken to be as it was applied.
+/// What a plan cannot tell about secrets.
+#[derive(Debug, Default)]
+pub(crate) struct Uncompared {
+    /// Remarks on secrets that cannot be read here.
+    pub notes: Vec<ExpandNote>,
+    /// Resources that have such a secret and were applied before, each with the reason.
+    pub resources: BTreeMap<Address, String>,
+}
+
+/// Lets a plan tell whether secrets changed. Returns what cannot be compared here: what looks unchanged and has such a secret
+/// is not known to be unchanged.
 pub(crate) async fn compare(
     desired: &mut [Desired],
     prior: Option<&Snapshot>,
     uid: &ClusterUid,
     store: &SecretStore,
     source: &dyn SecretSource,
-) -> Result<Vec<ExpandNote>, CommandError> {
+) -> Result<Uncompared, CommandError> {
+    let mut uncompared = Uncompared::default();
     if !desired.iter().any(|desired| has_secret(&desired.attributes)) {
-        return Ok(Vec::new());
+        return Ok(uncompared);
     }
-    let mut notes = Vec::new();
-    let key = fingerprint_key(store, &mut notes).await?;
+    let (key, locked) = fingerprint_key(store, &mut uncompared.notes).await?;
     let identity_of = |address: &Address| prior?.resources.get(address).map(|record| record.identity.clone());
     for desired in desired {
         let kept = kept(&desired.attributes, source, uid, &identity_of).await;
@@ -130,14 +139,28 @@ pub(crate) async fn compare(
         let mut comparing = Comparing { key: key.as_ref(), uid, unread: Vec::new() };
         comparing.compare(&mut desired.attributes, applied, source);
         // What the cluster keeps itself and does not have yet is made by the same plan.
-        let unread =
-            comparing.unread.into_iter().filter(|error| Secret::new(&*error.source_name).keeper().is_none());
-        notes.extend(unread.map(|error| ExpandNote {
-            field: desired.address.to_string(),
-            message: format!("{error}; it is taken to be as it was applied"),
-        }));
+        let unread: Vec<SecretError> = comparing
+            .unread
+            .into_iter()
+            .filter(|error| {
+                let keeper = Secret::new(&*error.source_name).keeper().map(|(keeper, _)| keeper);
+                keeper.is_none_or(|keeper| identity_of(&keeper).is_some())
+            })
+            .collect();
+        let reason = unread
+            .first()
+            .map(ToString::to_string)
+            .or_else(|| locked.clone().filter(|_| has_secret(&desired.attributes)));
+        if let (Some(reason), true) = (reason, applied.is_some_and(has_secret)) {
+            uncompared.resources.insert(desired.address.clone(), reason);
+        }
+        uncompared.notes.extend(
+            unread
+                .iter()
+                .map(|error| ExpandNote { field: desired.address.to_string(), message: error.to_string() }),
+        );
     }
-    Ok(notes)
+    Ok(uncompared)
 }
 
 /// The texts that the cluster keeps of the secrets in a value, as far as they are there and can be opened here.
@@ -159,15 +182,14 @@ async fn kept(
 async fn fingerprint_key(
     store: &SecretStore,
     notes: &mut Vec<ExpandNote>,
-) -> Result<Option<FingerprintKey>, CommandError> {
+) -> Result<(Option<FingerprintKey>, Option<String>), CommandError> {
     use slipway_secrets::Error;
     match store.fingerprint_key().await {
-        Ok(key) => Ok(key),
+        Ok(key) => Ok((key, None)),
         Err(error @ (Error::NoKey { .. } | Error::WrongKey { .. } | Error::KeyService { .. })) => {
-            let message =
-                format!("secrets cannot be compared and are taken to be as they were applied: {error}");
+            let message = format!("secrets cannot be compared: {error}");
             notes.push(ExpandNote { field: "secrets".to_owned(), message });
-            Ok(None)
+            Ok((None, Some(error.to_string())))
         }
         Err(error) => Err(error.into()),
     }

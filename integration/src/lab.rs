@@ -138,6 +138,7 @@ impl Lab {
             observations: observed.observations,
             providers,
             catalogs,
+            uncompared: std::collections::BTreeMap::new(),
             options,
             locate: &|_| None,
         };

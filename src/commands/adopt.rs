@@ -1,11 +1,12 @@
 //! `slipway adopt`
 
-mod nodes;
+pub(in crate::commands) mod nodes;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use slipway_bootstrap::from_cluster::Placement;
 use slipway_builtin::NAME as SECRETS;
 use slipway_engine::{Adopted, Adoption, State, establish};
 use slipway_provider_hosts::{AGENT, CLAIM};
@@ -104,7 +105,7 @@ async fn find(
     uid: &ClusterUid,
     holder: Option<&Holder>,
 ) -> Result<(Adopted, Vec<Desired>), CommandError> {
-    let mut catalogs = nodes::catalogs(prepared)?;
+    let mut catalogs = nodes::catalogs(prepared, Placement::ADOPTING)?;
     let (desired, _) = prepared.expand(&mut catalogs).await?;
     nodes::look(prepared, &catalogs, uid).await?;
     let cluster = &prepared.wanted.cluster;

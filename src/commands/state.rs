@@ -9,6 +9,7 @@ mod lease;
 mod list;
 mod rebuild;
 mod records;
+mod recover;
 mod rekey;
 mod verify;
 

@@ -281,6 +281,7 @@ impl Subject for NodeSubject {
             observations,
             providers: &self.providers,
             catalogs: std::collections::BTreeMap::new(),
+            uncompared: std::collections::BTreeMap::new(),
             options,
             locate: &|_| None,
         };

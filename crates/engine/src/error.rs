@@ -1,7 +1,7 @@
 //! Why a run cannot begin or go on.
 
 use slipway_plan::Error as PlanError;
-use slipway_resource::ProviderError;
+use slipway_resource::{Address, Identity, ProviderError};
 use slipway_state_store::Error as StoreError;
 
 /// Why a run cannot begin or go on.
@@ -99,6 +99,17 @@ pub enum Error {
         /// What, and why not.
         unreadable: Vec<String>,
     },
+    /// Several objects that hold what nothing can make again have one address.
+    #[error(
+        "the state of {cluster} cannot be rebuilt: nothing tells which objects are the right ones of {}",
+        addresses(ambiguous)
+    )]
+    Ambiguous {
+        /// The cluster.
+        cluster: String,
+        /// Each address with its objects.
+        ambiguous: Vec<(Address, Vec<Identity>)>,
+    },
     /// Nothing in the cloud carries the cluster's ownership.
     #[error(
         "nothing in the cloud carries the ownership of {cluster}; there is nothing to rebuild its state from"
@@ -157,6 +168,7 @@ impl Error {
             Self::Lost { .. } => "RUN0010",
             Self::Sealed(error) => error.code(),
             Self::Unreadable { .. } => "RUN0020",
+            Self::Ambiguous { .. } => "RUN0030",
             Self::NothingOwned { .. } => "RUN0021",
             Self::NothingFound { .. } => "RUN0022",
         }
@@ -184,6 +196,14 @@ impl Error {
             ),
             Self::Provider { source, .. } => source.hint.clone(),
             Self::Unreadable { unreadable, .. } => Some(format!("could not be read: {}", unreadable.join("; "))),
+            Self::Ambiguous { ambiguous, .. } => {
+                let listed = ambiguous.iter().map(|(address, identities)| {
+                    let identities: Vec<&str> = identities.iter().map(Identity::as_str).collect();
+                    format!("{address}: {}", identities.join(", "))
+                });
+                let listed: Vec<String> = listed.collect();
+                Some(format!("find out which one holds the data, and take the tags off the others: {}", listed.join("; ")))
+            }
             Self::NothingFound { .. } => Some(
                 "check the account, the region and the cluster's name: it has to be the one that the other tool used"
                     .to_owned(),
@@ -197,6 +217,10 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn addresses(ambiguous: &[(Address, Vec<Identity>)]) -> String {
+    ambiguous.iter().map(|(address, _)| address.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn count(things: usize) -> String {

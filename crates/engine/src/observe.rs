@@ -54,8 +54,8 @@ pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>
     let mut observations = Observations::default();
     let mut uid = prior.map(|prior| prior.uid.clone());
     for (name, handle) in providers.iter() {
-        let request =
-            DiscoverRequest { uid: prior.map(|prior| prior.uid.clone()), cluster: cluster.to_owned() };
+        // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
+        let request = DiscoverRequest { uid: uid.clone(), cluster: cluster.to_owned() };
         let left = left_to_read(name, handle, providers, prior);
         let (discovery, read) =
             tokio::join!(handle.session.discover(request), read_batched(name, handle, left));

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use slipway_plan::observations::Found;
 use slipway_plan::{Providers, Record, Snapshot};
 use slipway_resource::provider::Catalog;
-use slipway_resource::{Address, ClusterUid, Desired, Identity};
+use slipway_resource::schema::Held;
+use slipway_resource::{Address, ClusterUid, Desired, Identity, ResourceType};
 
 use crate::error::Error;
 use crate::observe::observe;
@@ -22,6 +24,9 @@ pub struct Rebuild<'a> {
     pub catalogs: BTreeMap<String, Catalog>,
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
+    /// The fingerprints of keys that the cluster runs with, where its machines tell: of several keys under one address, the
+    /// one with this fingerprint is the right one.
+    pub running: BTreeMap<Address, String>,
 }
 
 /// A state that was made anew.
@@ -55,12 +60,19 @@ impl Rebuild<'_> {
         let mut snapshot = Snapshot::empty(self.cluster, observed.uid.ok_or_else(nothing)?);
         let wanted: BTreeMap<&Address, &Desired> =
             self.desired.iter().map(|desired| (&desired.address, desired)).collect();
-        let mut doubled = Vec::new();
+        let (mut doubled, mut ambiguous) = (Vec::new(), Vec::new());
         for address in observed.observations.addresses() {
             let Some((provider, _, kind)) = providers.of_type(address.kind()) else { continue };
-            let mut objects = observed.observations.objects(address).iter();
-            let Some(first) = objects.next() else { continue };
-            doubled.extend(objects.map(|found| (address.clone(), found.identity.clone())));
+            let objects = observed.observations.objects(address);
+            let Some(first) = right_one(objects, kind, self.running.get(address)) else {
+                if !objects.is_empty() {
+                    let identities = objects.iter().map(|found| found.identity.clone()).collect();
+                    ambiguous.push((address.clone(), identities));
+                }
+                continue;
+            };
+            let others = objects.iter().filter(|found| found.identity != first.identity);
+            doubled.extend(others.map(|found| (address.clone(), found.identity.clone())));
             let desired = wanted.get(address);
             let lifecycle = desired.map(|desired| &desired.lifecycle);
             let record = Record {
@@ -77,6 +89,9 @@ impl Rebuild<'_> {
             };
             snapshot.resources.insert(address.clone(), record);
         }
+        if !ambiguous.is_empty() {
+            return Err(Error::Ambiguous { cluster: self.cluster.to_owned(), ambiguous });
+        }
         if snapshot.resources.values().all(|record| record.existing) {
             return Err(nothing());
         }
@@ -92,5 +107,21 @@ impl Rebuild<'_> {
             .cloned()
             .collect();
         Ok(Rebuilt { snapshot, doubled, missing })
+    }
+}
+
+/// Of several objects under one address the one that stays. Of those that hold what nothing can make again, it is the one that
+/// the cluster runs with; where nothing tells which that is, there is none: the others would be deleted.
+fn right_one<'a>(objects: &'a [Found], kind: &ResourceType, running: Option<&String>) -> Option<&'a Found> {
+    let Some(rule) = &kind.irreplaceable else { return objects.first() };
+    let held = |found: &Found| rule.held(Some(&found.identity), &found.attributes);
+    if let Some(running) = running
+        && let Some(found) = objects.iter().find(|found| held(found) == Held::Known(running.clone()))
+    {
+        return Some(found);
+    }
+    match objects {
+        [only] => Some(only),
+        _ => None,
     }
 }

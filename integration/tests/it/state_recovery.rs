@@ -103,6 +103,30 @@ fn whatever_is_lost_is_found_again_by_ownership() -> Result<()> {
 }
 
 #[test]
+fn nothing_begins_anew_over_a_state_that_is_lost() -> Result<()> {
+    let place = applied()?;
+    let head = place.state().join("line/head");
+    let kept = std::fs::read(&head)?;
+    std::fs::remove_file(&head)?;
+    let before = tree(&place.state())?;
+    for arguments in [&["plan", "-f", "spec.yaml"][..], APPLY, &["delete", "line", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(refused.err.contains("STATE0050"), "{arguments:?}: {refused:?}");
+        ensure!(refused.err.contains("slipway state rebuild line"), "{arguments:?}: {refused:?}");
+    }
+    ensure!(tree(&place.state())? == before, "something was written");
+    // A state that began anew over another one, as older versions made it, is not sound.
+    place.write("spec.yaml", &crate::state::larger())?;
+    std::fs::write(&head, &kept)?;
+    place.expect(0, APPLY)?;
+    std::fs::write(&head, &kept)?;
+    let verified = place.run(&["state", "verify", "line"])?;
+    ensure!(verified.code == Some(1) && verified.out.contains("it began anew over"), "{verified:?}");
+    ensure!(verified.out.contains("state rebuild line"), "{verified:?}");
+    Ok(())
+}
+
+#[test]
 fn a_journal_that_is_lost_in_the_middle_of_a_run_doubles_nothing() -> Result<()> {
     let ways: &[(&str, Damage)] = &[
         ("the first segment is lost", |state| {

@@ -12,6 +12,7 @@ mod crash;
 mod endpoint;
 mod grow;
 mod lab;
+mod lost;
 mod people;
 mod secure;
 

@@ -18,7 +18,8 @@ impl HostsSession {
     pub(crate) async fn place(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
         let cluster: Cluster = serde_json::from_value(request.cluster)
             .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
-        let adopting = request.pinned.as_ref().is_some_and(|pinned| pinned.data[Placement::ADOPTING] == true);
+        let asks = |key: &str| request.pinned.as_ref().is_some_and(|pinned| pinned.data[key] == true);
+        let (adopting, rebuilding) = (asks(Placement::ADOPTING), asks(Placement::REBUILDING));
         let pinned = match &request.pinned {
             Some(catalog) => Placement::of(&catalog.data)
                 .map_err(|error| invalid(format!("the machines in the state cannot be read: {error}")))?,
@@ -32,12 +33,15 @@ impl HostsSession {
         let taken = claims.into_iter().map(|(place, claim)| (place, claim.cluster)).collect();
         let known = Known { cluster: &cluster, hosts: &hosts, pinned: pinned.as_ref(), taken: &taken };
         let assigned = assign(&known)?;
-        let (mut machines, mut failed) = (Vec::new(), Vec::new());
+        let (mut machines, mut nodes, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for machine in
             join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await
         {
             match machine {
-                Ok(machine) => machines.push(machine),
+                Ok((machine, node)) => {
+                    machines.push(machine);
+                    nodes.push(node);
+                }
                 Err(error) => failed.push(error),
             }
         }
@@ -45,10 +49,15 @@ impl HostsSession {
         if let Some(failure) = together(failed) {
             return Err(failure);
         }
-        let elected = elected(&cluster, &assigned, pinned.as_ref());
+        let mut elected = elected(&cluster, &assigned, pinned.as_ref());
+        if rebuilding {
+            elected = elected.map(|first| sent_to(&machines, &nodes).unwrap_or(first));
+            began_as_told(&mut machines, &nodes);
+        }
         let founders = match &pinned {
             Some(pinned) => pinned.founders.clone(),
             None if adopting => machines.iter().find_map(began_with).unwrap_or_default(),
+            None if rebuilding => founders_told(&nodes).unwrap_or_else(|| founders(&cluster, &machines)),
             None => founders(&cluster, &machines),
         };
         let proxies_found = pinned.as_ref().and_then(|pinned| pinned.proxies_found.clone());
@@ -73,7 +82,7 @@ impl HostsSession {
         Assigned { host, pool }: Assigned<'_>,
         pinned: Option<&Placement>,
         adopting: bool,
-    ) -> Result<Machine, ProviderError> {
+    ) -> Result<(Machine, Option<SeenNode>), ProviderError> {
         let rule = pool.hosts.as_ref().map(|selection| selection.address.clone()).unwrap_or_default();
         let address = rule.choose(host).ok_or_else(|| {
             invalid(format!("the host {} has no address that the pool {} allows", host.name, pool.name))
@@ -86,10 +95,11 @@ impl HostsSession {
             None if self.offline => facts::of_unseen(host, &self.config),
             None => self.agents.look(&host.name).await?,
         };
+        let told = seen.node.clone();
         let node = seen.node.filter(|_| adopting);
         let used = node.as_ref().and_then(|node| node.cri_socket.clone());
         let began = node.as_ref().map_or(pinned.is_none(), |node| !node.joined);
-        Ok(Machine {
+        let machine = Machine {
             name: host.name.clone(),
             pool: pool.name.clone(),
             address,
@@ -100,8 +110,31 @@ impl HostsSession {
             facts: seen.facts,
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
             found: before.map(|before| before.found.clone()).unwrap_or(node.map(found)),
-        })
+        };
+        Ok((machine, told))
     }
+}
+
+/// Which machines a cluster began with, when its state is lost and some of them are nodes.
+fn began_as_told(machines: &mut [Machine], nodes: &[Option<SeenNode>]) {
+    if nodes.iter().all(Option::is_none) {
+        return;
+    }
+    for (machine, node) in machines.iter_mut().zip(nodes) {
+        machine.founding = node.as_ref().is_some_and(|node| !node.joined);
+    }
+}
+
+/// The machine that kubelets are sent to.
+fn sent_to(machines: &[Machine], nodes: &[Option<SeenNode>]) -> Option<String> {
+    let server = nodes.iter().flatten().find_map(|node| node.server)?;
+    machines.iter().find(|machine| machine.address == server).map(|machine| machine.name.clone())
+}
+
+/// The members that etcd began with, by the word of one that began with them.
+fn founders_told(nodes: &[Option<SeenNode>]) -> Option<Vec<Founder>> {
+    let began = nodes.iter().flatten().find(|node| !node.joined && !node.etcd_members.is_empty());
+    began.map(|node| node.etcd_members.clone())
 }
 
 fn found(node: SeenNode) -> FoundNode {

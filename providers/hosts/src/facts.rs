@@ -1,6 +1,7 @@
 //! What a plan takes from a host: what it tells about itself, by SSH before there is an agent on it, or by its agent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,6 +31,8 @@ pub(crate) struct SeenNode {
     pub etcd_members: Vec<Founder>,
     /// Whether that etcd joined members that were there before.
     pub joined: bool,
+    /// The address of the API that its kubelet is sent to.
+    pub server: Option<IpAddr>,
     /// The algorithm of its API server's key.
     pub key_algorithm: Option<EncryptionAlgorithm>,
 }
@@ -59,6 +62,7 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
             "node" => drop(seen.node.get_or_insert_default()),
             "cri-used" => seen.node.get_or_insert_default().cri_socket = Some(value.to_owned()),
             "etcd" => seen.node.get_or_insert_default().etcd_members = members(value),
+            "server" => seen.node.get_or_insert_default().server = host_of(value),
             "etcd-state" => seen.node.get_or_insert_default().joined = value == "existing",
             "serves" => seen.node.get_or_insert_default().key_algorithm = algorithm(value),
             "path" if seen.facts.init_system == InitSystem::None => {
@@ -82,6 +86,12 @@ pub(crate) fn of_unseen(host: &Host, config: &Config) -> Seen {
         facts.kubelet_environment.insert("PATH".to_owned(), path.clone());
     }
     Seen { facts, ..Seen::default() }
+}
+
+/// The address in a URL; none where it has a name.
+fn host_of(url: &str) -> Option<IpAddr> {
+    let (host, _) = url.strip_prefix("https://")?.rsplit_once(':')?;
+    host.trim_matches(['[', ']']).parse().ok()
 }
 
 /// Members of etcd as its flag has them: `name=url,…`.
@@ -121,7 +131,7 @@ mod tests {
     #[test]
     fn a_node_tells_with_whom_its_etcd_began() {
         let printed = "hostname=CP-1\ninit=systemd\nnode=yes\ncri=unix:///var/run/containerd/containerd.sock\n\
-                       cri-used=unix:///run/containerd/containerd.sock\netcd=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::2]:2380\netcd-state=existing\n";
+                       cri-used=unix:///run/containerd/containerd.sock\nserver=https://10.0.0.1:6443\netcd=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::2]:2380\netcd-state=existing\n";
         let host = serde_json::json!({ "name": "cp-1", "labels": {}, "inventory": "rack", "addresses": [] });
         let host: Host = serde_json::from_value(host).unwrap();
         let seen = read(printed, &host, &Config::default());
@@ -132,6 +142,7 @@ mod tests {
         let members: Vec<String> =
             node.etcd_members.iter().map(|member| format!("{}={}", member.name, member.address)).collect();
         assert_eq!(members, ["cp-0=10.0.0.1", "cp-1=fd00::2"]);
+        assert_eq!(node.server, Some("10.0.0.1".parse().unwrap()));
         assert_eq!(node.key_algorithm, None);
         assert!(read("hostname=fresh\n", &host, &Config::default()).node.is_none());
     }

@@ -17,13 +17,16 @@ use crate::error::CommandError;
 use crate::planning::Prepared;
 
 /// Where kubeadm keeps a cluster's files.
-const FOLDER: &str = "/etc/kubernetes";
+pub(in crate::commands) const FOLDER: &str = "/etc/kubernetes";
+
+/// What the API server encrypts with, where Slipway has made it.
+pub(in crate::commands) const ENCRYPTION: &str = "apiserver/encryption.yaml";
 
 /// The administrator's kubeconfig.
 const ADMIN: &str = "admin.conf";
 
 /// The pairs of keys that a state has of a cluster: each with its files, the key and what goes with it.
-const PAIRS: [(&str, &str, Option<&str>); 4] = [
+pub(in crate::commands) const PAIRS: [(&str, &str, Option<&str>); 4] = [
     (CA, "pki/ca.key", Some("pki/ca.crt")),
     (FRONT_PROXY_CA, "pki/front-proxy-ca.key", Some("pki/front-proxy-ca.crt")),
     (ETCD_CA, "pki/etcd/ca.key", Some("pki/etcd/ca.crt")),
@@ -32,11 +35,14 @@ const PAIRS: [(&str, &str, Option<&str>); 4] = [
 
 /// What catalogs start from when nodes are taken over: a provider that works inside machines looks whose nodes they are
 /// already.
-pub(super) fn catalogs(prepared: &Prepared) -> Result<BTreeMap<String, Catalog>, CommandError> {
+pub(in crate::commands) fn catalogs(
+    prepared: &Prepared,
+    asks: &str,
+) -> Result<BTreeMap<String, Catalog>, CommandError> {
     let mut catalogs = BTreeMap::new();
     for (name, handle) in prepared.providers.iter() {
         if composition::works_on_hosts(&handle.schema) {
-            let data = serde_json::json!({ (Placement::ADOPTING): true });
+            let data = serde_json::json!({ (asks): true });
             let digest = Digest::of(&data)
                 .map_err(|error| CommandError::internal("a catalog has no digest", &error))?;
             catalogs.insert(name.to_owned(), Catalog { digest, data });
@@ -56,10 +62,7 @@ pub(super) async fn look(
         let Some(catalog) = catalogs.get(provider) else { continue };
         let Some(placement) = composition::placement(catalog)? else { continue };
         let machine = control_plane(cluster, &placement)?;
-        let files = match remote(cluster, machine)? {
-            Some(remote) => read(&remote).await?,
-            None => disclosed_by_agent(&*handle.session, (uid, &cluster.name), &machine.name).await?,
-        };
+        let files = files_of(cluster, machine, &*handle.session, uid).await?;
         let text = |name: &str| files.get(name).cloned();
         if let Some(kubeconfig) = text(ADMIN) {
             prepared.access.borrow(kubeconfig);
@@ -80,6 +83,19 @@ pub(super) async fn look(
         prepared.vault.offer(found);
     }
     Ok(())
+}
+
+/// The files of a control plane by their names below its folder, read by SSH or by its agent.
+pub(in crate::commands) async fn files_of(
+    cluster: &Cluster,
+    machine: &Machine,
+    session: &dyn Session,
+    uid: &ClusterUid,
+) -> Result<BTreeMap<String, SecretText>, CommandError> {
+    match remote(cluster, machine)? {
+        Some(remote) => read(&remote).await,
+        None => disclosed_by_agent(session, (uid, &cluster.name), &machine.name).await,
+    }
 }
 
 /// What a control plane lacks. A cluster whose CA's key is kept elsewhere is such a one.
@@ -118,7 +134,7 @@ fn remote(cluster: &Cluster, machine: &Machine) -> Result<Option<Remote>, Comman
 /// The names of the files that are needed.
 fn files() -> impl Iterator<Item = &'static str> {
     let files = PAIRS.iter().flat_map(|(_, key, certificate)| [Some(*key), *certificate]).flatten();
-    std::iter::once(ADMIN).chain(files)
+    [ADMIN, ENCRYPTION].into_iter().chain(files)
 }
 
 /// The files of a control plane by their names below its folder, from its agent; what is not there is left out.

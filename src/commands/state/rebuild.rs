@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use slipway_engine::{Rebuild, Rebuilt, State};
-use slipway_plan::Snapshot;
-use slipway_resource::ClusterUid;
+use slipway_engine::{Rebuild, Rebuilt, State, establish};
+use slipway_provider_hosts::CLAIM;
+use slipway_resource::{Address, ClusterUid, Desired, Value};
 use slipway_state_store::verify::{Mend, verify};
 use slipway_state_store::{
     Acquire, Backend, ClusterName, Error, Generation, Head, HeadStands, Holder, SystemClock, head_stands,
     read_head, restore_head,
 };
 
+use super::recover::{self, Keys};
 use crate::actor::Actor;
 use crate::cli::state::RebuildArguments;
 use crate::error::CommandError;
@@ -36,7 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         HeadStands::Whole => read_head(&*backend, &name).await?.map(|(head, _)| head),
         HeadStands::Lost | HeadStands::Damaged => None,
     };
-    let damage = damage(&*backend, &name, head.as_ref(), arguments.force).await?;
+    let damage = damage(context, &backend, &name, head.as_ref(), arguments.force).await?;
     for problem in &damage {
         context.output.message(&format!("  {problem}"));
     }
@@ -46,8 +47,8 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
             .hint("`--force` rebuilds it all the same, and what was applied last is not known afterwards"));
     }
     let prepared = Prepared::without_state(context, wanted).await?;
-    let rebuilt = find(&prepared, head.as_ref()).await?;
-    context.output.result(&report(&rebuilt))?;
+    let found = find(&prepared, head.as_ref()).await?;
+    context.output.result(&report(&found))?;
     if arguments.dry_run {
         context.output.message("Nothing was written.");
         return Ok(ExitCode::from(2));
@@ -55,18 +56,19 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Make this the state?")?;
     }
-    write(context, arguments, &backend, &prepared, &rebuilt.snapshot, head.is_none()).await
+    write(context, arguments, &backend, &prepared, &found, head.is_none()).await
 }
 
 /// What is wrong with the present state.
 async fn damage(
-    backend: &dyn Backend,
+    context: &Context,
+    backend: &Arc<dyn Backend>,
     cluster: &ClusterName,
     head: Option<&Head>,
     force: bool,
 ) -> Result<Vec<String>, CommandError> {
     let missing = || vec![format!("{cluster}/head: it is missing")];
-    let report = match verify(backend, cluster).await {
+    let report = match verify(&**backend, cluster).await {
         Ok(report) => report,
         Err(Error::NoCluster { .. }) => return Ok(missing()),
         Err(error) => return Err(error.into()),
@@ -78,8 +80,8 @@ async fn damage(
         found = missing();
     }
     if found.is_empty() {
-        match State::read(backend, cluster.as_str()).await {
-            Ok(_) => {}
+        match State::read(&**backend, cluster.as_str()).await {
+            Ok(state) => found.extend(recover::lost(context, backend, cluster, state.as_ref()).await?),
             Err(error @ slipway_engine::Error::Corrupt { .. }) => found.push(error.to_string()),
             // What another key opens or a newer Slipway reads is not damaged.
             Err(error) if !force => return Err(error.into()),
@@ -92,33 +94,64 @@ async fn damage(
     Ok(found)
 }
 
-/// Asks the cloud, with the unique id that the head has, if there is a head.
-async fn find(prepared: &Prepared, head: Option<&Head>) -> Result<Rebuilt, CommandError> {
-    let mut catalogs = std::collections::BTreeMap::new();
+/// What was found of a cluster.
+struct Found {
+    rebuilt: Rebuilt,
+    desired: Vec<Desired>,
+    keys: Keys,
+    /// Keys that the store has lost and a control plane has.
+    recovered: Vec<Address>,
+}
+
+/// Asks the cloud and the machines, with the unique id that the head has, if there is a head.
+async fn find(prepared: &Prepared, head: Option<&Head>) -> Result<Found, CommandError> {
+    let mut catalogs = recover::catalogs(prepared)?;
     let (desired, _) = prepared.expand(&mut catalogs).await?;
     let cluster = &prepared.wanted.cluster;
-    let alive = head.filter(|head| !head.deleted);
+    let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
+    let keys = recover::keys(prepared, &catalogs, &desired, uid.as_ref()).await?;
     let rebuild = Rebuild {
         cluster: &cluster.name,
-        uid: alive.map(|head| ClusterUid::new(head.uid.as_str())),
+        uid,
         spec: crate::planning::to_json(cluster)?,
         catalogs,
         desired: &desired,
+        running: keys.running.clone(),
     };
-    Ok(rebuild.run(&prepared.providers).await?)
+    let mut rebuilt = rebuild.run(&prepared.providers).await?;
+    let recovered = recover::complete(prepared, &mut rebuilt, &keys, &desired).await?;
+    Ok(Found { rebuilt, desired, keys, recovered })
 }
 
-fn report(rebuilt: &Rebuilt) -> String {
+fn report(found: &Found) -> String {
+    let rebuilt = &found.rebuilt;
     let mut text = String::new();
     let mut put = |mark: &str, what: String| text.push_str(&format!("  {mark} {what}\n"));
     for (address, record) in &rebuilt.snapshot.resources {
-        put("≡", format!("{address}  ({})", record.identity));
+        if found.recovered.contains(address) {
+            let fingerprint = found.keys.running.get(address).map_or("", String::as_str);
+            put("≡", format!("{address}  ({fingerprint}): recovered from a control plane"));
+        } else {
+            put("≡", format!("{address}  ({})", record.identity));
+        }
     }
     for (address, identity) in &rebuilt.doubled {
-        put("-", format!("{address}  ({identity}): one too many; the next plan deletes it"));
+        put("-", format!("{address}  ({identity}): one too many"));
     }
     for address in &rebuilt.missing {
-        put("?", format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"));
+        let key = found.keys.missing.iter().find(|(missing, _)| missing == address);
+        match key {
+            Some((_, file)) => put(
+                "!",
+                format!(
+                    "{address}: not recovered: neither the state store nor {file} of a control plane has it"
+                ),
+            ),
+            None => put(
+                "?",
+                format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"),
+            ),
+        }
     }
     let count = rebuilt.snapshot.resources.len();
     text.push_str(&format!(
@@ -135,21 +168,21 @@ async fn write(
     arguments: &RebuildArguments,
     backend: &Arc<dyn Backend>,
     prepared: &Prepared,
-    seen: &Snapshot,
+    seen: &Found,
     is_lost: bool,
 ) -> Result<ExitCode, CommandError> {
     let cluster = ClusterName::new(prepared.wanted.cluster.name.as_str())?;
-    let uid = slipway_state_store::ClusterUid::new(seen.uid.as_str())?;
+    let snapshot = &seen.rebuilt.snapshot;
+    let uid = slipway_state_store::ClusterUid::new(snapshot.uid.as_str())?;
     let actor = Actor::current(context);
     if is_lost {
-        let meta = holding::lost_head(&actor, slipway_engine::about(&seen.spec));
+        let meta = holding::lost_head(&actor, slipway_engine::about(&snapshot.spec));
         restore_head(backend, &cluster, uid.clone(), Generation(0), meta).await?;
     }
     let mut acquire = Acquire::new(actor.doing("state rebuild")).over_damage().create(uid);
     acquire.wait = arguments.change.wait;
     let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
-    let held = holder.head();
-    let rebuilt = match find(prepared, Some(&held)).await {
+    let rebuilt = match under_hold(prepared, &holder, seen).await {
         Ok(rebuilt) => rebuilt,
         Err(error) => {
             let _ = holder.release(None).await;
@@ -161,4 +194,31 @@ async fn write(
     context.output.result(&format!("{cluster} is at generation {generation}."))?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes again what is this cluster's, looks once more, and stores recovered keys.
+async fn under_hold(prepared: &Prepared, holder: &Holder, seen: &Found) -> Result<Rebuilt, CommandError> {
+    prepared.vault.hold(holder.journal().clone());
+    let held = holder.head();
+    let uid = ClusterUid::new(held.uid.as_str());
+    let claims = lost_claims(seen);
+    establish(&prepared.wanted.cluster.name, &uid, &claims, &[CLAIM], &prepared.providers).await?;
+    let mut found = find(prepared, Some(&held)).await?;
+    recover::keep(prepared, &mut found.rebuilt, &found.keys, &found.recovered, &found.desired).await?;
+    Ok(found.rebuilt)
+}
+
+/// The claims of hosts that have something of the cluster, and that the inventory does not know any more.
+fn lost_claims(seen: &Found) -> Vec<Desired> {
+    let is_used = |host: &str| {
+        let on_it = format!("{host}:");
+        seen.rebuilt.snapshot.resources.values().any(|record| record.identity.as_str().starts_with(&on_it))
+    };
+    let lost = seen.desired.iter().filter(|desired| {
+        let host = desired.attributes.get("host").and_then(Value::as_str);
+        desired.address.kind() == CLAIM
+            && seen.rebuilt.missing.contains(&desired.address)
+            && host.is_some_and(is_used)
+    });
+    lost.cloned().collect()
 }

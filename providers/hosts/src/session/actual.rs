@@ -10,6 +10,7 @@ use super::lost::ETCD_MEMBER;
 use super::plan::on_host;
 use super::{HostsSession, identity_on, split};
 use crate::agents::Agent;
+use crate::error::conflict;
 use crate::inventory::Claim;
 use crate::schema::{AGENT, CLAIM, HOST};
 
@@ -18,6 +19,8 @@ struct OfHost {
     observed: Vec<Observed>,
     /// Why not everything of it is known.
     unknown: Option<ProviderError>,
+    /// Whose node it is by its own word, where that was asked for.
+    uid: Option<ClusterUid>,
 }
 
 impl HostsSession {
@@ -30,9 +33,10 @@ impl HostsSession {
             Some(uid) => claim.uid == *uid,
             None => claim.cluster == request.cluster,
         };
+        let unclaimed = self.unclaimed(&claims);
         let ours: Vec<((String, String), Claim)> =
             claims.into_iter().filter(|(_, claim)| is_ours(claim)).collect();
-        let uid = ours.first().map(|(_, claim)| claim.uid.clone());
+        let mut uid = ours.first().map(|(_, claim)| claim.uid.clone());
         let mut observed: Vec<Observed> = ours.iter().map(|(place, claim)| claimed(place, claim)).collect();
         let asked = DiscoverRequest { uid: uid.clone().or(request.uid.clone()), ..request.clone() };
         let hosts = ours.iter().map(|((_, host), _)| self.look_at(host, &asked));
@@ -40,6 +44,27 @@ impl HostsSession {
         for found in join_all(hosts).await {
             observed.extend(found.observed);
             unknown = unknown.or(found.unknown);
+        }
+        if request.uid.is_none() {
+            // The state is lost, or there never was one: with it the claims may be lost, and hosts know whose they are.
+            let looks = unclaimed.into_iter().map(|host| {
+                let asked = &asked;
+                async move { (host, self.look_at(host, asked).await) }
+            });
+            for (host, found) in join_all(looks).await {
+                unknown = unknown.or(found.unknown);
+                let Some(own) = found.uid else { continue };
+                let known = uid.get_or_insert_with(|| own.clone());
+                if *known != own {
+                    let text = format!(
+                        "the host {host} is a node of a cluster {} ({own}) by its own word, and others are nodes of {known}",
+                        request.cluster
+                    );
+                    return Err(conflict(text)
+                        .with_hint("`slipway node reset` on the hosts of the cluster that is gone"));
+                }
+                observed.extend(found.observed);
+            }
         }
         // New objects of a host that cannot be asked are unknown, and with them those of its types on all hosts that
         // were not found: none of them is made before it is known that it is not there.
@@ -53,7 +78,7 @@ impl HostsSession {
     }
 
     async fn look_at(&self, host: &str, request: &DiscoverRequest) -> OfHost {
-        let nothing = |unknown| OfHost { observed: Vec::new(), unknown };
+        let nothing = |unknown| OfHost { observed: Vec::new(), unknown, uid: None };
         let agent = match self.agents.of(host).await {
             Ok(Some(agent)) => agent,
             // Claimed, and nothing done on it yet.
@@ -63,11 +88,20 @@ impl HostsSession {
         let mut observed = vec![of_agent(host, &agent)];
         let discovery = match agent.session.discover(request.clone()).await {
             Ok(discovery) => discovery,
-            Err(error) => return OfHost { observed, unknown: Some(named(host, error)) },
+            Err(error) => return OfHost { observed, unknown: Some(named(host, error)), uid: None },
         };
+        let has_any = !discovery.observed.is_empty();
+        let uid = discovery.uid.or(request.uid.clone()).filter(|_| has_any);
         observed.extend(discovery.observed.into_iter().map(|found| outside(host, found)));
         let unknown = discovery.unlisted.into_iter().next().map(|unlisted| named(host, unlisted.error));
-        OfHost { observed, unknown }
+        OfHost { observed, unknown, uid }
+    }
+
+    /// The hosts of the specs that nobody has claimed.
+    fn unclaimed(&self, claims: &BTreeMap<(String, String), Claim>) -> Vec<&str> {
+        let is_claimed = |name: &str| claims.keys().any(|(_, host)| host == name);
+        let hosts = self.config.hosts.iter().map(|host| host.name.as_str());
+        hosts.filter(|name| !is_claimed(name)).collect()
     }
 
     pub(super) async fn read_all(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {

@@ -183,6 +183,7 @@ impl Lab {
             observations: observed.observations,
             providers,
             catalogs: BTreeMap::new(),
+            uncompared: std::collections::BTreeMap::new(),
             options: Options { preflight: true, ..Options::default() },
             locate: &|_| None,
         };

@@ -1,0 +1,85 @@
+//! A state that is lost with all its keys: nothing is made anew over a cluster that runs.
+
+use std::fs;
+
+use slipway_bootstrap::pki::{Certificate, Pin};
+
+use crate::lab::Lab;
+
+/// What nothing can make again, as the machine has it.
+fn keys(lab: &Lab) -> Vec<(String, Vec<u8>)> {
+    let folder = "/etc/kubernetes";
+    let names = [
+        "pki/ca.crt",
+        "pki/ca.key",
+        "pki/front-proxy-ca.crt",
+        "pki/front-proxy-ca.key",
+        "pki/etcd/ca.crt",
+        "pki/etcd/ca.key",
+        "pki/sa.key",
+        "pki/sa.pub",
+        "apiserver/encryption.yaml",
+    ];
+    let read = |name: &&str| lab.machines[0].read(&format!("{folder}/{name}")).unwrap();
+    names.iter().map(|name| ((*name).to_owned(), read(name))).collect()
+}
+
+fn pin(lab: &Lab) -> String {
+    let text = String::from_utf8(lab.machines[0].read("/etc/kubernetes/pki/ca.crt").unwrap()).unwrap();
+    Pin::of(Certificate::from_pem(&text).unwrap().public_key()).to_string()
+}
+
+/// What a plan would do to a key, by its lines.
+fn touches_keys(plan: &str) -> Vec<&str> {
+    let is_key = |line: &&str| {
+        let names = ["keypair.", "encryption_key.", "/pki/", "encryption-configuration"];
+        let changes = ["+ ", "~ ", "- ", "± ", "-/+", "+/-"];
+        let line = line.trim_start();
+        changes.iter().any(|mark| line.starts_with(mark)) && names.iter().any(|name| line.contains(name))
+    };
+    plan.lines().filter(is_key).collect()
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_cluster_outlives_its_state() {
+    let lab = Lab::new("hosts-single", &["server"]);
+    lab.apply("a ready node");
+    lab.kubectl(&["create", "secret", "generic", "sealed", "--from-literal=word=open-sesame"]);
+    let sealed = ["get", "secret", "sealed", "-o", "jsonpath={.data.word}"];
+    let word = lab.kubectl(&sealed);
+    let (before, authority) = (keys(&lab), pin(&lab));
+
+    // Everything that Slipway knew is gone: state, secrets, and the inventory's claims.
+    fs::remove_dir_all(lab.file("../state")).unwrap();
+    for arguments in [&["plan", "-f", "spec"][..], &["apply", "-f", "spec", "--yes"]] {
+        let refused = lab.run(arguments).wanted(1, "slipway").unwrap();
+        assert!(refused.err.contains("PLAN0020"), "{refused:?}");
+        assert!(refused.err.contains(&authority), "it is named by its fingerprint: {}", refused.err);
+        assert!(refused.err.contains("slipway state rebuild hosts-single"), "{}", refused.err);
+    }
+    assert_eq!(keys(&lab), before);
+
+    let rebuilt = lab.done(&["state", "rebuild", "hosts-single", "-f", "spec", "--yes"]);
+    let recovered = format!("keypair.kubernetes-ca  ({authority}): recovered from a control plane");
+    assert!(rebuilt.contains(&recovered), "{rebuilt}");
+    assert_eq!(rebuilt.matches("recovered from a control plane").count(), 5, "{rebuilt}");
+    assert!(lab.is_claimed("server"));
+    assert_eq!(keys(&lab), before);
+
+    let plan = lab.run(&["plan", "-f", "spec"]).out;
+    assert_eq!(touches_keys(&plan), [""; 0], "{plan}");
+    lab.apply("what a rebuilt state does not know");
+    assert_eq!(lab.kubectl(&sealed), word);
+    assert_eq!(keys(&lab), before);
+    lab.is_as_wanted();
+
+    // The secrets alone are lost: the state names them, and makes no others.
+    fs::remove_dir_all(lab.file("../state/hosts-single/secrets")).unwrap();
+    let refused = lab.run(&["plan", "-f", "spec"]).wanted(1, "slipway plan").unwrap();
+    assert!(refused.err.contains("PLAN0020") && refused.err.contains("its object is gone"), "{refused:?}");
+    lab.done(&["state", "rebuild", "hosts-single", "-f", "spec", "--yes"]);
+    lab.apply("what a state without its secrets does not know");
+    assert_eq!(lab.kubectl(&sealed), word);
+    assert_eq!(keys(&lab), before);
+}
