@@ -57,6 +57,31 @@ async fn a_refused_call_ends_its_step_at_once_and_the_rest_goes_on() -> Result<(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_that_fails_forgets_nothing() -> Result<()> {
+    let mut lab = Lab::new()?;
+    let wanted = cluster(SPEC)?;
+    let (_, report) = lab.apply(&wanted).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    let before = lab.state(&wanted.name).await?.context("a state")?.snapshot.resources;
+    // Something is gone already, so that the state only has to forget it; and something else cannot be deleted.
+    let is_leaf = |address: &slipway_resource::Address| address.kind() == "sim_listener";
+    let (gone, record) = before.iter().find(|(address, _)| is_leaf(address)).context("a listener")?;
+    inspect::Tamper::open(lab.cloud()).delete(record.identity.as_str())?;
+    let fault = json!([{ "method": "delete", "type": "sim_network", "kind": "permission" }]);
+    lab.settings.insert("faults".to_owned(), fault);
+    let (plan, report) = lab.delete(&wanted).await?;
+    ensure!(!report.failures.is_empty());
+    let forget = plan.steps.iter().find(|step| step.address == *gone).context("a step")?;
+    ensure!(forget.action == slipway_plan::StepAction::Forget, "{:?}", forget.action);
+    let known = lab.state(&wanted.name).await?.context("a state")?.snapshot.resources;
+    ensure!(known.contains_key(gone), "{gone} was forgotten by a run that failed");
+    lab.settings.remove("faults");
+    let (_, report) = lab.delete(&wanted).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again_and_throttling_is_obeyed() -> Result<()> {
     let lab = with_faults(&json!([
         { "method": "create", "type": "sim_subnet", "times": 3, "kind": "fail-before" },

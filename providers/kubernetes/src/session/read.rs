@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::Value as Json;
 use slipway_resource::provider::{LocateItem, LocateRequest, Located, ReadRequest};
-use slipway_resource::{Observation, Observed, ProviderError, Value};
+use slipway_resource::{ErrorClass, Observation, Observed, ProviderError, Value};
 
 use super::{KubernetesSession, unknown_type};
 use crate::api::{Connection, Request};
@@ -24,11 +24,20 @@ const MANY: usize = 16;
 
 impl KubernetesSession {
     pub(super) async fn read_all(&self, requests: &[ReadRequest]) -> Result<Vec<Observed>, ProviderError> {
-        let Some(connection) = self.connector.connection().await? else {
-            let absent = |request: &ReadRequest| {
-                view::without(&request.address, &request.identity, Observation::Absent)
+        let all = |observation: Observation| -> Vec<Observed> {
+            let one = |request: &ReadRequest| {
+                view::without(&request.address, &request.identity, observation.clone())
             };
-            return Ok(requests.iter().map(absent).collect());
+            requests.iter().map(one).collect()
+        };
+        let connection = match self.connector.connection().await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => return Ok(all(Observation::Absent)),
+            // Without credentials nobody knows what is behind the API; it is not gone.
+            Err(error) if error.class != ErrorClass::Invalid => {
+                return Ok(all(Observation::Unreadable(error)));
+            }
+            Err(error) => return Err(error),
         };
         let mut wanted: BTreeMap<GroupKind, Vec<(usize, ObjectIdentity)>> = BTreeMap::new();
         let mut answers: Vec<Option<Observation>> = vec![None; requests.len()];
