@@ -69,6 +69,11 @@ impl Wanted {
         self.place(field).map(ToString::to_string)
     }
 
+    /// Whether somebody wrote a field, or a part of it.
+    pub fn is_written(&self, field: &str) -> bool {
+        self.sources.is_written(field)
+    }
+
     /// Where a field stands, or what is nearest around it.
     pub fn place(&self, field: &str) -> Option<&Location> {
         match self.sources.origin(field) {

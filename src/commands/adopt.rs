@@ -117,7 +117,8 @@ async fn find(
     let spec = planning::to_json(cluster)?;
     let adoption =
         Adoption { cluster: &cluster.name, uid: uid.clone(), spec, catalogs, desired: &desired, established };
-    let adopted = adoption.run(&prepared.providers).await?;
+    let is_written = |field: &str| prepared.wanted.is_written(field);
+    let adopted = adoption.run(&prepared.providers, &is_written).await?;
     Ok((adopted, desired))
 }
 
@@ -152,6 +153,11 @@ fn report(adopted: &Adopted) -> String {
             continue;
         }
         put("?", format!("{address}: the spec asks for it, and nothing was found; the next plan makes it"));
+    }
+    for (address, paths) in &adopted.as_found {
+        let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+        let what = format!("{address}: the spec does not ask for {}, which stays as found", paths.join(", "));
+        put("=", what);
     }
     let owned = adopted.snapshot.resources.values().filter(|record| !record.existing).count();
     text.push_str(&format!("Found {owned} resources of {}.\n", adopted.snapshot.cluster));

@@ -1,6 +1,8 @@
 //! The first state of a cluster that another tool made: what exists is found, and nothing is changed.
 
-use std::collections::BTreeMap;
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{Providers, Record, Snapshot, resolve_known};
 use slipway_resource::provider::{
@@ -10,6 +12,7 @@ use slipway_resource::{
     Address, ClusterUid, Desired, Digest, Identity, Ownership, Path, ResourceType, Token, Value,
 };
 
+use self::kept::Match;
 use crate::error::Error;
 
 /// A cluster to take over.
@@ -38,14 +41,22 @@ pub struct Adopted {
     pub missing: Vec<Address>,
     /// What several objects fit, with these.
     pub ambiguous: Vec<(Address, Vec<Identity>)>,
+    /// Attributes that differ from what is wanted although no field of the spec asks for them. They stay as found until
+    /// what is wanted there changes.
+    pub as_found: Vec<(Address, Vec<Path>)>,
 }
 
 impl Adoption<'_> {
-    /// Looks for everything that the spec asks for among what another tool made. Changes nothing.
+    /// Looks for everything that the spec asks for among what another tool made. Changes nothing. `is_written` says whether
+    /// somebody wrote a field in the spec: only what such a field asks for is planned where an object differs.
     ///
     /// # Errors
     /// When a provider cannot look, or finds nothing at all.
-    pub async fn run(self, providers: &Providers) -> Result<Adopted, Error> {
+    pub async fn run(
+        self,
+        providers: &Providers,
+        is_written: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Adopted, Error> {
         let mut snapshot = Snapshot::empty(self.cluster, self.uid.clone());
         let mut located = self.locate(providers).await?;
         for (address, applied) in &self.established {
@@ -54,7 +65,13 @@ impl Adoption<'_> {
                 located.insert(address.clone(), found);
             }
         }
-        let mut adopted = Adopted { snapshot: snapshot.clone(), missing: Vec::new(), ambiguous: Vec::new() };
+        let mut adopted = Adopted {
+            snapshot: snapshot.clone(),
+            missing: Vec::new(),
+            ambiguous: Vec::new(),
+            as_found: Vec::new(),
+        };
+        let mut wanted_of: BTreeMap<&Address, Value> = BTreeMap::new();
         for desired in self.desired {
             let Some((provider, _, kind)) = providers.of_type(desired.address.kind()) else { continue };
             let identity = match (&desired.lifecycle.existing, located.get(&desired.address)) {
@@ -91,7 +108,16 @@ impl Adoption<'_> {
                 deposed: Vec::new(),
             };
             snapshot.resources.insert(desired.address.clone(), record);
+            wanted_of.insert(&desired.address, wanted);
         }
+        let kept = self.as_found(&snapshot, &located, wanted_of, providers, is_written).await;
+        for (address, kept, applied) in kept.kept {
+            if let Some(record) = snapshot.resources.get_mut(&address) {
+                record.as_found = kept;
+                record.applied = Some(applied);
+            }
+        }
+        adopted.as_found = kept.shown;
         let is_found = |(address, record): (&Address, &Record)| {
             !record.existing && !self.established.contains_key(address)
         };
@@ -106,6 +132,44 @@ impl Adoption<'_> {
             .collect();
         adopted.snapshot = snapshot;
         Ok(adopted)
+    }
+
+    /// What of the found objects stays as it is, by resource.
+    async fn as_found(
+        &self,
+        snapshot: &Snapshot,
+        located: &BTreeMap<Address, Located>,
+        mut wanted: BTreeMap<&Address, Value>,
+        providers: &Providers,
+        is_written: &(dyn Fn(&str) -> bool + Sync),
+    ) -> AsFound {
+        let mut matches: Vec<Match<'_>> = Vec::new();
+        for desired in self.desired.iter().filter(|desired| desired.lifecycle.existing.is_none()) {
+            let address = &desired.address;
+            let (Some((provider, _, kind)), Some(record), Some(located), Some(wanted)) = (
+                providers.of_type(address.kind()),
+                snapshot.resources.get(address),
+                located.get(address),
+                wanted.remove(address),
+            ) else {
+                continue;
+            };
+            matches.push(Match {
+                desired,
+                kind,
+                provider,
+                wanted,
+                found: &located.attributes,
+                applied: record.applied.as_ref().unwrap_or(&Value::Null),
+                kept: record.as_found.clone(),
+                taken: BTreeSet::new(),
+            });
+        }
+        kept::leave_unasked(&mut matches, providers, is_written).await;
+        let shown = kept::summary(&matches);
+        let kept = matches.into_iter().map(|one| (one.desired.address.clone(), one.agreed(), one.kept));
+        let kept = kept.map(|(address, applied, kept)| (address, kept, applied)).collect();
+        AsFound { kept, shown }
     }
 
     /// What the providers found, by address.
@@ -134,6 +198,13 @@ impl Adoption<'_> {
         }
         Ok(located)
     }
+}
+
+/// What stays as found, by resource.
+struct AsFound {
+    kept: Vec<(Address, BTreeMap<Path, Digest>, Value)>,
+    /// The part of it that the types do not keep in any case.
+    shown: Vec<(Address, Vec<Path>)>,
 }
 
 /// How long making one thing of Slipway's own may take, in milliseconds.

@@ -160,6 +160,19 @@ impl FieldSources {
         self.places.get(path).map_or(Origin::Default, |place| Origin::Written(&place.value))
     }
 
+    /// Whether somebody wrote the field at `path`, or a part of it.
+    #[must_use]
+    pub fn is_written(&self, path: &str) -> bool {
+        let is_part = |known: &str| {
+            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.places
+            .range(path.to_owned()..)
+            .map(|(known, _)| known)
+            .take_while(|known| known.starts_with(path))
+            .any(|known| is_part(known))
+    }
+
     /// Where the name of the field at `path` is written; for items of lists, the item itself.
     #[must_use]
     pub fn key(&self, path: &str) -> Option<&Location> {
@@ -246,6 +259,8 @@ mod tests {
         let mut sources = FieldSources::default();
         sources.insert("pools[a]", None, file.location(Span::START));
         assert_eq!(sources.origin("pools[a].image"), Origin::Default);
+        assert!(sources.is_written("pools") && sources.is_written("pools[a]"));
+        assert!(!sources.is_written("pools[a].image") && !sources.is_written("pool"));
         assert_eq!(sources.nearest("pools[a].image").unwrap().to_string(), "a.yaml:1:1");
         assert_eq!(sources.nearest("etcd"), None);
     }

@@ -59,26 +59,47 @@ fn what_another_tool_made_is_taken_over_and_nothing_else_happens() -> Result<()>
     Ok(())
 }
 
+/// The addresses that a plan changes.
+fn changed(place: &Place) -> Result<Vec<String>> {
+    let plan = place.expect(2, &[PLAN, &["-o", "json"]].concat())?;
+    let plan: serde_json::Value = serde_json::from_str(&plan.out)?;
+    let changes = plan["resource_changes"].as_array().context("changes")?.iter();
+    let changes = changes.filter(|change| change["change"]["actions"] != serde_json::json!(["no-op"]));
+    Ok(changes.filter_map(|change| change["address"].as_str()).map(str::to_owned).collect())
+}
+
+/// Tags of another tool on the network: no field of the spec asks for others until somebody writes it.
 #[test]
-fn what_differs_is_shown_and_images_stay_as_found() -> Result<()> {
+fn what_no_field_asks_for_stays_as_found_until_one_does() -> Result<()> {
+    let place = of_another_tool()?;
+    let tamper = Tamper::open(place.cloud());
+    let network = place.inventory()?.of_type("sim_network").next().context("the network")?.id.clone();
+    tamper.set(&network, &"tags.team".parse()?, "red".into())?;
+    let shown = place.expect(0, ADOPT)?;
+    ensure!(shown.out.contains("tags.team, which stays as found"), "{}", shown.out);
+    place.expect(0, PLAN)?;
+    let before = place.inventory()?.objects;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    ensure!(place.inventory()?.objects == before, "something was changed");
+    place.write("spec.yaml", &spec().replacen("spec:", "spec:\n  cloudLabels: { team: blue }", 1))?;
+    ensure!(changed(&place)?.iter().any(|address| address.starts_with("sim_network.")));
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn what_differs_from_a_written_field_is_shown_and_images_stay_as_found() -> Result<()> {
     let place = of_another_tool()?;
     let tamper = Tamper::open(place.cloud());
     let pool = pool(&place)?;
     tamper.set(&pool, &"image".parse()?, "image-old".into())?;
-    let group = place.inventory()?.of_type("sim_network").next().context("the network")?.id.clone();
-    tamper.set(&group, &"tags.team".parse()?, "red".into())?;
-    tamper.set(&group, &"tags.Name".parse()?, "other".into())?;
+    place.write("spec.yaml", &spec().replace("fixed: 2", "fixed: 3"))?;
     place.expect(0, ADOPT)?;
-    let plan = place.expect(2, &[PLAN, &["-o", "json"]].concat())?;
-    let plan: serde_json::Value = serde_json::from_str(&plan.out)?;
-    let changed: Vec<&str> = plan["resource_changes"]
-        .as_array()
-        .context("changes")?
-        .iter()
-        .filter(|change| change["change"]["actions"] != serde_json::json!(["no-op"]))
-        .filter_map(|change| change["address"].as_str())
-        .collect();
-    ensure!(changed.len() == 1 && changed[0].starts_with("sim_network."), "{changed:?}");
+    let differing = changed(&place)?;
+    ensure!(differing == ["sim_machine_pool.workers"], "{differing:?}");
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    place.expect(0, PLAN)?;
     place.write("spec.yaml", &spec().replace("image-new", "image-newer"))?;
     let plan = place.expect(2, PLAN)?;
     ensure!(plan.out.contains("image-old") && plan.out.contains("image-newer"), "{}", plan.out);

@@ -1,0 +1,214 @@
+//! What stays as it was found: the differences that no field of the spec asks for.
+//!
+//! A spec says less than an object has. What it leaves to defaults, another tool has decided in its own way, and what
+//! only Slipway writes, no other tool has. Such a difference is no wish of anybody: the object keeps what it has until
+//! the spec changes what is wanted there. A difference that a field of the spec asks for is a change, and is planned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_plan::Providers;
+use slipway_plan::precondition::may_be_digested;
+use slipway_resource::diff::{Change, diff};
+use slipway_resource::provider::PlanItem;
+use slipway_resource::{Address, Desired, Digest, Path, ResourceType, Segment, Value};
+
+/// The deepest path that is kept by itself: each try keeps one step more of what is around it.
+const DEEPEST: usize = 12;
+
+/// An object that was found for a wanted resource.
+pub(super) struct Match<'a> {
+    pub desired: &'a Desired,
+    pub kind: &'a ResourceType,
+    pub provider: &'a str,
+    /// The wanted attributes; references lead to what was found.
+    pub wanted: Value,
+    /// What the object has.
+    pub found: &'a Value,
+    /// What is taken to have been applied.
+    pub applied: &'a Value,
+    /// What its type keeps in any case.
+    pub kept: BTreeMap<Path, Digest>,
+    /// Attributes of which the provider takes what was found for what is wanted, as long as another tool's stays.
+    pub taken: BTreeSet<String>,
+}
+
+impl Match<'_> {
+    /// What is taken to have been applied: as found, but for what the provider itself leaves as found. Of that the state
+    /// remembers what was wanted, so that the provider sees what the spec changes.
+    pub fn agreed(&self) -> Value {
+        let mut applied = self.applied.clone();
+        for name in &self.taken {
+            let path = Path::key(name.as_str());
+            applied.set(&path, self.wanted.at(&path).cloned().unwrap_or_default());
+        }
+        applied
+    }
+
+    /// Whether the provider leaves an attribute as found by itself, as it shows no difference.
+    fn is_taken(&self, path: &Path, changes: &[Change]) -> bool {
+        let (wanted, found) = (self.wanted.at(path), self.found.at(path));
+        let mut secret = false;
+        if let Some(wanted) = wanted {
+            wanted.for_each_secret(&mut |_| secret = true);
+        }
+        let may_be_kept = match path.segments() {
+            [Segment::Key(name)] => self.kind.attributes.get(name).is_some_and(may_be_digested),
+            _ => false,
+        };
+        may_be_kept
+            && !secret
+            && wanted != found
+            && !changes.iter().any(|change| change.path.starts_with(path))
+    }
+
+    /// The wanted attributes with what stays as found.
+    fn settled(&self) -> Value {
+        let mut wanted = self.wanted.clone();
+        for path in self.kept.keys() {
+            wanted.set(path, self.found.at(path).cloned().unwrap_or_default());
+        }
+        wanted
+    }
+
+    /// Keeps the path of a difference; what is around it, where the path was kept `before` and differs all the same. Says
+    /// whether anything is kept that was not.
+    fn keep(&mut self, path: &Path, before: &BTreeMap<Path, Digest>) -> bool {
+        let mut segments = path.segments().to_vec();
+        let Some(Segment::Key(name)) = segments.first() else { return false };
+        if !self.kind.attributes.get(name).is_some_and(may_be_digested) {
+            return false;
+        }
+        let was_kept =
+            before.keys().filter(|known| path.starts_with(known)).map(|known| known.segments().len());
+        if let Some(length) = was_kept.min() {
+            segments.truncate(length.saturating_sub(1));
+        }
+        if segments.is_empty() {
+            return false;
+        }
+        let path = Path::from(segments);
+        if !self.kept.keys().any(|known| path.starts_with(known)) {
+            let wanted = self.wanted.at(&path).unwrap_or(&Value::Null);
+            let Ok(digest) = Digest::of(wanted) else { return false };
+            self.kept.retain(|known, _| !known.starts_with(&path));
+            self.kept.insert(path, digest);
+        }
+        true
+    }
+}
+
+/// Whether a field that somebody wrote in the spec asks for an attribute. What a resource as a whole comes from says
+/// nothing of its attributes.
+fn is_asked_for(desired: &Desired, path: &Path, is_written: &(dyn Fn(&str) -> bool + Sync)) -> bool {
+    let of_part = desired.origins.iter().filter(|(known, _)| !known.segments().is_empty());
+    of_part
+        .filter(|(known, _)| path.starts_with(known))
+        .max_by_key(|(known, _)| known.segments().len())
+        .is_some_and(|(_, field)| is_written(field))
+}
+
+/// Finds out what would differ between the objects and what is wanted, and keeps of it what nobody asks for.
+pub(super) async fn leave_unasked(
+    matches: &mut [Match<'_>],
+    providers: &Providers,
+    is_written: &(dyn Fn(&str) -> bool + Sync),
+) {
+    leave_to_provider(matches, providers).await;
+    let mut open: Vec<usize> = (0..matches.len()).collect();
+    for _ in 0..DEEPEST {
+        let differences = differences(matches, &open, providers).await;
+        let mut again = Vec::new();
+        for (position, changes) in differences {
+            let Some(one) = matches.get_mut(position) else { continue };
+            let unasked =
+                changes.iter().filter(|change| !is_asked_for(one.desired, &change.path, is_written));
+            let unasked: Vec<Path> = unasked.map(|change| change.path.clone()).collect();
+            let before = one.kept.clone();
+            let kept = unasked.iter().filter(|path| one.keep(path, &before)).count();
+            if kept > 0 {
+                again.push(position);
+            }
+        }
+        if again.is_empty() {
+            return;
+        }
+        open = again;
+    }
+}
+
+/// Leaves to the providers what they leave as found by themselves.
+async fn leave_to_provider(matches: &mut [Match<'_>], providers: &Providers) {
+    let kept: Vec<BTreeMap<Path, Digest>> =
+        matches.iter_mut().map(|one| std::mem::take(&mut one.kept)).collect();
+    let keeping: Vec<usize> =
+        kept.iter().enumerate().filter(|(_, kept)| !kept.is_empty()).map(|(position, _)| position).collect();
+    let mut differing: BTreeMap<usize, Vec<Change>> =
+        differences(matches, &keeping, providers).await.into_iter().collect();
+    for (position, (one, kept)) in matches.iter_mut().zip(kept).enumerate() {
+        let changes = differing.remove(&position);
+        for (path, digest) in kept {
+            match (path.segments(), &changes) {
+                ([Segment::Key(name)], Some(changes)) if one.is_taken(&path, changes) => {
+                    one.taken.insert(name.clone());
+                }
+                _ => {
+                    one.kept.insert(path, digest);
+                }
+            }
+        }
+    }
+}
+
+/// What a plan would change of some of the objects, if nothing else changed.
+async fn differences(
+    matches: &[Match<'_>],
+    open: &[usize],
+    providers: &Providers,
+) -> Vec<(usize, Vec<Change>)> {
+    let mut found = Vec::new();
+    for (name, handle) in providers.iter() {
+        // What becomes of objects of an API is only known by asking it, which a plan does.
+        if handle.session.rehearses() {
+            continue;
+        }
+        let of_it: Vec<(usize, &Match<'_>)> = open
+            .iter()
+            .filter_map(|position| Some((*position, matches.get(*position)?)))
+            .filter(|(_, one)| one.provider == name)
+            .collect();
+        for batch in of_it.chunks(handle.info.batch.max(1) as usize) {
+            let items = batch.iter().map(|(_, one)| PlanItem {
+                address: one.desired.address.clone(),
+                desired: Some(one.settled()),
+                observed: Some(one.found.clone()),
+                last_applied: Some(one.applied.clone()),
+            });
+            let planned = match handle.session.plan(items.collect()).await {
+                Ok(planned) => planned,
+                // Whoever plans is told; until then it is as it was found.
+                Err(error) => {
+                    tracing::debug!(provider = name, %error, "what was found is not compared");
+                    break;
+                }
+            };
+            for ((position, one), planned) in batch.iter().zip(planned) {
+                let changes = diff(one.kind, one.found, &planned.normalised, Some(one.applied));
+                found.push((*position, changes));
+            }
+        }
+    }
+    found
+}
+
+/// Sentences on what stays as found beside what its type keeps, by resource.
+pub(super) fn summary(matches: &[Match<'_>]) -> Vec<(Address, Vec<Path>)> {
+    let of = |one: &Match<'_>| {
+        let paths = one.kept.keys().filter(|path| {
+            let [Segment::Key(name)] = path.segments() else { return true };
+            !one.kind.attributes.get(name).is_some_and(|attribute| attribute.kept_on_adoption)
+        });
+        let paths: Vec<Path> = paths.cloned().collect();
+        (!paths.is_empty()).then(|| (one.desired.address.clone(), paths))
+    };
+    matches.iter().filter_map(of).collect()
+}
