@@ -49,12 +49,10 @@ const fn role_tags(role: Role) -> &'static [&'static str] {
 
 /// The labels that a pool's nodes will have, whoever sets them.
 pub(crate) fn node_labels(builder: &Builder<'_>, pool: &NodePool) -> Tags {
-    if !pool.role.is_node() {
-        return Tags::new();
-    }
+    // The machines of a bastion are no nodes. The labels that its pool has are written into its tags, as kOps does.
     let mut labels: Tags =
         standard_labels(pool.role).iter().map(|label| ((*label).to_owned(), String::new())).collect();
-    if has_nvidia(builder, pool) {
+    if pool.role.is_node() && has_nvidia(builder, pool) {
         labels.insert("kops.k8s.io/gpu".to_owned(), "1".to_owned());
     }
     labels.extend(builder.pool_settings(pool).node_labels);
