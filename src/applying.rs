@@ -144,6 +144,7 @@ async fn approve(
         return Ok(());
     }
     stop_at_findings(plan)?;
+    check_infrastructure(plan, arguments)?;
     check_confirmations(plan, arguments)?;
     approving::check(context, plan, arguments).await?;
     if arguments.yes { Ok(()) } else { ui::prompt::confirm(context, "Carry this plan out?") }
@@ -232,6 +233,19 @@ pub(crate) fn check_confirmations(plan: &Plan, arguments: &RunArguments) -> Resu
     }
     let flags: Vec<String> = missing.iter().map(|(address, _)| format!("--confirm {address}")).collect();
     Err(error.hint(format!("to lose them, say so: {}", flags.join(" "))))
+}
+
+/// Refuses a plan whose infrastructure will not do what the spec asks for, unless that alone is asked for.
+pub(crate) fn check_infrastructure(plan: &Plan, arguments: &RunArguments) -> Result<(), CommandError> {
+    if plan.infrastructure_only.is_empty() || plan.infrastructure_accepted || arguments.infrastructure_only {
+        return Ok(());
+    }
+    let message = "the plan makes infrastructure that will not be a working cluster; nothing was done";
+    let mut error = CommandError::new("PLAN0030", message);
+    for missing in &plan.infrastructure_only {
+        error = error.cause(missing.clone());
+    }
+    Err(error.hint("`--infrastructure-only` makes the infrastructure alone"))
 }
 
 /// Refuses a plan of which a provider says that it cannot work, with everything that it says.

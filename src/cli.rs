@@ -241,6 +241,9 @@ pub(crate) struct PlanArguments {
     /// Do not ask the provider what would stop the plan.
     #[arg(long)]
     pub no_preflight: bool,
+    /// Plan infrastructure alone, also where its machines will not become nodes: the saved plan can be applied as it is.
+    #[arg(long)]
+    pub infrastructure_only: bool,
 }
 
 #[derive(Debug, Args)]

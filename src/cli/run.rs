@@ -13,6 +13,9 @@ pub(crate) struct RunArguments {
     /// Confirm that this protected or stateful resource may be lost.
     #[arg(long, value_name = "ADDRESS")]
     pub confirm: Vec<String>,
+    /// Make the infrastructure of a cluster also where its machines will not become nodes.
+    #[arg(long)]
+    pub infrastructure_only: bool,
     /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub wait: Option<std::time::Duration>,

@@ -29,7 +29,8 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     let mut through = true;
     for wanted in specs::wanted(context, &selection)? {
         let prepared = Prepared::open(context, wanted, false).await?;
-        let request = Request::apply(&arguments.scope, !arguments.no_preflight);
+        let mut request = Request::apply(&arguments.scope, !arguments.no_preflight);
+        request.options.infrastructure_only = arguments.run.infrastructure_only;
         through &= applying::bring(context, &prepared, &request, &arguments.run, arguments.full).await?;
     }
     Ok(done(through))
@@ -43,6 +44,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
         return Ok(ExitCode::SUCCESS);
     }
     applying::stop_at_findings(&plan)?;
+    applying::check_infrastructure(&plan, &arguments.run)?;
     applying::check_confirmations(&plan, &arguments.run)?;
     approving::check(context, &plan, &arguments.run).await?;
     if !arguments.run.yes {

@@ -25,6 +25,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         let prepared = Prepared::open(context, wanted, arguments.offline).await?;
         let mut request = Request::apply(&arguments.scope, !arguments.no_preflight);
         request.offline = arguments.offline;
+        request.options.infrastructure_only = arguments.infrastructure_only;
         let planned = prepared.plan(&request).await?;
         if prepared.state.as_ref().is_some_and(State::is_interrupted) {
             context.output.message("An earlier run was interrupted; the next apply takes it up.");

@@ -48,6 +48,7 @@ pub(crate) fn plain(change: ResourceChange) -> Decision {
         estimate_ms: None,
         unknown_after: Vec::new(),
         drift: None,
+        infrastructure_only: None,
     }
 }
 

@@ -132,6 +132,8 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         left_out: 0,
         notes: Vec::new(),
         findings: Vec::new(),
+        infrastructure_only: Vec::new(),
+        infrastructure_accepted: false,
         prices: None,
         rate_classes: Default::default(),
         estimate_ms: 0,

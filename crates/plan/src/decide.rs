@@ -42,6 +42,8 @@ pub(crate) struct Decision {
     pub unknown_after: Vec<Path>,
     /// What drifted, for the report: before as it was applied, after as it is.
     pub drift: Option<ResourceChange>,
+    /// What the infrastructure will not do.
+    pub infrastructure_only: Option<String>,
 }
 
 /// Where a field of the spec stands, and which other resources give way to new ones.
@@ -133,6 +135,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         estimate_ms: planned.estimate_ms,
         unknown_after: planned.unknown_after,
         drift,
+        infrastructure_only: planned.infrastructure_only,
     }
 }
 
@@ -209,6 +212,7 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
         estimate_ms: planned.estimate_ms,
         unknown_after: Vec::new(),
         drift,
+        infrastructure_only: planned.infrastructure_only,
     }
 }
 

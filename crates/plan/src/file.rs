@@ -53,6 +53,12 @@ pub struct Plan {
     /// What the provider found that would stop it.
     #[serde(default)]
     pub findings: Vec<PreflightFinding>,
+    /// What the infrastructure that it makes will not do; with any of it, an apply needs `--infrastructure-only`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub infrastructure_only: Vec<String>,
+    /// Whether infrastructure alone was asked for when it was made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub infrastructure_accepted: bool,
     /// What a month costs, where the providers know prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,

@@ -37,6 +37,8 @@ pub struct Options {
     pub roll: Option<Vec<String>>,
     /// Whether to ask the providers what would stop the plan.
     pub preflight: bool,
+    /// Whether infrastructure that will not do what the spec asks for is wanted all the same.
+    pub infrastructure_only: bool,
 }
 
 /// Everything a plan depends on.
@@ -128,6 +130,8 @@ async fn finish(
     } else {
         assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
     };
+    let infrastructure_only: BTreeSet<String> =
+        decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone()).collect();
     let rate_classes =
         inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
     let findings = if inputs.options.preflight {
@@ -166,6 +170,8 @@ async fn finish(
         left_out,
         notes: inputs.notes.clone(),
         findings,
+        infrastructure_only: infrastructure_only.into_iter().collect(),
+        infrastructure_accepted: inputs.options.infrastructure_only,
         prices: prices::ask(inputs).await?,
         rate_classes,
         estimate_ms,

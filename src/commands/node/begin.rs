@@ -101,6 +101,7 @@ pub(super) async fn join(
 
 /// As in kubeadm, nobody is asked: the plan is looked at with `--dry-run`.
 static YES: RunArguments = RunArguments {
+    infrastructure_only: false,
     yes: true,
     confirm: Vec::new(),
     wait: None,

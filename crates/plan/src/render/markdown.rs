@@ -51,8 +51,12 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
     }
     let head = head(&view, dangerous.len());
     let foot = foot(plan);
-    let mut parts =
-        vec![open("Would stop it", section::findings(&view, &OPTIONS)), table(&view), dangers(dangerous)];
+    let mut parts = vec![
+        open("Would stop it", section::findings(&view, &OPTIONS)),
+        open("Infrastructure only", section::infrastructure_only(&view, &OPTIONS)),
+        table(&view),
+        dangers(dangerous),
+    ];
     harmless.sort_by_key(|(group, _)| std::cmp::Reverse(*group));
     parts.extend(harmless.into_iter().map(|(group, blocks)| details(group, blocks)));
     for section in [

@@ -95,6 +95,21 @@ pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Would stop it", count: findings.len(), lines }
 }
 
+/// What the infrastructure will not do.
+pub(super) fn infrastructure_only(view: &View<'_>, options: &TextOptions) -> Section {
+    let missing = &view.plan.infrastructure_only;
+    let mut lines: Vec<Line> = missing
+        .iter()
+        .flat_map(|text| wrapped(&format!("! {}", clean(text)), 0, options, Style::Warning))
+        .map(|line| line.marked(Mark::Attention))
+        .collect();
+    if !missing.is_empty() && !view.plan.infrastructure_accepted {
+        let hint = "hint: to make the infrastructure alone, run apply with --infrastructure-only";
+        lines.extend(wrapped(hint, 2, options, Style::Plain));
+    }
+    Section { title: "Infrastructure only", count: missing.len(), lines }
+}
+
 /// The plans that will follow.
 pub(super) fn outlook(view: &View<'_>, options: &TextOptions) -> Section {
     let outlook = &view.plan.outlook;

@@ -51,6 +51,7 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     put(&section::gates(&view));
     put(&section::kept(&view, options));
     put(&section::notes(&view, options));
+    put(&section::infrastructure_only(&view, options));
     put(&section::findings(&view, options));
     put(&section::outlook(&view, options));
     out.push_str(&closing(&view));

@@ -105,6 +105,8 @@ pub fn empty() -> Plan {
         left_out: 0,
         notes: Vec::new(),
         findings: Vec::new(),
+        infrastructure_only: Vec::new(),
+        infrastructure_accepted: false,
         prices: None,
         rate_classes: BTreeMap::new(),
         estimate_ms: 0,

@@ -142,6 +142,7 @@ impl From<Planned> for proto::Planned {
             estimate_ms: planned.estimate_ms,
             rollout: planned.rollout.map(Into::into),
             normalised_same_as: SameAs::Unspecified.into(),
+            infrastructure_only: planned.infrastructure_only,
         }
     }
 }
@@ -167,6 +168,7 @@ impl TryFrom<proto::Planned> for Planned {
             },
             estimate_ms: message.estimate_ms,
             rollout: message.rollout.map(TryInto::try_into).transpose()?,
+            infrastructure_only: message.infrastructure_only,
         })
     }
 }

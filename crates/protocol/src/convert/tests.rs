@@ -290,9 +290,10 @@ fn planned() -> impl Strategy<Value = Planned> {
         disruption,
         prop::option::of(any::<u64>()),
         prop::option::of(rollout()),
+        prop::option::of(".{0,4}"),
     )
         .prop_map(
-            |(normalised, replace_paths, unknown_after, reasons, disruption, estimate_ms, rollout)| Planned {
+            |(
                 normalised,
                 replace_paths,
                 unknown_after,
@@ -300,6 +301,16 @@ fn planned() -> impl Strategy<Value = Planned> {
                 disruption,
                 estimate_ms,
                 rollout,
+                infrastructure_only,
+            )| Planned {
+                normalised,
+                replace_paths,
+                unknown_after,
+                reasons,
+                disruption,
+                estimate_ms,
+                rollout,
+                infrastructure_only,
             },
         )
 }

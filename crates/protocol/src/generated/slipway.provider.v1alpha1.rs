@@ -659,6 +659,10 @@ pub struct Planned {
     /// The value of the item that `normalised` is the same as. A provider may always send the value itself.
     #[prost(enumeration = "SameAs", tag = "8")]
     pub normalised_same_as: i32,
+    /// Set where the change makes infrastructure that will not do what the spec asks for: a sentence that says what is
+    /// missing. Such a plan is carried out only for who asks for infrastructure alone.
+    #[prost(string, optional, tag = "90")]
+    pub infrastructure_only: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rollout {

@@ -67,6 +67,10 @@ pub struct Planned {
     /// that does not exist yet, to say which groups it comes after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
+    /// Set where the change makes infrastructure that will not do what the spec asks for: a sentence that says what is
+    /// missing. Such a plan is carried out only for who asks for infrastructure alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub infrastructure_only: Option<String>,
 }
 
 /// What users of the cluster will notice of a change.

@@ -53,6 +53,9 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
         &Sequence(|| changes().filter(|change| change.action == ChangeAction::Deferred).map(deferred)),
     )?;
     map.serialize_entry("findings", &plan.findings)?;
+    if !plan.infrastructure_only.is_empty() {
+        map.serialize_entry("infrastructure_only", &plan.infrastructure_only)?;
+    }
     map.serialize_entry("notes", &plan.notes)?;
     map.serialize_entry("outlook", &plan.outlook)
 }
