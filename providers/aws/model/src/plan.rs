@@ -1,5 +1,6 @@
 //! What a change means to a resource: pure, and of one resource alone.
 
+pub mod boot;
 mod disruption;
 mod replacement;
 mod rollout;
@@ -15,11 +16,14 @@ use crate::types;
 
 /// The type that has instances.
 const GROUP: &str = "aws_autoscaling_group";
+/// The type of what instances are made from.
+const TEMPLATE: &str = "aws_launch_template";
 
 /// What one change means.
 ///
 /// # Errors
-/// `invalid` for a type that is not known, for attributes that do not fit it, and for what AWS never does.
+/// `invalid` for a type that is not known, for attributes that do not fit it, for what AWS never does, and for what cannot
+/// reach machines that boot by another tool's user data.
 pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = item.address.kind();
     let Some(resource) = types::get(kind) else {
@@ -30,13 +34,20 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     };
     let wanted = normalised(kind, desired);
     check(resource, &wanted).map_err(|error| error.with_address(&item.address))?;
+    let infrastructure_only = (kind == TEMPLATE).then(|| boot::limits(&wanted)).flatten();
     let Some(observed) = &item.observed else {
         let rollout = (kind == GROUP).then(|| rollout::rollout(&wanted, None));
-        return Ok(Planned { normalised: wanted, rollout, ..Planned::default() });
+        return Ok(Planned { normalised: wanted, rollout, infrastructure_only, ..Planned::default() });
     };
     let wanted = with_name_as_found(kind, wanted, observed);
     let wanted = with_addresses_as_found(kind, wanted, observed);
     let wanted = if kind == GROUP { with_version_as_found(wanted, observed) } else { wanted };
+    let (wanted, reasons) = match kind {
+        TEMPLATE => boot::kept(wanted, observed, item.last_applied.as_ref())
+            .map_err(|error| error.with_address(&item.address))?,
+        _ => (wanted, Vec::new()),
+    };
+    let infrastructure_only = infrastructure_only.filter(|_| boot::limits(&wanted).is_some());
     replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
     let replace_paths = replacement::paths(kind, observed, &wanted);
     let changed = changed(resource, observed, &wanted);
@@ -47,8 +58,15 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let disruption =
         if replaced { disruption::of_removal(item) } else { disruption::of_update(kind, &changed) };
     let unknown_after = if replaced { Vec::new() } else { unknown_after(kind, &changed, &wanted) };
-    let planned =
-        Planned { normalised: wanted, replace_paths, unknown_after, disruption, ..Planned::default() };
+    let planned = Planned {
+        normalised: wanted,
+        replace_paths,
+        unknown_after,
+        reasons,
+        disruption,
+        infrastructure_only,
+        ..Planned::default()
+    };
     Ok(if kind == GROUP && !replaced { with_rollout(planned, observed) } else { planned })
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 
 use crate::cloud::Cloud;
-use crate::world::{MINIMAL, World};
+use crate::world::{APPLY, MINIMAL, World};
 
 /// What it takes and does not show is told once, and is no reason to change it again and again.
 pub fn what_is_not_shown_is_left() -> Result<()> {
     let world = World::on(Arc::new(Cloud::forgetful()?))?;
     world.spec(MINIMAL)?;
     world.disturbance.take();
-    let ended = world.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let ended = world.expect(0, APPLY)?;
     let told = "does not show private_dns_hostname_type_on_launch as set: left as found";
     ensure!(ended.err.contains(told) || ended.out.contains(told), "not told: {}{}", ended.out, ended.err);
     // What was never asked for is not waited for: each of the two groups is asked once for its hooks.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::world::World;
+use crate::world::{APPLY, World};
 
 /// What Canonical publishes under the path of the default image, in the tests' moto.
 const PUBLISHED: &str = "ami-785db401";
@@ -14,7 +14,7 @@ pub fn by_parameter() -> Result<()> {
     let named = ("image: ami-1e749f67, ", "");
     let missing = ("\n  image: ami-1e749f67", "\n  image: ssm:/nobody/has/published/this");
     world.public(&[named, missing])?;
-    let ended = world.expect(1, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let ended = world.expect(1, APPLY)?;
     let told = format!("{}{}", ended.out, ended.err);
     ensure!(told.contains("ssm:/nobody/has/published/this"), "the image is not named: {told}");
     ensure!(world.cloud.objects()? == world.before, "something was made");

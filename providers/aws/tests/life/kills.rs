@@ -9,10 +9,7 @@ use slipway_integration::place::Ended as Process;
 
 use crate::faults::difference;
 use crate::several::each_from;
-use crate::world::{HIGHLY_AVAILABLE, MINIMAL, World};
-
-const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes"];
-const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"];
+use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, MINIMAL, World};
 
 /// A kill at a write.
 #[derive(Clone, Copy, Debug)]

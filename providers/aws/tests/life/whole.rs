@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::changes::{CHANGES, Change};
 use crate::cloud::machines;
 use crate::cluster_api::BROKEN;
-use crate::world::{PUBLIC, World};
+use crate::world::{APPLY, PUBLIC, World};
 
 pub fn a_whole_life() -> Result<()> {
     let world = World::new()?;
@@ -51,7 +51,7 @@ fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Resul
     for (address, what) in &changes {
         writeln!(shown, "  {address}: {what}")?;
     }
-    world.expect(0, &["apply", "saved.plan", "--yes"])?;
+    world.expect(0, &["apply", "saved.plan", "--yes", "--infrastructure-only"])?;
     world.is_settled()?;
     world.shape()?;
     Ok(shown)
@@ -96,7 +96,7 @@ pub fn one_never_joins() -> Result<()> {
         ("readyTimeout: 20s", "readyTimeout: 3s"),
         ("\n  image: ami-1e749f67", &format!("\n  image: {BROKEN}")),
     ])?;
-    let ended = world.expect(1, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let ended = world.expect(1, APPLY)?;
     let new: Vec<String> = instances(&world)?.difference(&before).cloned().collect();
     ensure!(new.len() == 1, "{new:?} came");
     ensure!(ended.err.contains(&new[0]), "{} is not named: {}", new[0], ended.err);

@@ -14,6 +14,10 @@ use crate::cloud::{Cloud, Object, shape};
 use crate::cluster_api::ClusterApi;
 use crate::disturbance::{Call, Disturbance};
 
+/// Brings a cluster to the spec; that its machines do not become nodes is known.
+pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
+/// Removes a cluster.
+pub const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"];
 /// With this in its environment the test is the program.
 pub const PROGRAM: &str = "SLIPWAY_TEST_PROGRAM";
 
@@ -170,12 +174,12 @@ impl World {
 
     /// Brings the cluster to the spec.
     pub fn apply(&self) -> Result<Ended> {
-        self.expect(0, &["apply", "-f", "spec.yaml", "--yes"])
+        self.expect(0, APPLY)
     }
 
     /// Removes the cluster.
     pub fn delete(&self) -> Result<Ended> {
-        self.expect(0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"])
+        self.expect(0, DELETE)
     }
 
     /// Sees that nothing is left to do.

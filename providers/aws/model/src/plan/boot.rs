@@ -1,0 +1,228 @@
+//! What the machines of a launch template boot from.
+//!
+//! Slipway's own user data does not make a machine a node yet: nothing on an image runs it. So a template that another tool
+//! made keeps the user data of that tool, whatever the spec says. What the spec changes reaches the machines only where that
+//! tool has another way for it: labels of nodes are tags of their instances, which kOps' controller reads. Everything else
+//! is refused by name.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde_json::Value as Json;
+use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
+
+/// The attribute.
+const USER_DATA: &str = "user_data";
+/// The command of Slipway's own script, and what stands before its document's digest.
+const START: &str = "exec slipway node boot ";
+const DIGEST: &str = " --digest ";
+/// What the script that kOps writes has.
+const OF_KOPS: [&str; 2] = ["nodeup", "kube_env.yaml"];
+/// The page on what cannot reach machines.
+const CANNOT_REACH: &str = "PROVIDER0110";
+/// The largest document that is read.
+const LIMIT: u64 = 1024 * 1024;
+/// Why a plan is for infrastructure alone.
+const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster: no image runs the user data that \
+                        Slipway writes on AWS yet";
+
+/// Whether another tool wrote the user data of a template.
+#[must_use]
+pub fn of_another_tool(template: &Value) -> bool {
+    template.get(USER_DATA).and_then(text).is_some_and(|text| !text.is_empty() && !is_ours(&text))
+}
+
+/// What is wanted of a template, with the user data that its machines boot from; sentences on it.
+///
+/// # Errors
+/// `invalid` for what cannot reach the machines.
+pub(super) fn kept(
+    mut wanted: Value,
+    observed: &Value,
+    last_applied: Option<&Value>,
+) -> Result<(Value, Vec<String>), ProviderError> {
+    let Some(after) = wanted.get(USER_DATA).and_then(text).filter(|text| is_ours(text)) else {
+        return Ok((wanted, Vec::new()));
+    };
+    if !of_another_tool(observed) {
+        return Ok((wanted, Vec::new()));
+    }
+    let found = observed.get(USER_DATA).cloned().unwrap_or_default();
+    let of_kops = text(&found).is_some_and(|text| OF_KOPS.iter().all(|mark| text.contains(mark)));
+    let before = last_applied.and_then(|applied| applied.get(USER_DATA)).and_then(text);
+    let changes = match before.filter(|text| is_ours(text)) {
+        Some(before) => changes(&before, &after),
+        None => Vec::new(),
+    };
+    wanted.set(&Path::key(USER_DATA), found);
+    let (carried, lost): (Vec<String>, Vec<String>) =
+        changes.into_iter().partition(|path| of_kops && path.starts_with("node.labels."));
+    if !lost.is_empty() {
+        let text = format!(
+            "its machines boot by the user data of the tool that made the cluster, which Slipway does not write: {} cannot \
+             reach them ({CANNOT_REACH})",
+            lost.join(", ")
+        );
+        let hint = "take the change out of the spec, and make it with the tool that made the cluster";
+        return Err(ProviderError::new(ErrorClass::Invalid, text).with_hint(hint));
+    }
+    let reason =
+        "the user data stays that of kOps; its controller sets the labels from the tags of the instances";
+    Ok((wanted, if carried.is_empty() { Vec::new() } else { vec![reason.to_owned()] }))
+}
+
+/// Whether the machines of a template are to become nodes by Slipway's own user data.
+#[must_use]
+pub fn of_slipway(template: &Value) -> bool {
+    template.get(USER_DATA).and_then(text).is_some_and(|text| is_ours(&text))
+}
+
+/// What machines that are made from a template will not do.
+pub(super) fn limits(wanted: &Value) -> Option<String> {
+    of_slipway(wanted).then(|| NO_NODES.to_owned())
+}
+
+fn is_ours(text: &str) -> bool {
+    text.contains(START)
+}
+
+/// User data as text; references to what is not known yet are left out.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(given) => Some(match STANDARD.decode(given) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => given.clone(),
+        }),
+        Value::Template(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                TemplatePart::Text(text) => Some(text.as_str()),
+                TemplatePart::Reference(_) => None,
+            });
+            Some(texts.collect())
+        }
+        _ => None,
+    }
+}
+
+/// What differs between two of Slipway's own: paths in the document, and the parts beside its script.
+fn changes(before: &str, after: &str) -> Vec<String> {
+    let mut changes = Vec::new();
+    match (document(before), document(after)) {
+        (Some(before), Some(after)) => differing(&before, &after, "", &mut changes),
+        (before, after) if before != after => changes.push("the document of its nodes".to_owned()),
+        _ => {}
+    }
+    if beside(before) != beside(after) {
+        changes.push("the pool's own user data".to_owned());
+    }
+    changes
+}
+
+fn document(script: &str) -> Option<Json> {
+    let (head, rest) = script.split_once("<<'DOCUMENT'")?;
+    let (way, rest) = rest.split_once('\n')?;
+    let (body, _) = rest.split_once("\nDOCUMENT\n")?;
+    if !head.ends_with("base64 -d ") || !way.contains("gunzip") {
+        return serde_json::from_str(body).ok();
+    }
+    let packed = STANDARD.decode(body.replace('\n', "")).ok()?;
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice()).take(LIMIT).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// What stands before and behind the script.
+fn beside(text: &str) -> (&str, &str) {
+    let before = text.find("#!/bin/sh").and_then(|start| text.get(..start)).unwrap_or_default();
+    let command = text.split_once(START).map_or("", |(_, rest)| rest);
+    let behind = command.split_once(DIGEST).and_then(|(_, rest)| rest.split_once('\n'));
+    (before, behind.map_or("", |(_, rest)| rest))
+}
+
+fn differing(before: &Json, after: &Json, path: &str, found: &mut Vec<String>) {
+    match (before, after) {
+        (Json::Object(left), Json::Object(right)) => {
+            let mut names: Vec<&String> = left.keys().chain(right.keys()).collect();
+            names.sort();
+            names.dedup();
+            for name in names {
+                let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                match (left.get(name), right.get(name)) {
+                    (Some(left), Some(right)) => differing(left, right, &place, found),
+                    // Maps that come or go as a whole are named by what is in them.
+                    (one, other) => match one.or(other) {
+                        Some(Json::Object(_)) => {
+                            let none = Json::Object(serde_json::Map::new());
+                            differing(one.unwrap_or(&none), other.unwrap_or(&none), &place, found);
+                        }
+                        _ => found.push(place),
+                    },
+                }
+            }
+        }
+        _ if before == after => {}
+        _ => found.push(path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODEUP: &str = "#!/bin/bash\ncat > conf/kube_env.yaml\n./nodeup --conf=kube_env.yaml\n";
+
+    fn ours(document: &str) -> String {
+        format!(
+            "#!/bin/sh\n# Makes this machine a node.\ncat > /etc/slipway/bootstrap.json <<'DOCUMENT'\n{document}\nDOCUMENT\n\
+             SLIPWAY_ENDPOINT=\"api\"\nexec slipway node boot --document /etc/slipway/bootstrap.json --digest sha256:0\n"
+        )
+    }
+
+    fn template(user_data: &str) -> Value {
+        Value::map([("name", "nodes"), ("user_data", STANDARD.encode(user_data).as_str())])
+    }
+
+    fn labels(labels: &str) -> Value {
+        template(&ours(&format!(r#"{{"node":{{"pool":"nodes"{labels}}}}}"#)))
+    }
+
+    #[test]
+    fn machines_of_another_tool_keep_its_user_data_and_get_labels_by_tags() {
+        let (before, after) = (labels(""), labels(r#","labels":{"tier":"gold"}"#));
+        let (wanted, reasons) = kept(after.clone(), &template(NODEUP), Some(&before)).unwrap();
+        assert_eq!(wanted, template(NODEUP));
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        let (wanted, reasons) = kept(after.clone(), &template(NODEUP), Some(&after)).unwrap();
+        assert_eq!((wanted, reasons.len()), (template(NODEUP), 0));
+        // Nobody knows what a tool that is not kOps does with labels.
+        let error = kept(after, &template("#!/bin/bash\n./join\n"), Some(&before)).unwrap_err();
+        assert!(error.message.contains("node.labels.tier"), "{}", error.message);
+    }
+
+    #[test]
+    fn what_cannot_reach_machines_of_another_tool_is_refused_by_name() {
+        let (before, after) = (labels(""), labels(r#","taints":[{"key":"a"}],"kubelet":{"maxPods":20}"#));
+        let error = kept(after, &template(NODEUP), Some(&before)).unwrap_err();
+        assert!(error.message.contains("node.kubelet.maxPods, node.taints"), "{}", error.message);
+        assert!(error.message.contains("PROVIDER0110"), "{}", error.message);
+        let more = template(&format!("{}\n--part\necho hello\n", ours(r#"{"node":{"pool":"nodes"}}"#)));
+        let error = kept(more, &template(NODEUP), Some(&before)).unwrap_err();
+        assert!(error.message.contains("own user data"), "{}", error.message);
+    }
+
+    #[test]
+    fn what_is_slipways_own_is_changed() {
+        let (before, after) = (labels(""), labels(r#","taints":[{"key":"a"}]"#));
+        assert_eq!(kept(after.clone(), &before, Some(&before)).unwrap().0, after);
+        assert!(limits(&after).is_some() && limits(&template(NODEUP)).is_none());
+    }
+
+    #[test]
+    fn who_wrote_user_data_is_told() {
+        assert!(of_slipway(&labels("")) && !of_slipway(&template(NODEUP)));
+        assert!(of_another_tool(&template(NODEUP)) && !of_another_tool(&labels("")));
+        assert!(!of_another_tool(&Value::map([("name", "bastions")])));
+    }
+}
