@@ -7,6 +7,7 @@ mod network;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -31,6 +32,8 @@ pub(crate) struct Seen {
     pub offers: Mutex<BTreeMap<String, Vec<String>>>,
     /// How many processors a type of machines has.
     pub processors: Mutex<BTreeMap<String, u64>>,
+    /// Whether a launch template of the cluster has the user data of another tool.
+    pub other_user_data: AtomicBool,
 }
 
 /// What is known of the account for any cluster.

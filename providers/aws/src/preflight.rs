@@ -1,6 +1,7 @@
 //! What would stop a run before its first change: permissions, quotas, machines that a zone lacks, images that do not
 //! exist. Only what is certain is reported, since a finding stops the run; what cannot be asked is no finding.
 
+mod calls;
 mod dry_run;
 mod machine;
 mod permission;
@@ -22,12 +23,17 @@ pub(crate) async fn check(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
         permission::missing(cloud, items),
         quota::exceeded(cloud, items),
     );
-    [machines, images, permissions, quotas].into_iter().flatten().collect()
+    [machine::pools(cloud, items), machines, images, permissions, quotas].into_iter().flatten().collect()
 }
 
 /// The changes of one type that make or change an object.
 fn wanted<'a>(items: &'a [PreflightItem], kind: &'a str) -> impl Iterator<Item = &'a PreflightItem> {
     items.iter().filter(move |item| item.address.kind() == kind && item.action != "delete")
+}
+
+/// Whether something is made anew.
+fn makes(item: &PreflightItem) -> bool {
+    matches!(item.action.as_str(), "create" | "replace")
 }
 
 /// How many objects of a type are made anew.

@@ -4,10 +4,12 @@ mod request;
 mod response;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{LaunchTemplate as Sdk, LaunchTemplateVersion};
 use futures_util::future::try_join_all;
+use slipway_aws_model::plan::boot;
 use slipway_aws_model::tags;
 use slipway_resource::{Identity, ProviderError, Value};
 
@@ -16,6 +18,7 @@ use super::by_name::if_any;
 use super::{Found, Kind, update_tags};
 use crate::act::Act;
 use crate::batch::{Family, fetch_existing};
+use crate::catalog::Seen;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::look::{Look, filter};
@@ -225,5 +228,9 @@ fn attributes(cloud: &Cloud, template: &Sdk, version: &LaunchTemplateVersion) ->
     if let Value::Map(own) = own {
         entries.extend(own);
     }
-    Value::Map(entries)
+    let attributes = Value::Map(entries);
+    if boot::of_another_tool(&attributes) {
+        cloud.shared::<Seen>().other_user_data.store(true, Ordering::Relaxed);
+    }
+    attributes
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
+use slipway_aws_model::plan::boot;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
@@ -15,6 +17,24 @@ use crate::rate::Class;
 
 const TEMPLATE: &str = "aws_launch_template";
 const GROUP: &str = "aws_autoscaling_group";
+/// The page on new pools of such clusters.
+const NEW_POOL: &str = "PROVIDER0111";
+
+/// New pools of a cluster whose machines boot by another tool's user data, which nobody writes for them.
+pub(super) fn pools(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+    if !cloud.shared::<Seen>().other_user_data.load(Ordering::Relaxed) {
+        return Vec::new();
+    }
+    let new = items.iter().filter(|item| item.address.kind() == TEMPLATE && item.action == "create");
+    let text = format!(
+        "the machines of this cluster boot by the user data of the tool that made it, which Slipway does not write: \
+                machines of a new pool would not become nodes ({NEW_POOL})"
+    );
+    let hint = "take the pool out of the spec, and make it with the tool that made the cluster";
+    new.filter(|item| boot::of_slipway(&item.desired))
+        .map(|item| finding(Some(&item.address), ErrorClass::Invalid, text.clone(), hint))
+        .collect()
+}
 
 /// Types of machines that AWS does not have, or that a zone of a group lacks.
 pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
@@ -93,27 +113,96 @@ fn types_of<'a>(group: &'a Value, templates: &BTreeMap<&Address, &'a str>) -> BT
     }
 }
 
-/// How many processors the on-demand machines of new groups have at the least, of the families that share one quota and
-/// as far as the session has seen them.
-pub(super) fn processors(cloud: &Cloud, items: &[PreflightItem]) -> u64 {
+/// Processors of machines of the families that share one quota, by how the machines are bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Processors {
+    pub on_demand: u64,
+    pub spot: u64,
+}
+
+/// Whether a type is of the families that share one quota.
+fn is_usual(name: &str) -> bool {
+    name.starts_with(['a', 'c', 'd', 'h', 'i', 'm', 'r', 't', 'z'])
+}
+
+/// How many processors the machines of new groups have at the least, as far as the session has seen their types.
+pub(super) fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Processors {
     let templates: BTreeMap<&Address, &str> = wanted(items, TEMPLATE)
-        .filter(|item| block(&item.desired, "instance_market_options").is_none())
         .filter_map(|item| Some((&item.address, text(&item.desired, "instance_type")?)))
+        .collect();
+    let on_spot: BTreeSet<&Address> = wanted(items, TEMPLATE)
+        .filter(|item| block(&item.desired, "instance_market_options").is_some())
+        .map(|item| &item.address)
         .collect();
     let seen = cloud.shared::<Seen>();
     let seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
-    items
-        .iter()
-        .filter(|item| item.address.kind() == GROUP && item.action == "create")
-        .filter(|item| block(&item.desired, "mixed_instances_policy").is_none())
-        .filter_map(|item| {
-            let name = types_of(&item.desired, &templates).into_iter().next()?;
-            let is_usual = name.starts_with(['a', 'c', 'd', 'h', 'i', 'm', 'r', 't', 'z']);
-            let each = seen.get(name).copied().filter(|_| is_usual)?;
-            let count = u64::try_from(number(&item.desired, "min_size")?).ok()?;
-            Some(each.saturating_mul(count))
-        })
-        .sum()
+    let mut all = Processors::default();
+    for item in items.iter().filter(|item| item.address.kind() == GROUP && item.action == "create") {
+        let types = types_of(&item.desired, &templates);
+        let of_types: Option<Vec<u64>> =
+            types.iter().map(|name| seen.get(*name).copied().filter(|_| is_usual(name))).collect();
+        let (Some(each), Some(count)) = (
+            of_types.and_then(|of_types| of_types.into_iter().min()),
+            number(&item.desired, "min_size").and_then(|count| u64::try_from(count).ok()),
+        ) else {
+            continue;
+        };
+        let own = block(&item.desired, "launch_template").and_then(|block| referred(block.get("id")));
+        let on_demand = match block(&item.desired, "mixed_instances_policy") {
+            Some(mix) => on_demand(mix, count),
+            None if own.is_some_and(|template| on_spot.contains(template)) => 0,
+            None => count,
+        };
+        all.on_demand = all.on_demand.saturating_add(each.saturating_mul(on_demand));
+        all.spot = all.spot.saturating_add(each.saturating_mul(count.saturating_sub(on_demand)));
+    }
+    all
+}
+
+/// How many of a mixed group's machines are bought on demand.
+fn on_demand(mix: &Value, count: u64) -> u64 {
+    let distribution = block(mix, "instances_distribution");
+    let of = |name: &str| {
+        let number = distribution.and_then(|block| number(block, name));
+        number.and_then(|number| u64::try_from(number).ok())
+    };
+    let base = of("on_demand_base_capacity").unwrap_or(0).min(count);
+    let percent = of("on_demand_percentage_above_base_capacity").unwrap_or(100).min(100);
+    base.saturating_add(count.saturating_sub(base).saturating_mul(percent).div_ceil(100))
+}
+
+/// How many processors the machines have that run in the region, whoever made them.
+///
+/// # Errors
+/// As the call says.
+pub(super) async fn running(cloud: &Cloud) -> Result<Processors, ProviderError> {
+    let request =
+        cloud.ec2().describe_instances().filters(filter("instance-state-name", ["pending", "running"]));
+    let mut all = Processors::default();
+    let mut next: Option<String> = None;
+    loop {
+        let page = request.clone().set_next_token(next.take());
+        let page = cloud.ask(Class::Ec2Read, "DescribeInstances", || page.clone().send()).await?;
+        let instances = page.reservations().iter().flat_map(|reservation| reservation.instances());
+        for instance in instances {
+            let name = instance.instance_type().map(|name| name.as_str()).unwrap_or_default();
+            if !is_usual(name) {
+                continue;
+            }
+            let options = instance.cpu_options();
+            let cores = options.and_then(|options| options.core_count()).unwrap_or(1);
+            let threads = options.and_then(|options| options.threads_per_core()).unwrap_or(1);
+            let count = u64::try_from(cores.saturating_mul(threads)).unwrap_or(1);
+            match instance.instance_lifecycle().map(|lifecycle| lifecycle.as_str()) {
+                Some("spot") => all.spot = all.spot.saturating_add(count),
+                _ => all.on_demand = all.on_demand.saturating_add(count),
+            }
+        }
+        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
+        if next.is_none() {
+            return Ok(all);
+        }
+    }
 }
 
 /// The zones of a group, as far as its subnets are made in the same plan.

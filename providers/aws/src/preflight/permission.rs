@@ -7,12 +7,15 @@ use futures_util::future::join_all;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError};
 
-use super::{dry_run, finding};
+use super::calls::{Needed, needed, to_make};
+use super::{dry_run, finding, makes};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::owner::wanted;
 use crate::rate::Class;
 
+/// The permission to give machines a role: of the role, whatever they are made from.
+const PASS_ROLE: &str = "iam:PassRole";
 /// How many objects one question names.
 const AT_ONCE: usize = 50;
 
@@ -32,86 +35,20 @@ const NEW_IN_EC2: &[(&str, &str)] = &[
     ("aws_vpc_dhcp_options", "dhcp-options"),
 ];
 
-/// What each type needs to be made and deleted, beside what all of its family need.
-const ACTIONS: &[(&str, &[&str], &[&str])] = &[
-    (
-        "aws_autoscaling_group",
-        &["autoscaling:CreateAutoScalingGroup"],
-        &["autoscaling:DeleteAutoScalingGroup"],
-    ),
-    (
-        "aws_autoscaling_lifecycle_hook",
-        &["autoscaling:PutLifecycleHook"],
-        &["autoscaling:DeleteLifecycleHook"],
-    ),
-    ("aws_cloudwatch_event_rule", &["events:PutRule"], &["events:DeleteRule"]),
-    ("aws_cloudwatch_event_target", &["events:PutTargets"], &["events:RemoveTargets"]),
-    ("aws_ebs_volume", &["ec2:CreateVolume"], &["ec2:DeleteVolume"]),
-    (
-        "aws_egress_only_internet_gateway",
-        &["ec2:CreateEgressOnlyInternetGateway"],
-        &["ec2:DeleteEgressOnlyInternetGateway"],
-    ),
-    ("aws_eip", &["ec2:AllocateAddress"], &["ec2:ReleaseAddress"]),
-    ("aws_iam_instance_profile", &["iam:CreateInstanceProfile"], &["iam:DeleteInstanceProfile"]),
-    (
-        "aws_iam_openid_connect_provider",
-        &["iam:CreateOpenIDConnectProvider"],
-        &["iam:DeleteOpenIDConnectProvider"],
-    ),
-    ("aws_iam_role", &["iam:CreateRole"], &["iam:DeleteRole"]),
-    ("aws_iam_role_policy", &["iam:PutRolePolicy"], &["iam:DeleteRolePolicy"]),
-    ("aws_iam_role_policy_attachment", &["iam:AttachRolePolicy"], &["iam:DetachRolePolicy"]),
-    (
-        "aws_internet_gateway",
-        &["ec2:AttachInternetGateway", "ec2:CreateInternetGateway"],
-        &["ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"],
-    ),
-    ("aws_key_pair", &["ec2:ImportKeyPair"], &["ec2:DeleteKeyPair"]),
-    ("aws_launch_template", &["ec2:CreateLaunchTemplate", "ec2:RunInstances"], &["ec2:DeleteLaunchTemplate"]),
-    ("aws_lb", &["elasticloadbalancing:CreateLoadBalancer"], &["elasticloadbalancing:DeleteLoadBalancer"]),
-    ("aws_lb_listener", &["elasticloadbalancing:CreateListener"], &["elasticloadbalancing:DeleteListener"]),
-    (
-        "aws_lb_target_group",
-        &["elasticloadbalancing:CreateTargetGroup"],
-        &["elasticloadbalancing:DeleteTargetGroup"],
-    ),
-    ("aws_nat_gateway", &["ec2:CreateNatGateway"], &["ec2:DeleteNatGateway"]),
-    ("aws_route", &["ec2:CreateRoute"], &["ec2:DeleteRoute"]),
-    ("aws_route53_record", &["route53:ChangeResourceRecordSets"], &["route53:ChangeResourceRecordSets"]),
-    ("aws_route_table", &["ec2:CreateRouteTable"], &["ec2:DeleteRouteTable"]),
-    ("aws_route_table_association", &["ec2:AssociateRouteTable"], &["ec2:DisassociateRouteTable"]),
-    (
-        "aws_security_group",
-        &["ec2:CreateSecurityGroup", "ec2:RevokeSecurityGroupEgress"],
-        &["ec2:DeleteSecurityGroup"],
-    ),
-    (
-        "aws_security_group_rule",
-        &["ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress"],
-        &["ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"],
-    ),
-    ("aws_sqs_queue", &["sqs:CreateQueue"], &["sqs:DeleteQueue"]),
-    ("aws_subnet", &["ec2:CreateSubnet", "ec2:ModifySubnetAttribute"], &["ec2:DeleteSubnet"]),
-    ("aws_vpc", &["ec2:CreateVpc", "ec2:ModifyVpcAttribute"], &["ec2:DeleteVpc"]),
-    ("aws_vpc_dhcp_options", &["ec2:CreateDhcpOptions"], &["ec2:DeleteDhcpOptions"]),
-    ("aws_vpc_dhcp_options_association", &["ec2:AssociateDhcpOptions"], &["ec2:AssociateDhcpOptions"]),
-];
-
 /// Permissions that the caller certainly lacks. Who may not ask for all of them at once is answered by calls that only try
 /// (`dry_run.rs`).
 pub(super) async fn missing(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
-    let actions = needed(items);
-    let Some(caller) = cloud.caller().filter(|_| !actions.is_empty()) else { return Vec::new() };
-    let names = actions.iter().copied();
-    let results = match simulate(cloud, caller, names, Vec::new(), Vec::new()).await {
-        Ok(results) => results,
-        Err(error) if matches!(error.class, ErrorClass::Permission { .. }) => {
-            return dry_run::missing(cloud, items).await;
-        }
+    let Needed { make, other } = needed(items);
+    let names: BTreeSet<&'static str> = make.union(&other).copied().collect();
+    let Some(caller) = cloud.caller().filter(|_| !names.is_empty()) else { return Vec::new() };
+    let (principal, results) = match ask(cloud, caller, &names).await {
+        Ok(answer) => answer,
         Err(error) => {
             tracing::debug!(%error, "permissions cannot be simulated");
-            return Vec::new();
+            // Who may not ask, or whose role nobody may look up.
+            let may_not_ask = matches!(error.class, ErrorClass::Permission { .. })
+                || error.class == ErrorClass::NotFound && session_role(caller).is_some();
+            return if may_not_ask { dry_run::missing(cloud, items).await } else { Vec::new() };
         }
     };
     let is_denied = |result: &&EvaluationResult| {
@@ -122,36 +59,88 @@ pub(super) async fn missing(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefl
         results.iter().filter(is_denied).map(|result| refused(result.eval_action_name(), DENIED)).collect();
     // A policy that names objects or has conditions says no to everything as such: those are asked for once more, with what
     // is to be made.
-    let is_open =
-        |result: &&EvaluationResult| *result.eval_decision() == PolicyEvaluationDecisionType::ImplicitDeny;
+    let is_open = |result: &&EvaluationResult| {
+        *result.eval_decision() == PolicyEvaluationDecisionType::ImplicitDeny
+            && make.contains(result.eval_action_name())
+    };
     let open: BTreeSet<&str> =
         results.iter().filter(is_open).map(|result| result.eval_action_name()).collect();
-    let asked = ACTIONS.iter().filter_map(|(kind, make, _)| {
-        let names: Vec<&'static str> = make.iter().copied().filter(|name| open.contains(name)).collect();
-        let made: Vec<&PreflightItem> =
-            items.iter().filter(|item| makes(item) && item.address.kind() == *kind).collect();
-        (!names.is_empty() && !made.is_empty()).then_some((names, made))
-    });
-    let answers = asked.map(|(names, made)| async move {
-        let arns = arns(cloud, &made);
-        if arns.is_empty() {
-            return Vec::new();
-        }
-        let answer = simulate(cloud, caller, names.into_iter(), arns, context(cloud, &made)).await;
+    let answers = questions(cloud, items, &open).into_iter().map(|question| async {
+        let Question { names, arns, context } = question;
+        let answer = simulate(cloud, &principal, names.into_iter(), arns, context).await;
         let results = answer.unwrap_or_else(|error| {
             tracing::debug!(%error, "permissions for what is to be made cannot be simulated");
             Vec::new()
         });
-        results.iter().filter_map(lacking).collect()
+        results.iter().filter_map(lacking).collect::<Vec<_>>()
     });
-    found.extend(join_all(answers).await.into_iter().flatten());
+    for finding in join_all(answers).await.into_iter().flatten() {
+        if !found.contains(&finding) {
+            found.push(finding);
+        }
+    }
     found
+}
+
+/// A question about what is to be made.
+struct Question {
+    names: Vec<&'static str>,
+    arns: Vec<String>,
+    context: Vec<ContextEntry>,
+}
+
+/// What is asked once more: by type, with the new objects; and of roles that are passed to machines, with the roles.
+fn questions(cloud: &Cloud, items: &[PreflightItem], open: &BTreeSet<&str>) -> Vec<Question> {
+    let mut of_kind: BTreeMap<&str, Vec<&PreflightItem>> = BTreeMap::new();
+    for item in items.iter().filter(|item| makes(item)) {
+        of_kind.entry(item.address.kind()).or_default().push(item);
+    }
+    let mut questions = Vec::new();
+    for made in of_kind.values() {
+        let names: BTreeSet<&'static str> = made.iter().flat_map(|item| to_make(item)).collect();
+        let names: Vec<&'static str> =
+            names.into_iter().filter(|name| *name != PASS_ROLE && open.contains(name)).collect();
+        questions.push(Question { names, arns: arns(cloud, made), context: context(cloud, made) });
+    }
+    if open.contains(PASS_ROLE)
+        && let Some(roles) = of_kind.get("aws_iam_role")
+    {
+        let service = ContextEntry::builder()
+            .context_key_name("iam:PassedToService")
+            .context_key_type(ContextKeyTypeEnum::String)
+            .context_key_values("ec2.amazonaws.com")
+            .build();
+        questions.push(Question { names: vec![PASS_ROLE], arns: arns(cloud, roles), context: vec![service] });
+    }
+    questions.retain(|question| !question.names.is_empty() && !question.arns.is_empty());
+    questions
+}
+
+/// Asks for all actions at once. The ARN of a session does not have its role's path, as roles of AWS' single sign-on have
+/// one: the role of that name then says its own.
+async fn ask(
+    cloud: &Cloud,
+    caller: &str,
+    names: &BTreeSet<&'static str>,
+) -> Result<(String, Vec<EvaluationResult>), ProviderError> {
+    let whose = principal(caller);
+    match simulate(cloud, &whose, names.iter().copied(), Vec::new(), Vec::new()).await {
+        Err(error) if error.class == ErrorClass::NotFound => {
+            let Some(role) = session_role(caller) else { return Err(error) };
+            let request = cloud.iam().get_role().role_name(role);
+            let answer = cloud.ask(Class::Iam, "GetRole", || request.clone().send()).await?;
+            let Some(whose) = answer.role().map(|role| role.arn().to_owned()) else { return Err(error) };
+            let results = simulate(cloud, &whose, names.iter().copied(), Vec::new(), Vec::new()).await?;
+            Ok((whose, results))
+        }
+        answer => answer.map(|results| (whose, results)),
+    }
 }
 
 /// Asks what the caller's policies say of actions, on everything or on what the ARNs name.
 async fn simulate(
     cloud: &Cloud,
-    caller: &str,
+    principal: &str,
     actions: impl Iterator<Item = &'static str>,
     arns: Vec<String>,
     context: Vec<ContextEntry>,
@@ -159,34 +148,13 @@ async fn simulate(
     let request = cloud
         .iam()
         .simulate_principal_policy()
-        .policy_source_arn(principal(caller))
+        .policy_source_arn(principal)
         .set_action_names(Some(actions.map(str::to_owned).collect()))
         .set_resource_arns(Some(arns).filter(|arns| !arns.is_empty()))
         .set_context_entries(Some(context).filter(|context| !context.is_empty()))
         .max_items(1_000);
     let answer = cloud.ask(Class::Iam, "SimulatePrincipalPolicy", || request.clone().send()).await?;
     Ok(answer.evaluation_results().to_vec())
-}
-
-/// Whether something is made anew.
-fn makes(item: &PreflightItem) -> bool {
-    matches!(item.action.as_str(), "create" | "replace")
-}
-
-fn needed(items: &[PreflightItem]) -> BTreeSet<&'static str> {
-    let mut actions = BTreeSet::new();
-    for item in items {
-        let Some((_, make, delete)) = ACTIONS.iter().find(|(kind, _, _)| *kind == item.address.kind()) else {
-            continue;
-        };
-        if makes(item) {
-            actions.extend(make.iter().copied());
-        }
-        if matches!(item.action.as_str(), "delete" | "replace") {
-            actions.extend(delete.iter().copied());
-        }
-    }
-    actions
 }
 
 /// What is to be made, as policies name it: by its name where it has one, else any new one of its type.
@@ -271,12 +239,21 @@ pub(super) fn refused(action: &str, why: &str) -> PreflightFinding {
 /// Whose policies count: those of the role behind a session.
 fn principal(caller: &str) -> String {
     let parts: Vec<&str> = caller.splitn(6, ':').collect();
-    match parts.as_slice() {
-        [arn, partition, "sts", _, account, rest] => match rest.split('/').collect::<Vec<_>>().as_slice() {
-            ["assumed-role", role, _] => format!("{arn}:{partition}:iam::{account}:role/{role}"),
-            _ => caller.to_owned(),
-        },
+    match (parts.as_slice(), session_role(caller)) {
+        ([arn, partition, _, _, account, _], Some(role)) => {
+            format!("{arn}:{partition}:iam::{account}:role/{role}")
+        }
         _ => caller.to_owned(),
+    }
+}
+
+/// The name of the role behind a session.
+fn session_role(caller: &str) -> Option<&str> {
+    let parts: Vec<&str> = caller.splitn(6, ':').collect();
+    let [_, _, "sts", _, _, rest] = parts.as_slice() else { return None };
+    match rest.split('/').collect::<Vec<_>>().as_slice() {
+        ["assumed-role", role, _] => Some(*role),
+        _ => None,
     }
 }
 
@@ -289,11 +266,12 @@ mod tests {
         let session = "arn:aws:sts::123456789012:assumed-role/admin/me";
         assert_eq!(principal(session), "arn:aws:iam::123456789012:role/admin");
         assert_eq!(principal("arn:aws:iam::1:user/x"), "arn:aws:iam::1:user/x");
+        assert_eq!((session_role(session), session_role("arn:aws:iam::1:user/x")), (Some("admin"), None));
     }
 
     #[test]
     fn every_type_is_known() {
-        for kind in ACTIONS.iter().map(|(kind, ..)| kind).chain(NEW_IN_EC2.iter().map(|(kind, _)| kind)) {
+        for (kind, _) in NEW_IN_EC2 {
             assert!(slipway_aws_model::types::get(kind).is_some(), "{kind}");
         }
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
-use super::{finding, machine, made, referred};
+use super::machine::{self, Processors};
+use super::{finding, made, referred};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::rate::Class;
@@ -20,6 +21,8 @@ const RULES: (&str, &str) = ("vpc", "L-0EA8095F");
 const GATEWAYS: (&str, &str) = ("vpc", "L-FE5A380F");
 /// Processors of on-demand machines of the usual families (A, C, D, H, I, M, R, T and Z).
 const PROCESSORS: (&str, &str) = ("ec2", "L-1216C47A");
+/// Processors of spot machines of the same families.
+const SPOT_PROCESSORS: (&str, &str) = ("ec2", "L-34B43A08");
 /// Network load balancers in a region.
 const BALANCERS: (&str, &str) = ("elasticloadbalancing", "L-69A177A2");
 /// How many of each every account may have: up to that nobody is asked.
@@ -99,16 +102,29 @@ async fn gateways(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Prefligh
     Ok(of_zone.into_iter().filter_map(over).collect())
 }
 
-/// The machines that new groups begin with are counted; what else runs is not asked for, so that only what can never
-/// be is found.
+/// The machines that new groups begin with are counted, and those that run already.
 async fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
     let new = machine::processors(cloud, items);
-    if new <= PROCESSORS_AT_LEAST {
+    if new == Processors::default() {
         return Ok(Vec::new());
     }
-    Ok(over("processors of on-demand machines", limit(cloud, PROCESSORS).await?, 0, new)
-        .into_iter()
-        .collect())
+    let running = machine::running(cloud).await?;
+    let mut found = Vec::new();
+    for (what, quota, at_least, used, new) in [
+        (
+            "processors of on-demand machines",
+            PROCESSORS,
+            PROCESSORS_AT_LEAST,
+            running.on_demand,
+            new.on_demand,
+        ),
+        ("processors of spot machines", SPOT_PROCESSORS, 0, running.spot, new.spot),
+    ] {
+        if new > 0 && used.saturating_add(new) > at_least {
+            found.extend(over(what, limit(cloud, quota).await?, used, new));
+        }
+    }
+    Ok(found)
 }
 
 async fn balancers(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
