@@ -39,6 +39,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::{error, invalid, permanent};
+use crate::known::Known;
 use crate::look::{Look, tagged};
 use crate::owner::{self, Owner, TOKEN, Tags};
 
@@ -212,6 +213,15 @@ pub(crate) trait Kind: Send + Sync {
         false
     }
 
+    /// Whether something of an object is still there although the object itself is not, as instances that a roll has taken
+    /// out of their group: they are found by their tags, and go with it.
+    ///
+    /// # Errors
+    /// When it cannot be looked for.
+    async fn remains(&self, _cloud: &Cloud, _identity: &Identity) -> Result<bool, ProviderError> {
+        Ok(false)
+    }
+
     /// What stands in the way of deleting an object.
     ///
     /// # Errors
@@ -253,7 +263,11 @@ pub(crate) async fn read(
     cloud: &Cloud,
     identity: &Identity,
 ) -> Result<Option<Found>, ProviderError> {
-    Ok(kind.read(cloud, identity).await?.map(|found| in_form(kind, found)))
+    let found = kind.read(cloud, identity).await?.map(|found| in_form(kind, found));
+    if let Some(found) = found.as_ref().filter(|found| found.condition != Condition::Ending) {
+        cloud.shared::<Known>().seen(kind.name(), found);
+    }
+    Ok(found)
 }
 
 /// An object with its attributes in the form in which plans compare them.

@@ -15,6 +15,8 @@ mod code;
 mod config;
 mod error;
 mod kind;
+mod known;
+mod late;
 mod look;
 mod owner;
 mod peers;

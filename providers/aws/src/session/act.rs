@@ -7,11 +7,14 @@ use slipway_provider_sdk::Ticket;
 use slipway_resource::diff::diff;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
+use tokio::time::Instant;
 
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::error::{error, invalid, permanent};
 use crate::kind::{self, Condition, Found, Kind, or_gone};
+use crate::known::{Known, may_be_late};
+use crate::late::remove_twins;
 
 /// For how long reads may lag behind before that counts as a failure.
 const CONSISTENCY: Duration = Duration::from_secs(90);
@@ -23,6 +26,8 @@ const SETTLED: Duration = Duration::from_secs(30);
 const LOOKED_FOR: Duration = Duration::from_secs(10);
 /// For how long a deletion is tried again while nothing lasting is in its way.
 const IN_THE_WAY: Duration = Duration::from_secs(600);
+/// For how long what was made a moment ago may be denied to calls that name it.
+const NEW: Duration = Duration::from_secs(60);
 /// How often what follows a creating call is tried.
 const ATTEMPTS: u32 = 6;
 
@@ -46,7 +51,7 @@ pub(super) async fn apply(
         }
         Action::Update { identity, prior, desired } => {
             let (prior, desired) = (normalised(kind.name(), prior), normalised(kind.name(), desired));
-            kind.update(&act, identity, &prior, &desired).await?;
+            with_parents(&act, kind, &desired, || kind.update(&act, identity, &prior, &desired)).await?;
             shown(&act, kind, identity, Expected::Changed(&desired)).await
         }
         Action::Delete { identity } => delete(&act, kind, identity).await,
@@ -75,9 +80,68 @@ fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
     }
 }
 
+/// Sends a call again while AWS denies what it names and the session knows to exist: what this session made is waited for,
+/// anything else is looked at again first. What does not exist ends the call.
+async fn with_parents<T, F>(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    attributes: &Value,
+    send: impl Fn() -> F + Send + Sync,
+) -> Result<T, ProviderError>
+where
+    F: Future<Output = Result<T, ProviderError>> + Send,
+{
+    let mut wait = Wait::for_at_most(NEW);
+    loop {
+        let failure = match send().await {
+            Err(error) if may_be_late(kind.name(), &error) => error,
+            result => return result,
+        };
+        let Some(parent) = late_parent(act, kind, &failure, attributes).await? else { return Err(failure) };
+        act.progress(format!("waiting until {parent} is known everywhere"));
+        match act.pause(&mut wait, "its parent was not known").await {
+            Err(error) if error.class == ErrorClass::OutcomeUnknown => return Err(failure),
+            waited => waited?,
+        }
+    }
+}
+
+/// An object that a refused call names and that exists all the same.
+async fn late_parent(
+    act: &Act<'_>,
+    kind: &dyn Kind,
+    failure: &ProviderError,
+    attributes: &Value,
+) -> Result<Option<Identity>, ProviderError> {
+    let known = act.cloud.shared::<Known>();
+    let parents: Vec<_> =
+        known.named_by(attributes).into_iter().filter(|parent| parent.kind != kind.name()).collect();
+    let is_new = |made: Option<Instant>| made.is_some_and(|made| made.elapsed() < NEW);
+    if let Some(parent) = parents.iter().find(|parent| is_new(parent.made)) {
+        return Ok(Some(parent.identity.clone()));
+    }
+    // A service with one code for all that is wrong is believed about what is not new.
+    if failure.class != ErrorClass::NotFound {
+        return Ok(None);
+    }
+    let mut found = None;
+    for parent in &parents {
+        let Some(of_it) = kind::all().iter().find(|kind| kind.name() == parent.kind) else { continue };
+        match kind::read(*of_it, act.cloud, &parent.identity).await? {
+            Some(Found { condition: Condition::Ending, .. }) | None => {
+                known.gone(&parent.identity);
+                return Ok(None);
+            }
+            Some(_) => found = Some(parent.identity.clone()),
+        }
+    }
+    Ok(found)
+}
+
 /// Sends the creating call. Whoever has the name or the range already may be what an earlier attempt has made.
 async fn create(act: &Act<'_>, kind: &dyn Kind, desired: &Value) -> Result<Identity, ProviderError> {
-    let failure = match kind.create(act, desired).await {
+    let created = with_parents(act, kind, desired, || kind.create(act, desired)).await;
+    let failure = match created {
         Err(error) if error.class == ErrorClass::Conflict => error,
         result => return result,
     };
@@ -102,8 +166,10 @@ pub(super) async fn finish_create(
     desired: &Value,
 ) -> Result<Applied, ProviderError> {
     act.announce(identity);
+    act.cloud.shared::<Known>().made(kind.name(), identity, desired);
     let finished = async {
         complete(act, kind, identity, desired).await?;
+        remove_twins(act, kind, identity).await?;
         shown(act, kind, identity, Expected::Made(desired)).await
     };
     finished.await.map_err(|mut error| {
@@ -224,6 +290,7 @@ pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> V
 }
 
 async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<Applied, ProviderError> {
+    act.cloud.shared::<Known>().gone(identity);
     let mut wait = Wait::for_at_most(IN_THE_WAY);
     let mut told = Vec::new();
     loop {
@@ -290,7 +357,11 @@ async fn gone(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<(),
     let mut wait = Wait::for_at_most(Duration::from_secs(3600));
     loop {
         match act.rest(kind.read(&cloud, identity)).await {
-            Ok(None) => return Ok(()),
+            Ok(None) => match kind.remains(&cloud, identity).await {
+                Ok(false) => return Ok(()),
+                Err(error) if !error.class.is_retryable() => return Err(error),
+                _ => act.pause(&mut wait, &format!("not all of {identity} was gone")).await?,
+            },
             Err(error) if error.class == ErrorClass::NotFound => return Ok(()),
             Err(error) if !error.class.is_retryable() => return Err(error),
             _ => act.pause(&mut wait, &format!("{identity} was not gone")).await?,

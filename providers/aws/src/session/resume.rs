@@ -11,9 +11,11 @@ use super::act::{Expected, finish_create, lacking, shown};
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::kind::{self, Kind};
+use crate::late::Lost;
 
-/// For how long an object is looked for before it counts as never made.
-const CONSISTENCY: Duration = Duration::from_secs(10);
+/// For how long an object is looked for before it counts as never made. One that is shown even later is found when the
+/// create that was sent again is through.
+const CONSISTENCY: Duration = Duration::from_secs(30);
 
 /// Finds out what became of an action, and waits for its end.
 pub(super) async fn resume(
@@ -42,8 +44,8 @@ pub(super) async fn resume(
             }
         }
         Action::Delete { identity } => match kind.read(cloud, identity).await? {
-            None => Ok(Resolution::Done(Applied::default())),
-            Some(_) => Ok(Resolution::NotDone),
+            None if !kind.remains(cloud, identity).await? => Ok(Resolution::Done(Applied::default())),
+            _ => Ok(Resolution::NotDone),
         },
         // Both may be done twice.
         Action::Tag { .. } | Action::Operation { .. } => Ok(Resolution::NotDone),
@@ -71,7 +73,10 @@ async fn made(
         }
         match act.pause(&mut wait, "nothing was found").await {
             Ok(()) => {}
-            Err(error) if error.class == ErrorClass::OutcomeUnknown => return Ok(None),
+            Err(error) if error.class == ErrorClass::OutcomeUnknown => {
+                act.cloud.shared::<Lost>().add(&act.request.ownership.address);
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         }
     }

@@ -1,6 +1,6 @@
 //! What happens to calls on their way: they are counted, delayed, refused, lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,15 @@ pub struct Rules {
     pub pace: Option<f64>,
     /// Where the choice of the failing ones begins.
     pub seed: u64,
+    /// What happens to the first of each of some calls.
+    pub once: Option<(Once, &'static [&'static str])>,
+}
+
+/// What happens to a call once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Once {
+    /// What it names is denied, although it is there.
+    Unseen,
 }
 
 /// A call, by the service of its signature and the API's name for it.
@@ -34,6 +43,8 @@ struct State {
     buckets: BTreeMap<String, (f64, Instant)>,
     failed: usize,
     refused: usize,
+    /// Calls to which it has happened once.
+    once: BTreeSet<String>,
 }
 
 /// The judge of a proxy.
@@ -52,6 +63,7 @@ impl Disturbance {
             buckets: BTreeMap::new(),
             failed: 0,
             refused: 0,
+            once: BTreeSet::new(),
         };
         Self { state: Mutex::new(state) }
     }
@@ -65,6 +77,7 @@ impl Disturbance {
         let mut state = self.state();
         state.random = rules.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         state.buckets.clear();
+        state.once.clear();
         state.rules = rules;
     }
 
@@ -79,12 +92,25 @@ impl Disturbance {
         (std::mem::take(&mut state.failed), std::mem::take(&mut state.refused))
     }
 
+    /// The calls to which it has happened once.
+    pub fn hit(&self) -> BTreeSet<String> {
+        self.state().once.clone()
+    }
+
     /// What becomes of a request.
     pub fn judge(&self, request: &Request) -> Verdict {
         let call = Call::of(request);
         let mut state = self.state();
         *state.calls.entry(call.clone()).or_default() += 1;
         let rules = state.rules;
+        if let Some((once, actions)) = rules.once
+            && actions.contains(&call.action.as_str())
+            && state.once.insert(call.action.clone())
+        {
+            return match once {
+                Once::Unseen => call.unseen(request),
+            };
+        }
         if !state.has_turn(&call.service) {
             state.refused += 1;
             return call.throttled(request);
@@ -141,6 +167,37 @@ impl Call {
             }
         };
         Self { service, action }
+    }
+
+    /// A denial of what the call names, as each service says it.
+    fn unseen(&self, request: &Request) -> Verdict {
+        let (status, code) = match self.service.as_str() {
+            "ec2" => (
+                400,
+                if self.action == "CreateSubnet" { "InvalidVpcID.NotFound" } else { "InvalidID.NotFound" },
+            ),
+            "iam" => (404, "NoSuchEntity"),
+            "autoscaling" => (400, "ValidationError"),
+            "elasticloadbalancing" => (400, "TargetGroupNotFound"),
+            "sqs" => (400, "QueueDoesNotExist"),
+            _ => (400, "ResourceNotFoundException"),
+        };
+        let (kind, body) = if request.header("x-amz-target").is_some() {
+            let body = format!(r#"{{"__type": "{code}", "message": "it is not there"}}"#);
+            ("application/x-amz-json-1.0", body)
+        } else if self.service == "ec2" {
+            let error = format!(
+                "<Errors><Error><Code>{code}</Code><Message>it is not there</Message></Error></Errors>"
+            );
+            ("text/xml", format!("<Response>{error}<RequestID>r</RequestID></Response>"))
+        } else {
+            let error = format!(
+                "<Error><Type>Sender</Type><Code>{code}</Code><Message>it is not there</Message></Error>"
+            );
+            ("text/xml", format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>"))
+        };
+        let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+        Verdict::Answer { status, headers, body: body.into_bytes() }
     }
 
     /// A refusal in the form of the service's protocol.

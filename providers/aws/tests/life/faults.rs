@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cloud::machines;
-use crate::disturbance::Rules;
+use crate::disturbance::{Once, Rules};
 use crate::several::each;
-use crate::world::World;
+use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, World};
 
 /// How often a user runs a command again that has failed.
 const RUNS: usize = 3;
@@ -41,6 +41,41 @@ pub fn of_one_kind_each() -> Result<()> {
     ])
 }
 
+/// Calls that name something that the same run has made.
+const NAMING: &[&str] = &[
+    "AddRoleToInstanceProfile",
+    "AssociateDhcpOptions",
+    "AssociateRouteTable",
+    "AttachInternetGateway",
+    "AuthorizeSecurityGroupEgress",
+    "AuthorizeSecurityGroupIngress",
+    "CreateAutoScalingGroup",
+    "CreateListener",
+    "CreateLoadBalancer",
+    "CreateNatGateway",
+    "CreateRoute",
+    "CreateRouteTable",
+    "CreateSecurityGroup",
+    "CreateSubnet",
+    "CreateTargetGroup",
+    "PutLifecycleHook",
+    "PutRolePolicy",
+    "PutTargets",
+];
+/// What was made a moment ago is denied once to each call that names it: one run makes the cluster all the same.
+pub fn of_what_is_not_known_everywhere_yet() -> Result<()> {
+    let world = World::new()?;
+    world.spec(HIGHLY_AVAILABLE)?;
+    world.disturbance.set(Rules { once: Some((Once::Unseen, NAMING)), ..Rules::default() });
+    world.apply()?;
+    let hit = world.disturbance.hit();
+    ensure!(hit.len() + 3 > NAMING.len(), "only {hit:?} were called");
+    world.disturbance.set(Rules::default());
+    world.is_settled()?;
+    world.delete()?;
+    world.is_empty()
+}
+
 fn survive(troubles: &[Disturbed]) -> Result<()> {
     let undisturbed = World::new()?;
     undisturbed.public(&[])?;
@@ -51,13 +86,13 @@ fn survive(troubles: &[Disturbed]) -> Result<()> {
 
 fn live(world: &World, trouble: &Disturbed, wanted: &[String]) -> Result<()> {
     world.public(&[])?;
-    disturbed(world, trouble, &["apply", "-f", "spec.yaml", "--yes"])?;
+    disturbed(world, trouble, APPLY)?;
     let shape = world.shape()?;
     ensure!(shape == wanted, "made: {}", difference(&shape, wanted));
     world.is_settled()?;
 
     world.public(&[("image: ami-1e749f67", "image: ami-760aaa0f")])?;
-    disturbed(world, trouble, &["apply", "-f", "spec.yaml", "--yes"])?;
+    disturbed(world, trouble, APPLY)?;
     world.is_settled()?;
     let objects = world.cloud.objects()?;
     let old =
@@ -66,7 +101,7 @@ fn live(world: &World, trouble: &Disturbed, wanted: &[String]) -> Result<()> {
     let sizes: Vec<usize> = machines(&objects).into_values().collect();
     ensure!(sizes == [1, 2], "{sizes:?} instances run");
 
-    disturbed(world, trouble, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"])?;
+    disturbed(world, trouble, DELETE)?;
     world.is_empty()
 }
 

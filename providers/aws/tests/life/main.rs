@@ -37,6 +37,7 @@ const TESTS: &[(&str, Test)] = &[
     ("calls::highly_available", calls::highly_available),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
     ("faults::of_one_kind_each", faults::of_one_kind_each),
+    ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
     ("forgetful::what_is_not_shown_is_left", forgetful::what_is_not_shown_is_left),
     ("images::by_parameter", images::by_parameter),
     ("kills::minimal_create", kills::minimal_create),

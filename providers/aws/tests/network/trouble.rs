@@ -151,3 +151,71 @@ async fn rules_asked_for_together_go_in_one_call() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     cloud.end().await;
 }
+
+fn subnet(vpc: &str) -> Value {
+    let zone = "us-east-1a";
+    Value::map([("vpc_id", vpc), ("cidr_block", "10.0.0.0/24"), ("availability_zone", zone)])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parent_that_was_just_made_is_waited_for() {
+    let moto = moto();
+    let denied = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&denied);
+    let proxy = proxy(&moto, move |action| {
+        if action == "CreateSubnet" && counter.fetch_add(1, Ordering::SeqCst) < 2 {
+            return refusal(400, "InvalidVpcID.NotFound");
+        }
+        Verdict::Pass
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let vpc = cloud.create("aws_vpc.a-example-com", vpc()).await.identity.unwrap();
+    cloud.create("aws_subnet.a", subnet(vpc.as_str())).await;
+    assert_eq!(denied.load(Ordering::SeqCst), 3);
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parent_that_is_not_there_ends_the_step() {
+    let moto = moto();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    let proxy = proxy(&moto, move |action| {
+        counter.fetch_add(usize::from(action == "CreateSubnet"), Ordering::SeqCst);
+        Verdict::Pass
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let create = |vpc: &str| Action::Create { desired: subnet(vpc) };
+    let address: Address = "aws_subnet.a".parse().unwrap();
+    // Nobody has made it.
+    let error = cloud.apply(&address, create("vpc-0123456789abcdef0")).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    // The session has read it, and somebody has deleted it since.
+    let mut other = Cloud::open(&moto.endpoint()).await;
+    other.uid = slipway_resource::ClusterUid::new("another");
+    let gone = other.create("aws_vpc.other", vpc()).await.identity.unwrap();
+    cloud.read("aws_vpc.other", &gone).await;
+    other.delete("aws_vpc.other", &gone).await;
+    let error = cloud.apply(&address, create(gone.as_str())).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::NotFound, "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    cloud.end().await;
+    other.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_shown_late_goes_when_another_was_made() {
+    let moto = moto();
+    let early = Cloud::open(&moto.endpoint()).await;
+    let request = early.request(&address(), Action::Create { desired: vpc() });
+    assert!(matches!(early.resume(&request).await, Resolution::NotDone));
+    // What the lost call has made is shown now, made here by another session of the same cluster.
+    let late = Cloud::open(&moto.endpoint()).await;
+    late.create("aws_vpc.a-example-com", vpc()).await;
+    let sink = slipway_resource::provider::EventSink::discard();
+    early.session.apply(request, sink).await.unwrap();
+    assert_eq!(early.discover().await.len(), 1);
+    early.end().await;
+    late.end().await;
+}

@@ -241,6 +241,10 @@ impl Kind for Group {
         if_there(act.cloud, id.as_str(), deleted).await.map(drop)
     }
 
+    async fn remains(&self, cloud: &Cloud, id: &Identity) -> Result<bool, ProviderError> {
+        Ok(!gates::alive_detached(cloud, id.as_str()).await?.is_empty())
+    }
+
     /// Its instances shut down.
     fn lingers(&self) -> bool {
         true
