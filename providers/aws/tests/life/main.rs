@@ -22,6 +22,7 @@ mod faults;
 mod forgetful;
 mod images;
 mod kills;
+mod recorded;
 mod several;
 mod whole;
 mod world;
@@ -33,6 +34,8 @@ const TESTS: &[(&str, Test)] = &[
     ("whole::one_that_never_joins_stops_a_roll_and_is_named", whole::one_never_joins),
     ("adopted::every_case_of_kops", adopted::every_case),
     ("adopted::every_case_of_our_own", adopted::every_case_made),
+    ("recorded::nothing_differs", recorded::nothing_differs),
+    ("recorded::what_the_spec_asks_for_is_planned", recorded::what_the_spec_asks_for_is_planned),
     ("calls::minimal", calls::minimal),
     ("calls::highly_available", calls::highly_available),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     }
     let trial = |(name, test): &(&'static str, Test)| {
         let test = *test;
-        let needs_cases = name.starts_with("adopted::");
+        let needs_cases = name.starts_with("adopted::") || name.starts_with("recorded::");
         Trial::test(*name, move || test().map_err(|error| format!("{error:?}").into()))
             .with_ignored_flag(needs_cases && std::env::var_os(adopted::CASES).is_none())
     };
