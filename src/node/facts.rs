@@ -11,6 +11,7 @@ use std::time::Duration;
 use slipway_bootstrap::configuration::{Detected, ExternalEtcd};
 use slipway_bootstrap::preflight::{Facts, PathState, Questions, Runtime};
 use slipway_provider_node::cri::SOCKETS;
+use slipway_provider_node::etcd_data;
 
 use super::cri::Cri;
 
@@ -79,6 +80,11 @@ pub(crate) async fn read(questions: &Questions, looking: &Looking) -> Facts {
             .map(|name| (name.clone(), system::program(name).map(|path| path.display().to_string())))
             .collect(),
         paths: paths.map(|path| (path.clone(), path_state(&below(root, path)))).collect(),
+        etcd_data: questions
+            .empty_directories
+            .iter()
+            .filter_map(|path| Some((path.clone(), etcd_data::read(&below(root, path))?)))
+            .collect(),
         owned: looking.owned.clone(),
         ports: questions.ports.iter().map(|port| (port.number, network::port(port.number))).collect(),
         kernel_settings: settings

@@ -5,6 +5,7 @@
 //! so that `--ignore-preflight-errors` takes the same words.
 
 mod derive;
+mod etcd_data;
 mod facts;
 mod host;
 mod network;
@@ -16,6 +17,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+pub use etcd_data::{EtcdData, EtcdIds, HEAD as ETCD_LOG_HEAD, way_out as way_out_of_etcd_data};
 pub use facts::{
     Cgroups, Facts, InterfaceAddress, NetworkRange, PathState, PortState, Runtime, ServiceState,
 };

@@ -9,6 +9,7 @@ pub mod cri;
 mod disk;
 mod error;
 mod etcd;
+pub mod etcd_data;
 mod host;
 mod http;
 mod kind;

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::etcd_data::EtcdData;
+
 /// Everything that checks look at, read from one host at one time.
 ///
 /// Maps have an entry for what was asked for; a check whose entry is missing says that it could not look.
@@ -37,6 +39,8 @@ pub struct Facts {
     pub programs: BTreeMap<String, Option<String>>,
     /// Paths that were looked at.
     pub paths: BTreeMap<String, PathState>,
+    /// What directories have of an etcd's data, by their paths.
+    pub etcd_data: BTreeMap<String, EtcdData>,
     /// Paths that an earlier run on this node has made: they are expected to be there.
     pub owned: BTreeSet<String>,
     /// TCP ports that were looked at.

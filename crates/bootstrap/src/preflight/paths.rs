@@ -1,5 +1,6 @@
 //! Files, directories and ports that must be free, and space.
 
+use super::etcd_data::way_out;
 use super::facts::{Facts, PathState, PortState};
 use super::questions::Questions;
 use super::{Checks, when};
@@ -29,8 +30,13 @@ pub(super) fn check(questions: &Questions, facts: &Facts, checks: &mut Checks) {
     for path in &questions.empty_directories {
         let full = matches!(facts.paths.get(path), Some(PathState::Directory | PathState::File))
             && !facts.owned.contains(path);
-        let message = format!("{path} is not empty");
-        let hint = "it may hold the data of another cluster: move it away, or name another directory";
+        let (message, hint) = match facts.etcd_data.get(path) {
+            Some(data) => (format!("{path} has {data}"), way_out(path)),
+            None => (
+                format!("{path} is not empty"),
+                "it may hold the data of another cluster: move it away, or name another directory".to_owned(),
+            ),
+        };
         checks.error(format!("DirAvailable{}", dashed(path)), when(full, message, hint));
     }
     for (path, purpose) in &questions.present_files {

@@ -53,6 +53,9 @@ pub struct Questions {
     pub kernel_settings: Vec<KernelSetting>,
     /// Images that must be there or be fetched.
     pub images: Vec<String>,
+    /// The socket of the container runtime; none where it is asked for otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cri_socket: Option<String>,
     /// How the kubelet will group processes.
     pub cgroup_driver: Option<String>,
     /// Whether the kubelet starts although the host swaps.

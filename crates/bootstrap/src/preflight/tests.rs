@@ -17,6 +17,7 @@ fn questions() -> Questions {
         programs: vec!["mount".into()],
         kernel_settings: vec![KernelSetting { path: "net/ipv4/ip_forward".into(), value: "1".into() }],
         images: vec!["registry.k8s.io/pause:3.10.1".into()],
+        cri_socket: None,
         cgroup_driver: Some("systemd".into()),
         swap_tolerated: false,
         endpoint_name: Some("api.example.test".into()),
@@ -56,6 +57,7 @@ fn good() -> Facts {
             ("/etc/kubernetes/manifests/kube-apiserver.yaml".into(), PathState::Absent),
             ("/var/lib/etcd".into(), PathState::EmptyDirectory),
         ]),
+        etcd_data: BTreeMap::new(),
         owned: BTreeSet::new(),
         ports: BTreeMap::from([(6443, PortState::Free)]),
         kernel_settings: BTreeMap::from([

@@ -100,8 +100,9 @@ async fn a_folder_goes_with_what_is_in_it_only_when_it_is_ours() {
     bench.create("directory.data", wanted("/var/lib/etcd")).await.unwrap();
     bench.put("/var/lib/etcd/member/wal", "data");
     std::os::unix::fs::symlink("/etc/passwd", bench.path("/var/lib/etcd/link")).unwrap();
-    bench.put("/var/lib/foreign/member/wal", "data");
+    bench.put("/var/lib/foreign/other", "data");
     bench.create("directory.foreign", wanted("/var/lib/foreign")).await.unwrap();
+    bench.put("/var/lib/foreign/member/wal", "what came later");
     bench.create("directory.swapped", wanted("/var/lib/swapped")).await.unwrap();
     std::fs::rename(bench.path("/var/lib/swapped"), bench.path("/var/lib/aside")).unwrap();
     bench.put("/var/lib/swapped/other", "data");
@@ -112,10 +113,36 @@ async fn a_folder_goes_with_what_is_in_it_only_when_it_is_ours() {
         bench.delete(&format!("directory.{name}"), &path).await.unwrap();
     }
     assert!(!bench.path("/var/lib/etcd").exists());
-    assert_eq!(bench.text("/var/lib/foreign/member/wal"), "data");
+    assert_eq!(bench.text("/var/lib/foreign/other"), "data");
+    assert!(!bench.path("/var/lib/foreign/member").exists(), "data of a deleted cluster is left");
     assert_eq!(bench.text("/var/lib/swapped/other"), "data");
     assert_eq!(bench.text("/var/lib/plain/data"), "data");
     assert!(std::path::Path::new("/etc/passwd").exists());
+}
+
+#[tokio::test]
+async fn data_of_another_etcd_is_refused_and_left_as_it_is() {
+    let bench = Bench::new().await;
+    let wanted = value(json!({"path": "/var/lib/etcd", "mode": "0700", "purge": true}));
+    bench.put("/var/lib/etcd/member/snap/db", "data");
+    let refused = bench.create("directory.data", wanted.clone()).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict);
+    assert!(
+        refused.message.contains("/var/lib/etcd has data of an etcd whose ids cannot be read"),
+        "{refused}"
+    );
+    assert!(refused.hint.unwrap().contains("mv /var/lib/etcd"));
+    // It was never taken over, so that nobody's reset removes it.
+    bench.delete("directory.data", "/var/lib/etcd").await.unwrap();
+    assert_eq!(bench.text("/var/lib/etcd/member/snap/db"), "data");
+    // An empty folder, as a package or a mount brings it, is used; what came into it is removed, and it stays.
+    std::fs::rename(bench.path("/var/lib/etcd"), bench.path("/var/lib/aside")).unwrap();
+    std::fs::create_dir_all(bench.path("/var/lib/etcd/lost+found")).unwrap();
+    bench.create("directory.data", wanted.clone()).await.unwrap();
+    bench.put("/var/lib/etcd/member/snap/db", "ours");
+    bench.create("directory.data", wanted).await.unwrap();
+    bench.delete("directory.data", "/var/lib/etcd").await.unwrap();
+    assert!(!bench.path("/var/lib/etcd/member").exists() && bench.path("/var/lib/etcd/lost+found").exists());
 }
 
 #[tokio::test]
