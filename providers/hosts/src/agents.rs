@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use slipway_bootstrap::preflight::Questions;
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
 use slipway_provider_node::told;
 use slipway_resource::provider::SessionRequest;
@@ -15,6 +17,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::config::Config;
 use crate::error::{invalid, permanent, transient};
 use crate::facts::{self, Seen};
+use crate::preflight;
 use crate::remote::{Failure, Ssh};
 
 /// The folder of the agent on a host.
@@ -26,6 +29,9 @@ const TRANSFER: Duration = Duration::from_secs(600);
 /// How long the host may take to tell the digest of its program.
 const SAID: Duration = Duration::from_secs(5);
 
+/// How long a host that could not be reached is taken to be so: whoever asks for it meanwhile does not wait again.
+const UNREACHED: Duration = Duration::from_secs(15);
+
 /// The exit code of a host without an agent.
 const NO_AGENT: i32 = 127;
 
@@ -36,6 +42,8 @@ type Slot = Mutex<Option<Arc<Agent>>>;
 pub(crate) struct Agents {
     config: Arc<Config>,
     slots: BTreeMap<String, Slot>,
+    /// Hosts that could not be reached, with when and why.
+    unreached: std::sync::Mutex<BTreeMap<String, (Instant, ProviderError)>>,
     /// The digest of the executable that hosts get.
     digest: OnceCell<String>,
 }
@@ -58,7 +66,7 @@ impl Agent {
 impl Agents {
     pub fn new(config: Arc<Config>) -> Self {
         let slots = config.hosts.iter().map(|host| (host.name.clone(), Mutex::default())).collect();
-        Self { config, slots, digest: OnceCell::new() }
+        Self { config, slots, unreached: std::sync::Mutex::default(), digest: OnceCell::new() }
     }
 
     /// The agent of a host; none when it has none.
@@ -76,8 +84,28 @@ impl Agents {
         if let Some(agent) = slot.as_ref().filter(|agent| agent.is_alive()) {
             return Ok(Some(Arc::clone(agent)));
         }
-        *slot = self.connect(host).await?.map(Arc::new);
+        if let Some(error) = self.known_unreached(name) {
+            return Err(error);
+        }
+        *slot = self.noted(name, self.connect(host).await)?.map(Arc::new);
         Ok(slot.clone())
+    }
+
+    /// Why a host could not be reached a moment ago.
+    fn known_unreached(&self, name: &str) -> Option<ProviderError> {
+        let mut unreached = self.unreached.lock().ok()?;
+        unreached.retain(|_, (when, _)| when.elapsed() < UNREACHED);
+        unreached.get(name).map(|(_, error)| error.clone())
+    }
+
+    /// Notes that a host could not be reached.
+    fn noted<T>(&self, name: &str, done: Result<T, ProviderError>) -> Result<T, ProviderError> {
+        if let (Err(error), Ok(mut unreached)) = (&done, self.unreached.lock())
+            && error.class.is_retryable()
+        {
+            unreached.insert(name.to_owned(), (Instant::now(), error.clone()));
+        }
+        done
     }
 
     /// The agent of a host, if there is a connection with it now.
@@ -140,9 +168,31 @@ exit 3"#;
                 None => facts::of_unseen(host, &self.config),
             });
         };
+        if let Some(error) = self.known_unreached(name) {
+            return Err(error);
+        }
         let printed = ssh.run(&told::script()).await;
-        let printed = printed.map_err(|failure| failure.told(name, "tell about itself"))?;
+        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "tell about itself")))?;
         Ok(facts::read(&printed, host, &self.config))
+    }
+
+    /// Reads what the checks look at before a host becomes a node; none for one that has an agent already.
+    pub async fn read_before(
+        &self,
+        name: &str,
+        questions: &Questions,
+    ) -> Result<Option<preflight::Read>, ProviderError> {
+        let (host, _) = self.host(name)?;
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
+        if let Some(error) = self.known_unreached(name) {
+            return Err(error);
+        }
+        let begin = Timestamp::now().as_second();
+        let printed = ssh.run(&preflight::script(questions, &self.config.root)).await;
+        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "be looked at")))?;
+        // The host told its time somewhere between.
+        let now = begin.midpoint(Timestamp::now().as_second());
+        Ok(Some(preflight::read(&printed, questions, &self.config.root, now)))
     }
 
     /// Whose cluster's node a host is, by its own word: the unique id and the name.

@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub path: Option<String>,
     /// How many seconds a connection may take.
     pub connect_timeout_seconds: u32,
+    /// Names of checks before a host becomes a node whose errors do not stop a plan.
+    pub ignore_preflight_errors: Vec<String>,
     /// Whether the whole cluster goes, by the caller's word: its etcd need not agree to the members that go.
     pub leaving: bool,
 }
@@ -39,6 +41,7 @@ impl Default for Config {
             init_system: "auto".to_owned(),
             path: None,
             connect_timeout_seconds: 10,
+            ignore_preflight_errors: Vec::new(),
             leaving: false,
         }
     }
@@ -93,6 +96,13 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
             Attribute::optional(Type::Integer)
                 .default_to(Value::Integer(10))
                 .describe("How many seconds a connection with a host may take."),
+        ),
+        (
+            "ignore_preflight_errors",
+            none(
+                Type::list(Type::String),
+                "Names of checks before a host becomes a node whose errors do not stop a plan, as NumCPU; all names every check.",
+            ),
         ),
         (
             "leaving",

@@ -13,6 +13,7 @@ mod error;
 mod expand;
 mod facts;
 mod inventory;
+mod preflight;
 mod provider;
 mod remote;
 mod schema;

@@ -6,7 +6,7 @@ mod ssh;
 use slipway_resource::ProviderError;
 use slipway_spec::model::Host;
 
-pub(crate) use ssh::{Failure, Ssh};
+pub(crate) use ssh::{Failure, Ssh, quoted};
 
 use crate::config::Config;
 

@@ -5,16 +5,22 @@ mod actual;
 mod locate;
 mod lost;
 mod plan;
+mod preflight;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use slipway_bootstrap::from_cluster::Placement;
+use slipway_bootstrap::preflight::Questions;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
     Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::{Identity, Observed, Path, ProviderError, Schema, Session, Token, Value};
+
+use slipway_spec::model::Cluster;
 
 use crate::agents::Agents;
 use crate::catalog::catalog;
@@ -36,6 +42,8 @@ pub(crate) struct HostsSession {
     node: Arc<Schema>,
     schema: Arc<Schema>,
     scope: Scope,
+    /// What has to be looked at on each machine before it becomes a node, by the cluster that was expanded last.
+    questions: Mutex<BTreeMap<String, Questions>>,
 }
 
 impl HostsSession {
@@ -52,7 +60,17 @@ impl HostsSession {
         };
         let config = Arc::new(config);
         let agents = Agents::new(Arc::clone(&config));
-        Ok(Self { config, agents, inventory, offline, planner, node, schema, scope: Scope::default() })
+        Ok(Self {
+            config,
+            agents,
+            inventory,
+            offline,
+            planner,
+            node,
+            schema,
+            scope: Scope::default(),
+            questions: Mutex::default(),
+        })
     }
 
     fn inventory(&self) -> Result<&Inventory, ProviderError> {
@@ -60,6 +78,24 @@ impl HostsSession {
             invalid("there is no inventory to claim hosts from")
                 .with_hint("`state` in the provider's configuration names the state store that has it")
         })
+    }
+
+    /// Keeps what the checks before a change will ask of each machine. A cluster that cannot be expanded asks nothing:
+    /// whoever expands it says why.
+    fn remember_questions(&self, request: &ExpandRequest) {
+        let cluster = serde_json::from_value::<Cluster>(request.cluster.clone()).ok();
+        let placement = Placement::of(&request.catalog.data).ok().flatten();
+        let questions = cluster.zip(placement).and_then(|(cluster, placement)| {
+            slipway_bootstrap::from_cluster::questions(&cluster, &placement).ok()
+        });
+        if let Ok(mut kept) = self.questions.lock() {
+            *kept = questions.unwrap_or_default();
+        }
+    }
+
+    /// What has to be looked at on a machine.
+    fn questions_about(&self, host: &str) -> Option<Questions> {
+        self.questions.lock().ok()?.get(host).cloned()
     }
 
     /// Whether a type is that of a node's inside.
@@ -113,6 +149,7 @@ impl Session for HostsSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
+        self.remember_questions(&request);
         expand(request)
     }
 

@@ -185,8 +185,15 @@ impl Ssh {
                 .with_hint("name the key by `identityFile`, or put it into an SSH agent");
         }
         transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
-            .with_hint("if the machine is gone for ever, its Host document can say so: `lost: true`")
+            .with_hint(unreached(name, address, port))
     }
+}
+
+/// What to do about a host that cannot be reached. What gives up what is on it comes last.
+fn unreached(name: &str, address: &str, port: u16) -> String {
+    format!(
+        "start {name}, check that {address}:{port} can be reached from here, correct its address if it has moved, and run the command again; only for a machine that will never come back: `lost: true` in its Host document removes its node and its member of etcd from the cluster"
+    )
 }
 
 /// What to do about keys that are not pinned. Who only copies the line trusts whoever answered.
@@ -206,7 +213,7 @@ fn pinning(keys: &[Shown]) -> String {
 const KNOWN: &str = "known_hosts";
 
 /// A text as one word of a shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -220,6 +227,17 @@ mod tests {
         let hint = pinning(&[shown("ecdsa-sha2-nistp256 AAAAE"), shown("ssh-ed25519 AAAAC")]);
         assert!(hint.ends_with("gets `hostKeys: [\"ssh-ed25519 AAAAC\"]`"), "{hint}");
         assert!(pinning(&[]).ends_with("into `hostKeys`"));
+    }
+
+    #[test]
+    fn giving_a_host_up_is_the_last_way_and_said_as_what_it_is() {
+        let hint = super::unreached("cp-0", "10.0.0.1", 22);
+        let (safe, last) = hint.split_once("; only for").unwrap();
+        assert!(safe.contains("10.0.0.1:22") && safe.contains("again") && !safe.contains("lost"), "{hint}");
+        assert!(
+            last.contains("`lost: true`") && last.contains("removes its node and its member of etcd"),
+            "{hint}"
+        );
     }
 
     #[test]

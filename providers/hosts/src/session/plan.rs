@@ -1,8 +1,8 @@
 //! What changes mean: inside a host as on any node, and of claims and agents.
 
-use slipway_resource::provider::{PlanItem, Planned, PreflightFinding, PreflightItem};
+use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::validate::misfits;
-use slipway_resource::{ErrorClass, ProviderError, Value};
+use slipway_resource::{ProviderError, Value};
 
 use super::{HostsSession, with_host, without_host};
 use crate::error::invalid;
@@ -63,40 +63,6 @@ impl HostsSession {
             }
         }
         Ok(Planned { normalised, ..Planned::default() })
-    }
-
-    /// Hosts that somebody else has.
-    pub(super) async fn check(
-        &self,
-        items: Vec<PreflightItem>,
-    ) -> Result<Vec<PreflightFinding>, ProviderError> {
-        let mut findings = Vec::new();
-        for item in
-            items.iter().filter(|item| item.action == "create" && !self.is_inside(item.address.kind()))
-        {
-            let Some(host) = item.desired.get(HOST).and_then(Value::as_str) else { continue };
-            if item.address.kind() == AGENT {
-                continue;
-            }
-            match self.agents.owner(host).await {
-                Ok(None) => {}
-                Ok(Some((uid, cluster))) => findings.push(PreflightFinding {
-                    address: Some(item.address.clone()),
-                    class: ErrorClass::Conflict,
-                    message: format!(
-                        "the host {host} is a node of cluster {cluster} ({uid}) by its own word"
-                    ),
-                    hint: Some("delete that cluster, or `slipway node reset` on the host".to_owned()),
-                }),
-                Err(error) => findings.push(PreflightFinding {
-                    address: Some(item.address.clone()),
-                    class: error.class,
-                    message: error.message,
-                    hint: error.hint,
-                }),
-            }
-        }
-        Ok(findings)
     }
 }
 

@@ -1,0 +1,153 @@
+//! The checks before a host becomes a node: kubeadm's, and whether data of another etcd is in the way.
+//!
+//! Of a host without an agent everything is read by one script; a host with an agent is already a node, or becomes one,
+//! and its agent says which places are taken.
+
+mod read;
+mod script;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_bootstrap::preflight::{ExpectedFile, Facts, Questions, Severity, check};
+use slipway_resource::provider::{PreflightFinding, PreflightItem};
+use slipway_resource::{Address, ErrorClass, Value};
+
+use crate::schema::{CLAIM, HOST};
+
+pub(crate) use read::{Read, read};
+pub(crate) use script::script;
+
+/// What a plan makes on one host.
+#[derive(Default)]
+pub(crate) struct Making {
+    /// What it makes there, without claim and agent.
+    pub inside: Vec<PreflightItem>,
+    /// Whether it takes the host from its inventory.
+    pub claims: bool,
+    /// Whether it puts an agent there.
+    pub installs: bool,
+}
+
+impl Making {
+    /// What a plan makes, by the hosts where it does.
+    pub fn by_host(items: Vec<PreflightItem>, is_inside: impl Fn(&str) -> bool) -> BTreeMap<String, Self> {
+        let mut hosts: BTreeMap<String, Self> = BTreeMap::new();
+        for item in items.into_iter().filter(|item| item.action == "create") {
+            let Some(host) = item.desired.get(HOST).and_then(Value::as_str) else { continue };
+            let making = hosts.entry(host.to_owned()).or_default();
+            match item.address.kind() {
+                CLAIM => making.claims = true,
+                kind if is_inside(kind) => making.inside.push(item),
+                _ => making.installs = true,
+            }
+        }
+        hosts
+    }
+
+    /// Whether the host becomes a node by this plan, and is none yet.
+    pub fn is_new_node(&self, host: &str) -> bool {
+        let kubelet = Address::new("service", format!("{host}/kubelet"));
+        self.installs && self.inside.iter().any(|item| item.address == kubelet)
+    }
+
+    /// Files that must not be there: each would be written by this plan.
+    fn files(&self) -> BTreeMap<&str, &Address> {
+        let is_replaced = |item: &PreflightItem, name: &str| {
+            item.desired.get(name).and_then(Value::as_bool).unwrap_or_default()
+        };
+        self.inside
+            .iter()
+            .filter(|item| item.address.kind() != "directory")
+            .filter(|item| !is_replaced(item, "keep_existing") && !is_replaced(item, "replace_existing"))
+            .flat_map(|item| {
+                let paths = ["path", "private_path"]
+                    .into_iter()
+                    .filter_map(|name| item.desired.get(name).and_then(Value::as_str));
+                paths.map(|path| (path, &item.address))
+            })
+            .filter(|(path, _)| path.starts_with("/etc/kubernetes/") || path.starts_with("/var/lib/kubelet/"))
+            .collect()
+    }
+}
+
+/// The questions about a host, with those about the files that the plan writes.
+pub(crate) fn questions(of_cluster: Option<&Questions>, making: &Making) -> Questions {
+    let mut questions = of_cluster.cloned().unwrap_or_default();
+    for path in making.files().into_keys() {
+        if questions.absent_files.iter().all(|file| file.path != path) {
+            questions.absent_files.push(ExpectedFile { path: path.to_owned() });
+        }
+    }
+    // What the plan sets itself need not be so before.
+    let set: BTreeSet<String> = making
+        .inside
+        .iter()
+        .filter(|item| item.address.kind() == "sysctl")
+        .filter_map(|item| Some(item.desired.get("name")?.as_str()?.replace('.', "/")))
+        .collect();
+    questions.kernel_settings.retain(|setting| !set.contains(&setting.path));
+    questions
+}
+
+/// What stands in the way on a host, every finding with the check's name and a way out.
+pub(crate) fn findings(
+    host: &str,
+    making: &Making,
+    questions: &Questions,
+    facts: &Facts,
+    ignored: &[String],
+) -> Vec<PreflightFinding> {
+    let mut report = check(questions, facts);
+    report.ignore(ignored);
+    let files = making.files();
+    let is_a_node = facts
+        .paths
+        .get("/etc/kubernetes/kubelet.conf")
+        .is_some_and(|state| *state == slipway_bootstrap::preflight::PathState::File);
+    let of_file = |check: &str| {
+        let path = check.strip_prefix("FileAvailable-")?;
+        files.iter().find(|(file, _)| file.replace('/', "-") == path).map(|(_, address)| (*address).clone())
+    };
+    let finding = |finding: &slipway_bootstrap::preflight::Finding| {
+        let in_place = finding.check.starts_with("FileAvailable") || finding.check.starts_with("Port-");
+        let hint = match finding.check.as_str() {
+            "AdvertiseAddress" => format!("correct `addresses` in the Host document {host}"),
+            "CRI" => "start a container runtime on the host".to_owned(),
+            "NumCPU" | "Mem" => format!(
+                "use a larger machine, or accept it with `ignore_preflight_errors: [{}]` in the provider's `config`",
+                finding.check
+            ),
+            _ if in_place && is_a_node => {
+                "a host that is a node of a running cluster is taken over with `slipway adopt`; `kubeadm reset` on the host removes that node for good".to_owned()
+            }
+            _ if in_place => "remove what is in the way from the host if nothing needs it".to_owned(),
+            _ => finding.hint.clone(),
+        };
+        PreflightFinding {
+            address: of_file(&finding.check).or_else(|| Some(Address::new(CLAIM, host))),
+            class: ErrorClass::Conflict,
+            message: format!("{host}: {}: {}", finding.check, on_host(&finding.message)),
+            hint: Some(hint),
+        }
+    };
+    report.findings.iter().filter(|found| found.severity == Severity::Error).map(finding).collect()
+}
+
+/// A message of a check that a person runs on the host itself, for one who is elsewhere.
+fn on_host(message: &str) -> String {
+    message
+        .replace("of this host", "of the host")
+        .replace("cannot be resolved here", "cannot be resolved on the host")
+        .replace("that of the cluster's API", "that of the machine that plans")
+}
+
+/// Every way out once, where it stands first.
+pub(crate) fn hints_once(findings: &mut [PreflightFinding]) {
+    let mut known = BTreeSet::new();
+    for finding in findings {
+        finding.hint = finding.hint.take().filter(|hint| known.insert(hint.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests;
