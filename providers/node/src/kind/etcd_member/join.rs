@@ -121,28 +121,34 @@ pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
             // The list that comes next has it.
             Ok(_) | Err(Refusal::Already) => {}
             Err(Refusal::Later(why)) => {
-                let before: Vec<String> =
-                    members
-                        .iter()
-                        .filter(|member| member.is_learner)
-                        .map(|member| {
-                            if member.has_started() {
-                                member.name.clone()
-                            } else {
-                                member.peer_urls.join(", ")
-                            }
-                        })
-                        .collect();
-                let text = if before.is_empty() {
-                    format!("waits until etcd takes a member: {why}")
-                } else {
-                    format!("waits in the queue of those that join etcd, behind {}", before.join(", "))
-                };
+                let text =
+                    queue(&members).unwrap_or_else(|| format!("waits until etcd takes a member: {why}"));
                 patience.wait(&text).await?;
             }
             Err(refusal) => return Err(refusal.into()),
         }
     }
+}
+
+/// Whom a member that joins waits for, and how one that never comes is removed; none when nobody is before it.
+fn queue(members: &[Member]) -> Option<String> {
+    let learners: Vec<&Member> = members.iter().filter(|member| member.is_learner).collect();
+    let named = |member: &&Member| match member.has_started() {
+        true => member.name.clone(),
+        false => format!("{} (never started)", member.peer_urls.join(", ")),
+    };
+    let names: Vec<String> = learners.iter().map(named).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut text = format!("waits in the queue of those that join etcd, behind {}", names.join(", "));
+    if let Some(dead) = learners.iter().find(|member| !member.has_started()) {
+        let id = dead.id();
+        text.push_str(&format!(
+            "; a machine that will not come is removed from the queue by taking its host out of the spec and applying, or with `etcdctl member remove {id}`"
+        ));
+    }
+    Some(text)
 }
 
 /// A member that is there already: its URLs follow.
@@ -236,6 +242,23 @@ pub(super) async fn expel(work: &Work, etcd: &Etcd, member: &Member) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_never_started_is_named_with_the_way_to_remove_it() {
+        let member = |id: &str, name: &str, is_learner| -> Member {
+            let urls = ["https://10.0.0.9:2380"];
+            serde_json::from_value(
+                serde_json::json!({"ID": id, "name": name, "peerURLs": urls, "isLearner": is_learner}),
+            )
+            .unwrap()
+        };
+        assert_eq!(queue(&[member("1", "a", false)]), None);
+        let text = queue(&[member("1", "a", false), member("2", "b", true)]).unwrap();
+        assert!(text.ends_with("behind b"), "{text}");
+        let text = queue(&[member("1", "a", false), member("255", "", true)]).unwrap();
+        assert!(text.contains("behind https://10.0.0.9:2380 (never started); "), "{text}");
+        assert!(text.contains("`etcdctl member remove ff`"), "{text}");
+    }
 
     #[test]
     fn those_are_asked_who_stay() {
