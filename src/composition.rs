@@ -20,6 +20,7 @@ use slipway_spec::model::{Cluster, Host, Role};
 use crate::access::ClusterAccess;
 use crate::error::CommandError;
 use crate::providers;
+use crate::specs::Wanted;
 
 pub(crate) use addons::{ManifestSecrets, SOURCE as MANIFEST_SOURCE};
 
@@ -117,6 +118,28 @@ pub(crate) async fn expand(
         desired.depends_on.extend(before.map(|own| own.address.clone()));
     }
     Ok((resources, expanded.notes))
+}
+
+/// Refuses what a spec asks for and machines that exist cannot have: everything at once, each where it is written.
+///
+/// # Errors
+/// When there is such a field.
+pub(crate) fn refuse_without_effect(wanted: &Wanted) -> Result<(), CommandError> {
+    let found = from_cluster::without_effect(wanted.sources.paths());
+    if found.is_empty() {
+        return Ok(());
+    }
+    let fields = if found.len() == 1 { "a field has" } else { "fields have" };
+    let text = format!(
+        "{}: {fields} no effect on machines that exist already; nothing was done",
+        wanted.cluster.name
+    );
+    let mut error = CommandError::new("HOST0001", text);
+    for unused in &found {
+        let place = wanted.locate(&unused.field).unwrap_or_default();
+        error = error.cause(format!("{place}: {}: {}", unused.field, unused.why));
+    }
+    Err(error.hint("remove these fields, or do what stands behind each of them"))
 }
 
 /// Where the API of a cluster may be reached, the best first.

@@ -7,10 +7,13 @@
 
 mod authorities;
 mod configuration;
+mod effects;
 mod endpoint;
 mod machine;
 mod nodes;
 mod objects;
+mod preflight;
+mod settings;
 
 use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
@@ -19,9 +22,11 @@ use slipway_spec::model::Cluster;
 use crate::expand::ExpandError;
 
 pub use authorities::{CA, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS};
+pub use effects::{WithoutEffect, without_effect};
 pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use objects::{UserObjects, settings_of_proxies};
+pub use preflight::questions;
 
 /// Why a cluster cannot be expanded on its machines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -149,3 +149,41 @@ fn everything_that_is_wrong_with_the_hosts_is_told_at_once() -> Result<()> {
     ensure!(!place.state().exists(), "something was written");
     Ok(())
 }
+
+#[test]
+fn fields_without_effect_are_refused_together_where_they_are_written() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-single/cluster.yaml");
+    let spec = std::fs::read_to_string(example)?;
+    let line = |spec: &str, text: &str| -> Result<usize> {
+        Ok(1 + spec.lines().position(|line| line.contains(text)).context("the line")?)
+    };
+    let wrong = spec
+        .replace(
+            "  network:\n",
+            "  containerRuntime: { version: 2.1.4 }\n  sysctls: { vm.swappiness: \"0\" }\n  network:\n",
+        )
+        .replace("  role: controlPlane\n", "  role: controlPlane\n  machineType: large\n");
+    place.write("spec.yaml", &format!("{wrong}---\n{HOST}"))?;
+    let refused = place.expect(1, &["plan", "-f", "spec.yaml", "--offline"])?;
+    let said = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(said.contains("HOST0001"), "{said}");
+    for (field, text) in
+        [("containerRuntime", "containerRuntime:"), ("pools[control-plane].machineType", "machineType:")]
+    {
+        let place = format!("spec.yaml:{}:", line(&wrong, text)?);
+        ensure!(said.contains(&place) && said.contains(field), "{place} {field} in {said}");
+    }
+    ensure!(!said.contains("sysctls"), "{said}");
+    // What works is in the plan.
+    let right = spec.replace(
+        "  network:\n",
+        "  sysctls: { vm.swappiness: \"0\" }\n  nodeFiles: { files: [ { name: motd, path: /etc/motd, content: hello } ] }\n  network:\n",
+    );
+    place.write("spec.yaml", &format!("{right}---\n{HOST}"))?;
+    let planned = place.expect(2, &["plan", "-f", "spec.yaml", "--offline", "-o", "json"])?;
+    let plan: Json = serde_json::from_str(&planned.out)?;
+    ensure!(after(&plan, "sysctl.server/vm.swappiness")?.contains("\"0\""), "{}", planned.out);
+    ensure!(after(&plan, "file.server/node-file-motd")?.contains("hello"), "{}", planned.out);
+    Ok(())
+}

@@ -74,6 +74,11 @@ fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) 
         let issuer = cluster.service_accounts.issuer.clone();
         api_server.extra_args.push(Argument::new("service-account-issuer", issuer));
     }
+    if !cluster.service_accounts.additional_audiences.is_empty() {
+        let mut audiences = vec![cluster.service_accounts.issuer.clone()];
+        audiences.extend(cluster.service_accounts.additional_audiences.clone());
+        api_server.extra_args.push(Argument::new("api-audiences", audiences.join(",")));
+    }
     ClusterSettings {
         name: match cluster.profile {
             Profile::Slipway => cluster.name.clone(),

@@ -4,7 +4,7 @@ use slipway_resource::{Address, Desired, Path, Secret, Value};
 use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
-use super::{Founder, FromClusterError, Machine, Placement, authorities, objects};
+use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, Inputs, Phased};
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
@@ -271,6 +271,9 @@ impl Making<'_> {
 
     fn add(&mut self, phased: Vec<Phased>, machine: &Machine) {
         let origin = format!("pools[{}].hosts", machine.pool);
+        let settings = settings::of_machine(self.cluster.pool(&machine.pool), machine);
+        let before: Vec<Address> = settings.iter().map(|desired| desired.address.clone()).collect();
+        self.resources.extend(settings);
         for Phased { mut desired, .. } in expand::on_host(phased, &machine.name) {
             desired.attributes = with_authority(&desired.attributes);
             if desired.attributes.get("host").is_some() {
@@ -290,6 +293,10 @@ impl Making<'_> {
                     continue;
                 }
                 as_found(&mut desired, machine, is_control_plane(self.cluster, machine));
+            }
+            if desired.address == inside("service", machine, "kubelet") {
+                // The kubelet starts with them.
+                desired.depends_on.extend(before.iter().cloned());
             }
             if desired.address.kind() == "kubernetes_node" {
                 desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());
