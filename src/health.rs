@@ -30,7 +30,7 @@ pub(crate) struct NodeHealth {
     pub name: String,
     pub pool: String,
     pub phase: Phase,
-    /// What went wrong last, while it is not ready.
+    /// What went wrong last, while it is not ready, or what it lacks although its node is.
     pub error: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Health {
         self.api.is_none()
             && self.pods.is_empty()
             && !self.nodes.is_empty()
-            && self.nodes.iter().all(|node| node.phase == Phase::Ready)
+            && self.nodes.iter().all(|node| node.phase == Phase::Ready && node.error.is_none())
     }
 
     pub fn to_json(&self) -> Json {
@@ -92,6 +92,15 @@ pub(crate) async fn api(prepared: &Prepared) -> Result<Result<Api, String>, Comm
     };
     let api = Api::of_text(std::path::Path::new("/"), kubeconfig.text.expose());
     Ok(api.map_err(|error| error.to_string()))
+}
+
+/// The versions of the kubelets by the names of their nodes, or why they are not known.
+pub(crate) async fn kubelets(prepared: &Prepared) -> Result<BTreeMap<String, String>, String> {
+    let api = api(prepared).await.map_err(|error| error.message().to_owned())??;
+    let nodes = api.get("/api/v1/nodes").await.map_err(|error| error.to_string())?.body;
+    let items = nodes.get("items").and_then(Json::as_array);
+    let version = |node: &Json| (text(node, "/metadata/name"), text(node, "/status/nodeInfo/kubeletVersion"));
+    Ok(items.into_iter().flatten().map(version).collect())
 }
 
 /// The machines that a cluster has by its state.
@@ -136,6 +145,9 @@ pub(crate) async fn look(prepared: &Prepared) -> Result<Health, CommandError> {
     }
     Ok(Health { api, nodes: health, pods })
 }
+
+/// What a control plane lacks whose member of etcd never came to vote.
+const LEARNER: &str = "its member of etcd has no vote yet: `slipway apply` goes on with it, and taking the host out of the spec removes it";
 
 /// What the API says of a node: why it is not ready, if it is not.
 type Nodes = BTreeMap<String, Option<String>>;
@@ -200,6 +212,13 @@ async fn one(prepared: &Prepared, state: &State, machine: &Machine, nodes: &Node
         let failed = state.replayed.failed.iter().filter(|(address, _)| is_of(address, name));
         let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
         error = error.or(failed).or(unreachable(prepared, state, name).await);
+    }
+    // Whoever joins is a member before it votes; one that stays so counts for nothing in etcd.
+    if !machine.founding
+        && has("etcd_member", &format!("{name}/etcd"))
+        && !has("etcd_voter", &format!("{name}/etcd"))
+    {
+        error = error.or(Some(LEARNER.to_owned()));
     }
     NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error }
 }

@@ -18,6 +18,7 @@ use crate::access::ClusterAccess;
 use crate::cli::ScopeArguments;
 use crate::composition;
 use crate::error::CommandError;
+use crate::health;
 use crate::program::Context;
 use crate::providers;
 use crate::secrets::{self, UserSecrets};
@@ -154,6 +155,9 @@ impl Prepared {
         }
         if request.mode == Mode::Apply {
             upgrade::check_version_change(prior, cluster)?;
+            if self.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema)) {
+                composition::refuse_without_effect(&self.wanted)?;
+            }
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
         self.know(request.mode, prior, &catalogs);
@@ -172,6 +176,7 @@ impl Prepared {
         };
         let (wanted, there) = tokio::join!(wanted, there);
         let (mut desired, mut notes) = wanted?;
+        notes.extend(self.said_of_version(request, prior).await?);
         // Where it will be reached is known now; where it was stays known, should nobody answer there yet.
         self.access.also_at(composition::endpoints(cluster, &catalogs));
         let observed = match there? {
@@ -214,6 +219,26 @@ impl Prepared {
         let (changes, steps) = (plan.changes.len(), plan.steps.len());
         tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
         Ok(Planned { plan, observed_at: observed.at, uid })
+    }
+
+    /// What a change of version does on machines that exist, and what it does not.
+    async fn said_of_version(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+    ) -> Result<Option<ExpandNote>, CommandError> {
+        let to = &self.wanted.cluster.kubernetes_version;
+        let Some(from) = upgrade::applied_version(prior).filter(|from| from != to) else { return Ok(None) };
+        let on_hosts = self.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema));
+        if request.mode != Mode::Apply || !on_hosts {
+            return Ok(None);
+        }
+        let kubelets = match request.offline {
+            true => Ok(BTreeMap::new()),
+            false => health::kubelets(self).await,
+        };
+        let message = upgrade::on_hosts(&self.wanted.cluster.name, (&from, to), &kubelets)?;
+        Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 
     /// Tells the way to the cluster's API what its recorded state knows, for those that look and plan nothing.

@@ -1,5 +1,8 @@
 //! The rules of version changes: forward, one minor version at a time.
 
+use std::collections::BTreeMap;
+
+use slipway_bootstrap::version::{CORE_DNS_TAG, etcd_tag};
 use slipway_plan::Snapshot;
 use slipway_spec::model::Cluster;
 use slipway_spec::value::KubernetesVersion;
@@ -49,9 +52,95 @@ pub(crate) fn hops(
     Ok(hops)
 }
 
+/// How many minor versions a kubelet may be behind its API server.
+const KUBELET_BEHIND: u64 = 3;
+
+/// What a change of version does on machines that exist, and what it leaves as it is, for the plan to say.
+///
+/// # Errors
+/// When kubelets would be left further behind their API server than Kubernetes supports, or when that cannot be known.
+pub(crate) fn on_hosts(
+    cluster: &str,
+    (from, to): (&KubernetesVersion, &KubernetesVersion),
+    kubelets: &Result<BTreeMap<String, String>, String>,
+) -> Result<String, CommandError> {
+    let refusal = || {
+        let text = format!(
+            "{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets are not upgraded with it"
+        );
+        CommandError::new("HOST0002", text)
+    };
+    let seen = match kubelets {
+        Ok(kubelets) => {
+            let too_old: Vec<String> = kubelets
+                .iter()
+                .filter(|(_, version)| is_too_old(version, to))
+                .map(|(node, version)| {
+                    format!(
+                        "{node}: kubelet {version} is more than {KUBELET_BEHIND} minor versions behind {to}"
+                    )
+                })
+                .collect();
+            if !too_old.is_empty() {
+                let error = too_old.into_iter().fold(refusal(), CommandError::cause);
+                return Err(error
+                    .hint("upgrade the kubelet's package on these hosts first, one host after the other"));
+            }
+            let all: Vec<String> =
+                kubelets.iter().map(|(node, version)| format!("{node} {version}")).collect();
+            all.join(", ")
+        }
+        Err(reason) if (from.major, from.minor) != (to.major, to.minor) => {
+            return Err(refusal()
+                .cause(format!("the versions of the kubelets cannot be read: {reason}"))
+                .hint("bring the cluster's API back first: `slipway validate` says what is wrong"));
+        }
+        Err(reason) => format!("their versions cannot be read: {reason}"),
+    };
+    let (old, new) = (etcd_tag(from), etcd_tag(to));
+    let etcd = if old == new {
+        format!("etcd stays at {new}")
+    } else {
+        format!("etcd goes from {old} to {new}; take a snapshot of it before")
+    };
+    Ok(format!(
+        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {etcd}; CoreDNS stays at {CORE_DNS_TAG}. Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first"
+    ))
+}
+
+fn is_too_old(kubelet: &str, to: &KubernetesVersion) -> bool {
+    let parsed = kubelet.trim_start_matches('v').parse::<KubernetesVersion>();
+    parsed.is_ok_and(|kubelet| kubelet.major < to.major || kubelet.minor + KUBELET_BEHIND < to.minor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_hosts_it_is_said_what_is_left_and_too_old_kubelets_refuse() {
+        let (from, to) = (version("1.33.5"), version("1.34.4"));
+        let seen = |kubelet: &str| Ok(BTreeMap::from([("worker-0".to_owned(), kubelet.to_owned())]));
+        let said = on_hosts("home", (&from, &to), &seen("v1.31.2")).unwrap();
+        for part in [
+            "from 1.33.5 to 1.34.4",
+            "not upgraded (worker-0 v1.31.2)",
+            "CoreDNS stays",
+            "etcd goes from 3.5",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let refused = on_hosts("home", (&from, &to), &seen("v1.30.9")).unwrap_err();
+        let shown = format!("{refused:?}");
+        assert!(shown.contains("HOST0002") && shown.contains("worker-0: kubelet v1.30.9"), "{shown}");
+        // What cannot be known is not supposed, unless it does not matter.
+        let dead = || Err("nobody answers".to_owned());
+        assert!(
+            format!("{:?}", on_hosts("home", (&from, &to), &dead()).unwrap_err()).contains("nobody answers")
+        );
+        let patch = on_hosts("home", (&from, &version("1.33.6")), &dead()).unwrap();
+        assert!(patch.contains("etcd stays") && patch.contains("nobody answers"), "{patch}");
+    }
 
     fn version(text: &str) -> KubernetesVersion {
         text.parse().unwrap()
