@@ -22,7 +22,11 @@ fn health(lab: &Lab) -> Json {
 pub(crate) fn see_why_a_node_does_not_come(lab: &Lab) {
     let settings = "/var/lib/kubelet/config.yaml";
     lab.machines[0].check(["mkdir", "-p", settings]).unwrap();
-    lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
+    // It is found before anything is done.
+    let stopped = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
+    assert!(stopped.contains("CLI0013") && stopped.contains(settings), "{stopped}");
+    assert!(!lab.is_claimed("server"));
+    lab.run(&["apply", "-f", "spec", "--yes", "--no-preflight"]).wanted(1, "slipway apply").unwrap();
     let health = health(lab);
     assert_eq!(health["healthy"], false);
     assert_eq!(health["api"]["answers"], false);
