@@ -1,6 +1,5 @@
 //! Carrying plans out: take the cluster, take up what an earlier run left, run, report.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use slipway_engine::journal::EndResult;
@@ -13,6 +12,7 @@ use tokio::time::Instant;
 use crate::actor::Actor;
 use crate::approving;
 use crate::cli::RunArguments;
+use crate::confirming::{self, Names};
 use crate::error::CommandError;
 use crate::planning::{Planned, Request};
 use crate::program::Context;
@@ -79,7 +79,7 @@ pub(crate) async fn bring(
         return under_hold(context, subject, request, arguments, full, held, None).await;
     }
     let planned = subject.plan_from(request, subject.state().map(|state| &state.snapshot)).await?;
-    approve(context, &planned.plan, arguments, full).await?;
+    let named = approve(context, &planned.plan, arguments, full).await?;
     if planned.plan.is_empty() {
         return Ok(true);
     }
@@ -87,9 +87,9 @@ pub(crate) async fn bring(
     let seen = planned.plan.binding.generation.unwrap_or(0);
     let unmoved = seen == held.state.head.generation.0 && !held.recovered && !held.state.is_interrupted();
     if unmoved {
-        return finish(context, subject, &planned, held, arguments).await;
+        return finish(context, subject, &planned, held, named).await;
     }
-    under_hold(context, subject, request, arguments, full, held, Some(planned)).await
+    under_hold(context, subject, request, arguments, full, held, Some((planned, named))).await
 }
 
 /// Plans what is to be done now that nobody else changes anything, and does it. A plan that was approved before
@@ -101,29 +101,34 @@ async fn under_hold(
     arguments: &RunArguments,
     full: bool,
     held: Held,
-    approved: Option<Planned>,
+    approved: Option<(Planned, Names)>,
 ) -> Result<bool, CommandError> {
     let known = held.state.head.snapshot.is_some() || held.recovered || held.state.is_interrupted();
     let planned = match subject.plan_from(request, Some(&held.state.snapshot).filter(|_| known)).await {
         Ok(planned) => planned,
         Err(error) => return give_back(held, error).await,
     };
-    if approved.as_ref().is_none_or(|approved| approved.plan.changes != planned.plan.changes) {
-        if approved.is_some() {
-            context.output.message("Something happened since the plan was made; this is the plan now:");
-        }
-        if let Err(error) = approve(context, &planned.plan, arguments, full).await {
-            return give_back(held, error).await;
-        }
-    } else if let Err(error) = approving::check(context, &planned.plan, arguments).await {
+    let agreed = match approved {
         // The same changes, and all the same another plan than the one that was approved.
-        return give_back(held, error).await;
-    }
+        Some((approved, named)) if approved.plan.changes == planned.plan.changes => {
+            approving::check(context, &planned.plan, arguments).await.map(|()| named)
+        }
+        approved => {
+            if approved.is_some() {
+                context.output.message("Something happened since the plan was made; this is the plan now:");
+            }
+            approve(context, &planned.plan, arguments, full).await
+        }
+    };
+    let named = match agreed {
+        Ok(named) => named,
+        Err(error) => return give_back(held, error).await,
+    };
     if planned.plan.is_empty() && !known {
         held.holder.release(None).await?;
         return Ok(true);
     }
-    finish(context, subject, &planned, held, arguments).await
+    finish(context, subject, &planned, held, named).await
 }
 
 /// Lets the cluster go after a failure that is more worth telling than one of letting go.
@@ -132,22 +137,32 @@ async fn give_back<T>(held: Held, error: CommandError) -> Result<T, CommandError
     Err(error)
 }
 
-/// Shows a plan and asks for it.
+/// Shows a plan and asks for it. Returns the names that were given for what it loses.
 async fn approve(
     context: &Context,
     plan: &Plan,
     arguments: &RunArguments,
     full: bool,
-) -> Result<(), CommandError> {
+) -> Result<Names, CommandError> {
     context.output.result(&ui::show::text(context, plan, full))?;
+    agree(context, plan, arguments).await
+}
+
+/// Everything that has to be so before a plan that was shown is carried out: nothing stops it, it has its approvals, and
+/// somebody agrees. Returns the names that were given for what it loses.
+pub(crate) async fn agree(
+    context: &Context,
+    plan: &Plan,
+    arguments: &RunArguments,
+) -> Result<Names, CommandError> {
     if plan.is_empty() {
-        return Ok(());
+        return Ok(Names::new());
     }
     stop_at_findings(plan)?;
     check_infrastructure(plan, arguments)?;
-    check_confirmations(plan, arguments)?;
+    confirming::check(context, plan, arguments)?;
     approving::check(context, plan, arguments).await?;
-    if arguments.yes { Ok(()) } else { ui::prompt::confirm(context, "Carry this plan out?") }
+    confirming::ask(context, plan, arguments)
 }
 
 /// Carries an approved plan out. An empty one after an interrupted run only commits what that run has left.
@@ -156,9 +171,9 @@ async fn finish(
     subject: &dyn Subject,
     planned: &Planned,
     held: Held,
-    arguments: &RunArguments,
+    confirmed: Names,
 ) -> Result<bool, CommandError> {
-    let report = run(context, subject, &planned.plan, held, arguments, Some(planned.observed_at)).await?;
+    let report = run(context, subject, &planned.plan, held, confirmed, Some(planned.observed_at)).await?;
     if planned.plan.is_empty() {
         context.output.message("The interrupted run is through; nothing was left to do.");
     } else {
@@ -180,7 +195,7 @@ pub(crate) async fn run(
     subject: &dyn Subject,
     plan: &Plan,
     held: Held,
-    arguments: &RunArguments,
+    confirmed: Names,
     observed_at: Option<Instant>,
 ) -> Result<Report, CommandError> {
     let stop = StopSignal::default();
@@ -194,7 +209,7 @@ pub(crate) async fn run(
         state: held.state,
         secrets: subject.texts(),
         store: store.as_ref(),
-        confirmed: confirmed(plan, arguments),
+        confirmed,
         observed_at,
         backoff: Backoff::default(),
         events: progress.handler(),
@@ -206,33 +221,6 @@ pub(crate) async fn run(
     signals.abort();
     progress.finish();
     Ok(result?)
-}
-
-/// The addresses whose loss was confirmed: by name, or all of a cluster that is deleted, which was shown and
-/// asked for by its name.
-fn confirmed(plan: &Plan, arguments: &RunArguments) -> BTreeSet<String> {
-    let deleted = plan.changes.iter().filter(|_| plan.mode == slipway_plan::Mode::Delete);
-    arguments.confirm.iter().cloned().chain(deleted.map(|change| change.address.to_string())).collect()
-}
-
-/// Refuses a plan that would lose what nobody confirmed, with everything that needs it.
-pub(crate) fn check_confirmations(plan: &Plan, arguments: &RunArguments) -> Result<(), CommandError> {
-    let confirmed = confirmed(plan, arguments);
-    let missing: Vec<(String, &str)> = plan
-        .changes
-        .iter()
-        .filter_map(|change| Some((change.address.to_string(), change.confirmation.as_deref()?)))
-        .filter(|(address, _)| !confirmed.contains(address))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let mut error = CommandError::new("RUN0008", "the plan needs confirmations by name; nothing was done");
-    for (address, reason) in &missing {
-        error = error.cause(format!("{address}: {reason}"));
-    }
-    let flags: Vec<String> = missing.iter().map(|(address, _)| format!("--confirm {address}")).collect();
-    Err(error.hint(format!("to lose them, say so: {}", flags.join(" "))))
 }
 
 /// Refuses a plan whose infrastructure will not do what the spec asks for, unless that alone is asked for.

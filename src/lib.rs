@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod composition;
 mod configuration;
+mod confirming;
 mod error;
 mod files;
 mod health;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_plan::Plan;
+use slipway_resource::ClusterUid;
 use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
@@ -54,6 +55,16 @@ pub(crate) async fn read_with_sealed(context: &Context, path: &Path) -> Result<P
     }
     let bytes = std::fs::read(path).map_err(|error| CommandError::file("the plan", path, &error))?;
     Ok(Plan::from_bytes_with(&bytes)?)
+}
+
+/// Refuses a plan that does not fit the state any more. It is asked before a plan is shown, so that nobody reviews in
+/// vain; the run asks again when it holds the cluster.
+pub(crate) async fn check_fits(context: &Context, plan: &Plan) -> Result<(), CommandError> {
+    let cluster = ClusterName::new(plan.cluster.as_str())?;
+    let head = slipway_state_store::read_head(&*context.backend()?, &cluster).await?.map(|(head, _)| head);
+    let current = head.as_ref().map_or(0, |head| head.generation.0);
+    let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
+    Ok(slipway_engine::check_generation(plan, current, uid.as_ref())?)
 }
 
 /// Stores a plan's file beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.

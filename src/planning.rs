@@ -155,6 +155,9 @@ impl Prepared {
         }
         if request.mode == Mode::Apply {
             upgrade::check_version_change(prior, cluster)?;
+            if request.options.is_partial() || request.roll.is_some() {
+                upgrade::check_partial(prior, cluster)?;
+            }
             if self.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema)) {
                 composition::refuse_without_effect(&self.wanted)?;
             }

@@ -8,10 +8,42 @@ use slipway_spec::model::Cluster;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::error::CommandError;
+use crate::planning::Prepared;
+use crate::program::Context;
 
 /// The version that the state has.
 pub(crate) fn applied_version(prior: Option<&Snapshot>) -> Option<KubernetesVersion> {
     prior?.spec.get("kubernetesVersion")?.as_str()?.parse().ok()
+}
+
+/// Refuses a plan of a part that would change the version: the state has one version for the whole cluster, and workers
+/// must not be ahead of their control plane.
+pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), CommandError> {
+    let (Some(from), to) = (applied_version(prior), &cluster.kubernetes_version) else { return Ok(()) };
+    if from == *to {
+        return Ok(());
+    }
+    let text = format!(
+        "{}: the spec asks for Kubernetes {to} and {from} is applied; a part of the cluster cannot change the version",
+        cluster.name
+    );
+    Err(CommandError::new("CLI0071", text).hint(format!(
+        "`slipway upgrade -f … --to {to}` changes it for the whole cluster; do the part before or after"
+    )))
+}
+
+/// Refuses a verb that changes a running cluster where there is none.
+pub(crate) fn check_exists(context: &Context, prepared: &Prepared, verb: &str) -> Result<(), CommandError> {
+    if prepared.state.as_ref().is_some_and(|state| state.head.snapshot.is_some()) {
+        return Ok(());
+    }
+    let name = &prepared.wanted.cluster.name;
+    let text = format!(
+        "{name} was not made yet: the state in {} has no generation of it; {verb} creates nothing",
+        context.state_url()
+    );
+    Err(CommandError::new("CLI0070", text)
+        .hint("`slipway apply -f …` creates the cluster; `--state URL` names another place for the state"))
 }
 
 /// Refuses a change of version that Kubernetes' skew policy does not allow in one step.

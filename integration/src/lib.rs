@@ -6,3 +6,4 @@ pub mod lab;
 pub mod logged;
 pub mod place;
 pub mod served;
+pub mod terminal;

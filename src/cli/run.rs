@@ -10,8 +10,10 @@ pub(crate) struct RunArguments {
     /// Do not ask.
     #[arg(short, long)]
     pub yes: bool,
-    /// Confirm that this protected or stateful resource may be lost.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Confirm by name what the plan loses: the address of a resource, or the name of a cluster that is deleted.
+    ///
+    /// The plan lists the names that it needs. `--yes` is none of them.
+    #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
     /// Make the infrastructure of a cluster also where its machines will not become nodes.
     #[arg(long)]

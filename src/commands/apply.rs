@@ -13,7 +13,7 @@ use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::secrets::sealed;
 use crate::specs::{self, Selection, Wanted};
-use crate::{approving, composition, plan_source, ui};
+use crate::{composition, plan_source, ui};
 
 /// Brings clusters to their specs, or carries a saved plan out.
 pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<ExitCode, CommandError> {
@@ -39,17 +39,12 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
 /// Carries a saved plan out exactly as it was saved.
 async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
     let (plan, sealed) = plan_source::read_with_sealed(context, path).await?;
+    plan_source::check_fits(context, &plan).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
     if plan.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    applying::stop_at_findings(&plan)?;
-    applying::check_infrastructure(&plan, &arguments.run)?;
-    applying::check_confirmations(&plan, &arguments.run)?;
-    approving::check(context, &plan, &arguments.run).await?;
-    if !arguments.run.yes {
-        ui::prompt::confirm(context, "Carry this plan out?")?;
-    }
+    let confirmed = applying::agree(context, &plan, &arguments.run).await?;
     let cluster = serde_json::from_value(plan.spec.clone())
         .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
     let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
@@ -68,7 +63,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
         }
     }
     let held = applying::take(context, &prepared, &arguments.run, "apply", plan.binding.uid.clone()).await?;
-    let report = applying::run(context, &prepared, &plan, held, &arguments.run, None).await?;
+    let report = applying::run(context, &prepared, &plan, held, confirmed, None).await?;
     ui::report::show(context, &plan, &report)?;
     Ok(done(report.is_complete() && !plan.has_deferred()))
 }

@@ -8,7 +8,6 @@ use slipway_state_store::{ClusterName, Generation};
 use crate::actor::Actor;
 use crate::cli::state::ApproveArguments;
 use crate::error::CommandError;
-use crate::planning;
 use crate::program::Context;
 use crate::{applying, plan_source, ui};
 
@@ -16,6 +15,8 @@ use crate::{applying, plan_source, ui};
 pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Result<ExitCode, CommandError> {
     let plan = plan_source::read(context, &arguments.plan).await?;
     let digest = plan_source::digest(&plan)?;
+    // A plan that fits no more could never be applied.
+    plan_source::check_fits(context, &plan).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
@@ -23,13 +24,6 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     }
     applying::stop_at_findings(&plan)?;
     let backend = context.backend()?;
-    let current = planning::generation(&*backend, &plan.cluster).await?.unwrap_or(0);
-    let planned = plan.binding.generation.unwrap_or(0);
-    if planned != current {
-        // It could never be applied.
-        let (planned, current) = (planned.to_string(), current.to_string());
-        return Err(slipway_engine::Error::Stale { planned, current }.into());
-    }
     if !arguments.yes {
         ui::prompt::confirm(context, "Approve this plan?")?;
     }
@@ -38,7 +32,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
         format: approvals::FORMAT,
         cluster: ClusterName::new(plan.cluster.as_str())?,
         plan: digest,
-        generation: Generation(planned),
+        generation: Generation(plan.binding.generation.unwrap_or(0)),
         person: actor.person,
         who: actor.who,
         when: jiff::Timestamp::now(),

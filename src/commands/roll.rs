@@ -12,7 +12,7 @@ use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
-use crate::ui;
+use crate::{ui, upgrade};
 
 /// Replaces the machines of pools under their budgets.
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
@@ -28,6 +28,7 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
         }
     }
     let prepared = Prepared::open(context, wanted, false).await?;
+    upgrade::check_exists(context, &prepared, "roll")?;
     let request = Request {
         mode: Mode::Apply,
         options: Options { preflight: true, ..Options::default() },

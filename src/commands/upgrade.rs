@@ -15,7 +15,7 @@ use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection, Wanted};
-use crate::upgrade::{applied_version, hops};
+use crate::upgrade::{applied_version, check_exists, hops};
 use crate::{applying, ui};
 
 /// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own.
@@ -26,6 +26,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     })?;
     let wanted = specs::one(context, &Selection::from(&arguments.specs))?;
     let mut prepared = Prepared::open(context, wanted.clone(), false).await?;
+    check_exists(context, &prepared, "upgrade")?;
     let from = applied_version(prepared.state.as_ref().map(|state| &state.snapshot))
         .unwrap_or_else(|| wanted.cluster.kubernetes_version.clone());
     let way = hops(&from, &to)?;

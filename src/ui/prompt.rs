@@ -5,19 +5,19 @@ use std::io::BufRead;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// Asks for a cluster's name, for what takes something from somebody else.
-pub(crate) fn confirm_by_name(context: &Context, name: &str) -> Result<(), CommandError> {
+/// Asks for a name, for what takes something from somebody else or loses data.
+pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
         return Err(CommandError::new("CLI0014", "nobody can be asked here; nothing was done")
             .hint(format!("`--confirm {name}` confirms it by name")));
     }
-    context.output.message("To go on, type the cluster's name:");
+    context.output.message(question);
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if answer.trim() == name {
         return Ok(());
     }
-    Err(CommandError::new("CLI0036", "that is not the cluster's name; nothing was done"))
+    Err(CommandError::new("CLI0036", format!("that is not `{name}`; nothing was done")))
 }
 
 /// Asks for a yes. Without a terminal nobody can be asked, and nothing is done.

@@ -1,6 +1,6 @@
 //! Why a run cannot begin or go on.
 
-use slipway_plan::Error as PlanError;
+use slipway_plan::{Confirmation, Error as PlanError};
 use slipway_resource::{Address, Identity, ProviderError};
 use slipway_state_store::Error as StoreError;
 
@@ -59,6 +59,18 @@ pub enum Error {
         /// The state's generation.
         current: String,
     },
+    /// The plan was made for another cluster of the same name, as for one in another state store.
+    #[error(
+        "the plan was made for another cluster of the name {cluster}: its uid is {planned}, the state has {current}"
+    )]
+    OtherCluster {
+        /// The name.
+        cluster: String,
+        /// The plan's uid.
+        planned: String,
+        /// The state's uid.
+        current: String,
+    },
     /// An interrupted run of another plan is open.
     #[error("an interrupted run of another plan ({open}) is open")]
     OtherRunOpen {
@@ -85,9 +97,9 @@ pub enum Error {
         /// The session's.
         current: String,
     },
-    /// Steps that need a named confirmation have none.
-    #[error("{} need a confirmation by name: {}", .0.len(), .0.join(", "))]
-    Unconfirmed(Vec<String>),
+    /// The plan loses what nobody confirmed by name.
+    #[error("the plan needs a confirmation by name of {}", names(.0))]
+    Unconfirmed(Vec<Confirmation>),
     /// A secret cannot be read.
     #[error("{0}")]
     Secret(#[source] crate::SecretError),
@@ -159,7 +171,7 @@ impl Error {
             Self::NewerFormat { .. } => "RUN0002",
             Self::Provider { .. } => "RUN0003",
             Self::Plan(error) => error.code(),
-            Self::Stale { .. } => "RUN0004",
+            Self::Stale { .. } | Self::OtherCluster { .. } => "RUN0004",
             Self::OtherRunOpen { .. } => "RUN0005",
             Self::OtherProvider { .. } => "RUN0006",
             Self::OtherAccount { .. } => "RUN0007",
@@ -178,7 +190,16 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Stale { .. } => Some("make the plan anew: something was applied since".to_owned()),
+            Self::Stale { planned, current } => Some(match (planned.parse::<u64>(), current.parse::<u64>()) {
+                (Ok(planned), Ok(current)) if current > planned => {
+                    format!("run `slipway plan` again: generation {current} was applied after this plan was made")
+                }
+                _ => "check the state store and run `slipway plan` again: this state is older than the plan, or another one"
+                    .to_owned(),
+            }),
+            Self::OtherCluster { .. } => {
+                Some("check the state store: `--state URL` names the one that the plan was made from".to_owned())
+            }
             Self::OtherRunOpen { .. } => {
                 Some("`slipway apply -f …` takes the interrupted run up; then make the plan anew".to_owned())
             }
@@ -186,9 +207,10 @@ impl Error {
             Self::OtherAccount { .. } => {
                 Some("check the provider's configuration and credentials".to_owned())
             }
-            Self::Unconfirmed(addresses) => Some(
-                addresses.iter().map(|address| format!("--confirm {address}")).collect::<Vec<_>>().join(" "),
-            ),
+            Self::Unconfirmed(missing) => {
+                let flags = missing.iter().map(|confirmation| format!("--confirm {}", confirmation.name));
+                Some(format!("to lose them, say so: {}", flags.collect::<Vec<_>>().join(" ")))
+            }
             Self::NewerFormat { .. } => Some("use the Slipway that wrote it, or a newer one".to_owned()),
             Self::Lost { .. } => Some(
                 "nothing was begun after the takeover; run `slipway plan` to see where things stand"
@@ -221,6 +243,11 @@ impl Error {
 
 fn addresses(ambiguous: &[(Address, Vec<Identity>)]) -> String {
     ambiguous.iter().map(|(address, _)| address.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn names(confirmations: &[Confirmation]) -> String {
+    let names = confirmations.iter().map(|confirmation| confirmation.name.as_str());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn count(things: usize) -> String {

@@ -37,7 +37,7 @@ pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
-pub use run::{Run, check_account};
+pub use run::{Run, check_account, check_generation};
 pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret, kept_texts};
 pub use session::{Patience, Watch, open_session};
 pub use state::State;

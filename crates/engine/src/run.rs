@@ -39,7 +39,7 @@ pub struct Run<'a> {
     /// The cluster's own secrets, with the key for fingerprints; without it, secrets are compared by where they come
     /// from only.
     pub store: Option<&'a SecretStore>,
-    /// Addresses whose loss was confirmed by name.
+    /// The names that were given as confirmations: addresses, or the name of a cluster that is deleted.
     pub confirmed: BTreeSet<String>,
     /// When the plan's observations were made; `None` for a plan from a file.
     pub observed_at: Option<Instant>,
@@ -148,12 +148,7 @@ impl Run<'_> {
         let digest = self.plan.digest()?;
         let current = self.state.head.generation.0;
         let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
-        // A plan made without any state fits a cluster that nothing was ever committed for.
-        let planned = self.plan.binding.generation.unwrap_or(0);
-        let fits_uid = self.plan.binding.uid.as_ref().is_none_or(|uid| *uid == self.state.snapshot.uid);
-        if planned != current || !fits_uid {
-            return Err(Error::Stale { planned: planned.to_string(), current: current.to_string() });
-        }
+        check_generation(self.plan, current, Some(&self.state.snapshot.uid))?;
         if let Some(open) =
             self.state.replayed.run.as_ref().filter(|_| !same_run && self.observed_at.is_none())
         {
@@ -171,14 +166,7 @@ impl Run<'_> {
             }
         }
         check_account(&self.state.snapshot, self.providers)?;
-        let unconfirmed: Vec<String> = self
-            .plan
-            .changes
-            .iter()
-            .filter(|change| change.confirmation.is_some())
-            .map(|change| change.address.to_string())
-            .filter(|address| !self.confirmed.contains(address))
-            .collect();
+        let unconfirmed = self.plan.unconfirmed(&self.confirmed);
         if unconfirmed.is_empty() { Ok(digest) } else { Err(Error::Unconfirmed(unconfirmed)) }
     }
 
@@ -276,6 +264,26 @@ impl Run<'_> {
             }
         }
         Ok(occupied)
+    }
+}
+
+/// Whether a plan was made from the state of this generation, and of this cluster where there is one.
+///
+/// # Errors
+/// When it was not.
+pub fn check_generation(plan: &Plan, current: u64, uid: Option<&ClusterUid>) -> Result<(), Error> {
+    // A plan made without any state fits a cluster that nothing was ever committed for.
+    let planned = plan.binding.generation.unwrap_or(0);
+    if planned != current {
+        return Err(Error::Stale { planned: planned.to_string(), current: current.to_string() });
+    }
+    match (&plan.binding.uid, uid) {
+        (Some(planned), Some(current)) if planned != current => Err(Error::OtherCluster {
+            cluster: plan.cluster.clone(),
+            planned: planned.to_string(),
+            current: current.to_string(),
+        }),
+        _ => Ok(()),
     }
 }
 

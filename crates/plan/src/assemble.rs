@@ -16,7 +16,6 @@ use crate::rollout;
 use crate::state::Record;
 use crate::step::{Step, StepAction};
 use crate::step_graph::{Graph, NodeId};
-use crate::target;
 
 /// All decisions; resources of which nothing is to be done are only counted.
 #[derive(Default)]
@@ -65,43 +64,6 @@ pub(crate) fn deferred(
         reasons: vec![reason],
         ..ResourceChange::bare(address, provider, record.map_or(0, |record| record.schema_version))
     }
-}
-
-/// Drops what `--target` does not name: kept are the targets, what they stand on, and what stands on those of
-/// them that go. Returns how many changes were dropped.
-pub(crate) fn keep_targets(
-    decided: &mut Decided,
-    targets: &[String],
-    dependencies: &Dependencies,
-    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
-) -> u64 {
-    if targets.is_empty() {
-        return 0;
-    }
-    let mut keep: BTreeSet<Address> = BTreeSet::new();
-    let mut stack: Vec<Address> = dependencies
-        .by_address
-        .keys()
-        .chain(decided.by_address.keys())
-        .filter(|address| target::any(targets, address))
-        .cloned()
-        .collect();
-    while let Some(address) = stack.pop() {
-        if !keep.insert(address.clone()) {
-            continue;
-        }
-        let goes = decided.by_address.get(&address).is_some_and(|decision| {
-            decision.change.action == ChangeAction::Delete || decision.change.action.is_replace()
-        });
-        stack.extend(dependencies.by_address.get(&address).into_iter().flatten().cloned());
-        if goes {
-            let on_it = standing_on.iter().filter(|(_, needs)| needs.contains(&address));
-            stack.extend(on_it.map(|(dependent, _)| dependent.clone()));
-        }
-    }
-    let before = decided.by_address.len();
-    decided.by_address.retain(|address, _| keep.contains(address));
-    (before - decided.by_address.len()) as u64
 }
 
 /// The nodes of one resource.

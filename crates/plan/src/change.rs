@@ -47,7 +47,7 @@ pub struct ResourceChange {
     /// What users of the cluster will notice.
     #[serde(default)]
     pub disruption: Disruption,
-    /// Why it needs a named confirmation, if it does.
+    /// Why it needs a confirmation by name, if it does; which name is that is for [`crate::confirmation`] to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<String>,
     /// What must hold of the object right before each step on it.

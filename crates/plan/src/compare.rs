@@ -130,6 +130,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         steps: Vec::new(),
         outlook: Vec::new(),
         left_out: 0,
+        pending: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         infrastructure_only: Vec::new(),

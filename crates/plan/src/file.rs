@@ -9,6 +9,7 @@ use slipway_resource::{ClusterUid, Digest};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::prices::Prices;
+use crate::scope::LeftOut;
 use crate::step::Step;
 
 /// Version of the plan file's form; a reader refuses any other.
@@ -44,9 +45,12 @@ pub struct Plan {
     /// Later plans that follow this one, in words: the further hops of an upgrade.
     #[serde(default)]
     pub outlook: Vec<String>,
-    /// How many changes `--target` leaves out.
+    /// How many changes a plan of a part leaves out.
     #[serde(default)]
     pub left_out: u64,
+    /// Which ones, sorted by address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<LeftOut>,
     /// What the provider remarks on fields of the spec.
     #[serde(default)]
     pub notes: Vec<ExpandNote>,

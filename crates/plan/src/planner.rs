@@ -21,7 +21,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, prices, renames, target};
+use crate::{estimate, forgotten, prices, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -33,12 +33,20 @@ pub struct Options {
     /// Whether what the spec keeps (backups) goes with a deletion.
     pub delete_retained: bool,
     /// Pools whose machines are replaced although nothing asks for it, by name or address; an empty list for
-    /// all of them, `None` for none.
+    /// all of them, `None` for none. The plan is about these pools only: what belongs to them, and what that needs.
     pub roll: Option<Vec<String>>,
     /// Whether to ask the providers what would stop the plan.
     pub preflight: bool,
     /// Whether infrastructure that will not do what the spec asks for is wanted all the same.
     pub infrastructure_only: bool,
+}
+
+impl Options {
+    /// Whether the plan is about a part of the cluster only, and may leave pending changes out.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.targets.is_empty() || self.roll.is_some()
+    }
 }
 
 /// Everything a plan depends on.
@@ -113,7 +121,10 @@ async fn finish(
         orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
         });
-    let left_out = assemble::keep_targets(&mut decided, &inputs.options.targets, dependencies, &standing_on);
+    let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
+    let pending = part.map_or_else(Vec::new, |part| {
+        scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on)
+    });
     let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
     let guard = Guard {
         cluster: inputs.cluster,
@@ -167,7 +178,8 @@ async fn finish(
         kept,
         steps,
         outlook: Vec::new(),
-        left_out,
+        left_out: pending.len() as u64,
+        pending,
         notes: inputs.notes.clone(),
         findings,
         infrastructure_only: infrastructure_only.into_iter().collect(),
@@ -241,7 +253,7 @@ impl<'p> Planner<'p> {
             let planned = self.ask(&prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
-                    && is_named(patterns, prepared.desired)
+                    && scope::belongs_to_pool(patterns, prepared.desired)
                 {
                     roll_all(rollout);
                 }
@@ -459,18 +471,6 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
-/// Whether a resource is one of the pools that are named: by its own name, by its address, or by the pool of the spec that
-/// it comes from, whatever its provider calls it.
-fn is_named(patterns: &[String], desired: &Desired) -> bool {
-    let comes_from = |pool: &String| {
-        let field = format!("pools[{pool}].");
-        desired.origins.values().any(|origin| origin.starts_with(&field))
-    };
-    patterns.is_empty()
-        || patterns.iter().any(|pattern| pattern == desired.address.name() || comes_from(pattern))
-        || target::any(patterns, &desired.address)
-}
-
 /// Lets every machine go that would stay.
 fn roll_all(rollout: &mut Rollout) {
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
@@ -497,27 +497,5 @@ fn known(decision: &mut Decision) -> Known {
             unknown: decision.unknown_after.iter().map(Path::clone).collect(),
         },
         _ => Known::Comes { attributes },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pool_is_named_by_the_spec_by_its_provider_or_by_its_address() {
-        let desired = Desired {
-            address: Address::new("aws_autoscaling_group", "workers-a-example-com"),
-            attributes: Value::Null,
-            depends_on: Vec::new(),
-            lifecycle: slipway_resource::Lifecycle::default(),
-            origins: BTreeMap::from([(Path::root(), "pools[workers].name".to_owned())]),
-        };
-        let named = |name: &str| is_named(&[name.to_owned()], &desired);
-        assert!(is_named(&[], &desired));
-        for name in ["workers", "workers-a-example-com", "aws_autoscaling_group.work*"] {
-            assert!(named(name), "{name}");
-        }
-        assert!(!named("work") && !named("others"));
     }
 }

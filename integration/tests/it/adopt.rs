@@ -54,7 +54,7 @@ fn what_another_tool_made_is_taken_over_and_nothing_else_happens() -> Result<()>
     place.expect(0, PLAN)?;
     let again = place.expect(1, ADOPT)?;
     ensure!(again.err.contains("CLI0050"), "{}", again.err);
-    place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
+    place.expect(0, &["delete", "line", "--yes", "--confirm", "line", "--delete-backups"])?;
     ensure!(place.inventory()?.objects.is_empty(), "what was taken over is not deleted");
     Ok(())
 }

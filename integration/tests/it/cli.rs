@@ -148,7 +148,7 @@ fn exit_codes() -> Result<()> {
     let unasked = place.expect(1, &["apply", "-f", "spec.yaml"])?;
     ensure!(unasked.err.contains("CLI0014"), "{}", unasked.err);
     place.expect(0, APPLY)?;
-    place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
+    place.expect(0, &["delete", "line", "--yes", "--confirm", "line", "--delete-backups"])?;
     place.expect(1, &delete)?;
     let usage = place.expect(1, &["plan"])?;
     ensure!(usage.out.is_empty() && usage.err.contains("--file"), "{usage:?}");
@@ -210,7 +210,7 @@ fn looking_writes_nothing() -> Result<()> {
     look("at first use")?;
     place.expect(0, APPLY)?;
     look("after apply")?;
-    place.expect(0, &["delete", "line", "--yes"])?;
+    place.expect(0, &["delete", "line", "--yes", "--confirm", "line"])?;
     look("after deletion")
 }
 

@@ -33,8 +33,12 @@ struct Scenario {
 
 // Elsewhere than on this host, a killed holder is replaced when its term is over.
 pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
-pub(crate) const DELETE: &[&str] =
-    &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--wait", "1m"];
+/// With the names of all clusters of these tests: each confirms that its own etcd goes.
+#[rustfmt::skip]
+pub(crate) const DELETE: &[&str] = &[
+    "delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--wait", "1m", "--confirm", "crash", "--confirm",
+    "single-host", "--confirm", "ipv6", "--confirm", "spot", "--confirm", "ha-private",
+];
 
 /// Makes a place for a run.
 type MakePlace = fn() -> Result<Place>;

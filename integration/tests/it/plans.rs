@@ -2,8 +2,10 @@
 
 use crate::{APPLY, PLAN};
 
+mod confirmations;
 mod drift;
 mod forms;
+mod parts;
 mod saved;
 mod scope;
 mod shared;

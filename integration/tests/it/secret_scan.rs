@@ -154,7 +154,8 @@ fn nothing_secret_is_in_clear_after_a_whole_life() -> Result<()> {
         &[&apply[..], &["--replace", "sim_machine_pool.*"]].concat(),
         &[("SLIPWAY_PASSPHRASE", NEXT_PASSPHRASE)],
     )?;
-    found.run(&place, 0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "-vvv"], &[])?;
+    let delete = ["delete", "-f", "spec.yaml", "--yes", "--confirm", "vault", "--delete-backups", "-vvv"];
+    found.run(&place, 0, &delete, &[])?;
 
     let is_sealed =
         found.0.iter().any(|(name, text)| name.contains("/secrets/") && text.contains("slipway-envelope"));

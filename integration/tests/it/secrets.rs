@@ -83,7 +83,7 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
     let shown = format!("{}{}{}", stored(&place)?, applied.out, applied.err);
     ensure!(!shown.contains(TEXT) && !shown.contains("AGE-SECRET-KEY"), "a secret is shown");
     ensure!(stored(&place)?.contains("hmac-sha256:"), "fingerprints are under the cluster's key");
-    expect(&place, 0, &["delete", "-f", "spec.yaml", "--yes"], &[])?;
+    expect(&place, 0, &["delete", "-f", "spec.yaml", "--yes", "--confirm", "vault"], &[])?;
     ensure!(envelopes(&place)? == 0, "a deleted cluster keeps no secret");
     // A later cluster of the name has a key of its own.
     expect(&place, 0, APPLY, &[])?;

@@ -159,7 +159,7 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     life.with_spec(0, "plan", "changed.yaml", &[])?;
 
     life.expect(2, &["delete", life.cluster, "--dry-run"])?;
-    life.expect(0, &["delete", life.cluster, "--yes", "--delete-backups"])?;
+    life.expect(0, &["delete", life.cluster, "--yes", "--confirm", life.cluster, "--delete-backups"])?;
     let left = life.place.inventory()?;
     let objects: Vec<&str> = left.objects.iter().map(|object| object.kind.as_str()).collect();
     ensure!(objects.is_empty(), "left: {objects:?}");

@@ -190,7 +190,7 @@ fn what_is_forgotten_is_taken_over_again_when_wanted_and_left_alone_when_not() -
     place.expect(0, &["state", "rm", "line", address, "--yes"])?;
     let shown = place.expect(0, &["state", "show", "line"])?.out;
     ensure!(shown.contains(&format!("forgotten: {address}")), "{shown}");
-    let deleted = place.expect(0, &["delete", "line", "--yes", "--delete-backups"])?;
+    let deleted = place.expect(0, &["delete", "line", "--yes", "--confirm", "line", "--delete-backups"])?;
     ensure!(deleted.out.contains("was forgotten"), "{deleted:?}");
     let left: Vec<String> = place.inventory()?.objects.iter().map(|object| object.kind.clone()).collect();
     ensure!(left == ["sim_workload"], "{left:?}");
@@ -294,7 +294,7 @@ fn a_list_of_clusters_costs_a_call_for_each_and_none_for_what_they_have() -> Res
     place.expect(0, APPLY)?;
     ensure!(calls(&place)? == expected);
     // A deleted one is looked at, and not shown.
-    place.expect(0, &["delete", "two", "--yes", "--delete-backups"])?;
+    place.expect(0, &["delete", "two", "--yes", "--confirm", "two", "--delete-backups"])?;
     let shown = place.expect(0, &["get", "clusters"])?.out;
     ensure!(shown.contains("three  sim       1.35.2   1 ") && !shown.contains("two"), "{shown}");
     let all = place.expect(0, &["get", "clusters", "--deleted"])?.out;

@@ -84,7 +84,7 @@ fn the_life_of_a_cluster_in_a_bucket() -> Result<()> {
     let option = bucket.expect(0, elsewhere().args(["--state", "s3://state-of-prod/clusters"]))?;
     ensure!(option.out.contains("line"), "{}", option.out);
 
-    bucket.run(0, &["delete", "line", "--yes"])?;
+    bucket.run(0, &["delete", "line", "--yes", "--confirm", "line"])?;
     Ok(())
 }
 

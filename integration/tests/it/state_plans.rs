@@ -111,14 +111,19 @@ fn an_approval_is_of_one_digest_and_counts_persons() -> Result<()> {
 #[test]
 fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let place = applied()?;
-    let refused = run_as(&place, "ada", &["delete", "line", "--yes", "--require-approval"])?;
+    let refused =
+        run_as(&place, "ada", &["delete", "line", "--yes", "--confirm", "line", "--require-approval"])?;
     ensure!(refused.code == Some(1) && refused.err.contains("CLI0035"), "{refused:?}");
     let dry = ["delete", "line", "--dry-run", "--delete-backups", "--out", "state:"];
     let stored = place.expect(2, &dry)?.err;
     let reference = stored.trim().rsplit(' ').next().context("a place")?;
     ensure!(run_as(&place, "ada", &["approve", reference, "--yes"])?.code == Some(0), "{stored}");
-    place.expect(1, &["delete", "line", "--yes", "--out", "state:"])?;
-    let done = run_as(&place, "bob", &["apply", reference, "--yes", "--require-approval-by-other"])?;
+    place.expect(1, &["delete", "line", "--yes", "--confirm", "line", "--out", "state:"])?;
+    let apply = ["apply", reference, "--yes", "--require-approval-by-other"];
+    // An approval is no confirmation of what is lost.
+    let unnamed = run_as(&place, "bob", &apply)?;
+    ensure!(unnamed.code == Some(1) && unnamed.err.contains("RUN0008"), "{unnamed:?}");
+    let done = run_as(&place, "bob", &[&apply[..], &["--confirm", "line"]].concat())?;
     ensure!(done.code == Some(0), "{done:?}");
     ensure!(place.inventory()?.objects.is_empty(), "something is left");
     ensure!(place.expect(1, &["state", "show", "line"])?.err.contains("CLI0009"));

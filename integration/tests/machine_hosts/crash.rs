@@ -22,7 +22,7 @@ fn killed_at_writes_of_its_state_the_next_apply_converges() {
     let kills = chosen().unwrap().unwrap_or(writes..writes + 1);
     println!("{writes} writes, two kills at each");
     for kill in kills.start..kills.end.min(writes * 2) {
-        lab.done(&["delete", "hosts-single", "--yes"]);
+        lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
         lab.nothing_is_left(&lab.machines[0]);
         let moment = if kill.is_multiple_of(2) { "before" } else { "after" };
         let at = format!("{}:{moment}", kill / 2);

@@ -38,6 +38,6 @@ fn an_endpoint_moves_when_its_host_goes() {
     assert_eq!(lab.nodes(), ["cp-1", "cp-2", "worker-0"]);
     assert_eq!(lab.ready_since("worker-0"), ready, "the worker stayed ready");
 
-    lab.done(&["delete", "hosts-ha", "--yes"]);
+    lab.done(&["delete", "hosts-ha", "--yes", "--confirm", "hosts-ha"]);
     lab.machines.iter().for_each(|machine| lab.nothing_is_left(machine));
 }

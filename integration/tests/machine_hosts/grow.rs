@@ -86,7 +86,7 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.machine("cp-1").kill();
     lab.lose_host("cp-1");
     lab.edit("role: controlPlane\n  size: { fixed: 2 }", "role: controlPlane\n  size: { fixed: 1 }");
-    lab.done(&["delete", "-f", "spec", "--yes"]);
+    lab.done(&["delete", "-f", "spec", "--yes", "--confirm", "hosts-ha"]);
     for name in ["cp-2", "worker-0", "worker-1"] {
         lab.nothing_is_left(lab.machines.iter().find(|machine| machine.name() == name).unwrap());
         assert!(!lab.is_claimed(name));

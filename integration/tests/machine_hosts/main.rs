@@ -59,7 +59,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);
 
-    lab.done(&["delete", "hosts-single", "--yes"]);
+    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     lab.nothing_is_left(&lab.machines[0]);
     lab.machines[0].check(["ls", "-d", "/var/lib/etcd"]).unwrap();
     assert!(!lab.is_claimed("server"));

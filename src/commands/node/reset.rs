@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::node::leave::Leaving;
 use crate::node::machine::Machine;
 use crate::node::secrets::NodeSecrets;
+use crate::node::spec::CLUSTER;
 use crate::node::subject::Released;
 use crate::node::work::{Manner, Work, selection};
 use crate::program::Context;
@@ -65,7 +66,9 @@ pub(super) async fn run(
     } else {
         Leaving::of_worker(&work.machine.root, name, given.as_ref()).await?
     };
-    let run = RunArguments { yes: arguments.settings.force, ..RunArguments::default() };
+    // As with kubeadm, the question or `--force` is about everything on this machine.
+    let confirm = vec![CLUSTER.to_owned()];
+    let run = RunArguments { yes: arguments.settings.force, confirm, ..RunArguments::default() };
     let manner = Manner {
         dry_run: arguments.carry_out.dry_run,
         full: arguments.carry_out.full,

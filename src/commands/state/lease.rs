@@ -43,7 +43,10 @@ pub(crate) async fn run(
             let message = format!("`--confirm {name}` is not the cluster's name; nothing was done");
             return Err(CommandError::new("CLI0036", message));
         }
-        None => ui::prompt::confirm_by_name(context, cluster.as_str())?,
+        None => {
+            let question = "To go on, type the cluster's name:";
+            ui::prompt::confirm_by_name(context, question, cluster.as_str())?;
+        }
     }
     let actor = Actor::current(context);
     let acquire = Acquire::new(actor.doing("state break-lease")).replace(holder.id);

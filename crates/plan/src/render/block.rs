@@ -12,6 +12,7 @@ use super::roll::{self, wrapped};
 use super::screen::sensitive_paths;
 use super::text::TextOptions;
 use crate::change::{ChangeAction, ResourceChange};
+use crate::file::Mode;
 use crate::reason::{Reason, ReasonCode};
 
 /// Columns before what stands below an address.
@@ -40,7 +41,7 @@ pub(super) struct Block<'p> {
 impl<'p> Block<'p> {
     /// The block of a planned change.
     pub(super) fn of(change: &'p ResourceChange, view: &View<'p>, options: &TextOptions) -> Self {
-        let mut notes = notes(change, options);
+        let mut notes = notes(change, view, options);
         notes.extend(roll::lines(change, view, options, INDENT));
         for step in view.surplus(change) {
             let identity = step.identity.as_ref().map_or("", Identity::as_str);
@@ -132,7 +133,7 @@ fn attributes(change: &ResourceChange, options: &TextOptions) -> Vec<Attribute> 
     }
 }
 
-fn notes(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
+fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec<Line> {
     let mut out = Vec::new();
     if let Some(previous) = &change.previous_address {
         out.push(Line::at(INDENT).text(format!("was {} before", clean(&previous.to_string()))));
@@ -149,7 +150,8 @@ fn notes(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
     }
     if let Some(reason) = &change.confirmation {
         let reason = clean(reason.trim_end_matches('.'));
-        out.extend(warn(format!("! needs a confirmation that names it: {reason}")));
+        let name = if view.plan.mode == Mode::Delete { "the cluster" } else { "it" };
+        out.extend(warn(format!("! needs a confirmation that names {name}: {reason}")));
     } else if change.record.protected && change.action == ChangeAction::Update {
         out.push(Line::at(INDENT).with(Style::Faint, "protected: never deleted or replaced unasked"));
     }

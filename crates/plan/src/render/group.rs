@@ -86,13 +86,14 @@ impl Group {
 
     /// The group of a change.
     pub(super) fn of(change: &ResourceChange) -> Self {
-        match change.action {
+        Self::of_action(change.action, !change.machines.is_empty())
+    }
+
+    /// The group of a change of which only the action is known, and whether machines are rolled.
+    pub(super) fn of_action(action: ChangeAction, rolls: bool) -> Self {
+        match action {
             ChangeAction::Create => Self::Create,
-            ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Record
-                if !change.machines.is_empty() =>
-            {
-                Self::Roll
-            }
+            ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Record if rolls => Self::Roll,
             ChangeAction::Update => Self::Update,
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => Self::Replace,
             ChangeAction::Delete => Self::Delete,
@@ -132,7 +133,7 @@ pub struct Counts {
     pub drift: u64,
     /// Kept although the spec or the cluster goes.
     pub kept: u64,
-    /// Left out by a target.
+    /// Left out by a plan of a part.
     pub left_out: u64,
     /// As they shall be.
     pub unchanged: u64,
@@ -193,7 +194,7 @@ impl fmt::Display for Counts {
         }
         write!(formatter, "; {} unchanged", self.unchanged)?;
         if self.left_out > 0 {
-            write!(formatter, ", {} left out by the target", self.left_out)?;
+            write!(formatter, ", {} left out", self.left_out)?;
         }
         Ok(())
     }
@@ -266,13 +267,14 @@ impl<'p> View<'p> {
         })
     }
 
-    /// Whether a change may lose data or interrupt the cluster: such ones are never folded away.
+    /// Whether a change may lose data or interrupt what runs on the cluster: it deletes or replaces the object, rolls
+    /// its machines, interrupts it, or needs a confirmation by name. Dangerous changes are never folded away.
     pub(super) fn is_dangerous(&self, change: &ResourceChange) -> bool {
         change.action.is_replace()
             || change.action == ChangeAction::Delete
             || change.confirmation.is_some()
-            || matches!(change.disruption, Disruption::Brief | Disruption::Outage)
-            || change.machines.iter().any(|machine| !machine.blockers.is_empty())
+            || change.disruption != Disruption::None
+            || !change.machines.is_empty()
             || self.surplus(change).next().is_some()
     }
 }

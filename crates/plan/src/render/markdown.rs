@@ -52,8 +52,9 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
     let head = head(&view, dangerous.len());
     let foot = foot(plan);
     let mut parts = vec![
-        open("Would stop it", section::findings(&view, &OPTIONS)),
-        open("Infrastructure only", section::infrastructure_only(&view, &OPTIONS)),
+        findings(&view),
+        infrastructure_only(&view),
+        confirmations(&view),
         table(&view),
         dangers(dangerous),
     ];
@@ -63,6 +64,7 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
         section::drift(&view, &OPTIONS),
         section::gates(&view),
         section::kept(&view, &OPTIONS),
+        section::pending(&view, &OPTIONS),
         section::notes(&view, &OPTIONS),
         section::outlook(&view, &OPTIONS),
     ] {
@@ -207,14 +209,29 @@ fn details(group: Group, blocks: Vec<Block<'_>>) -> Part {
     part
 }
 
-fn open(title: &str, section: section::Section) -> Part {
+fn findings(view: &View<'_>) -> Part {
+    let section = section::findings(view, &OPTIONS);
+    let short = format!("{} would stop this plan.\n", plural(section.count, "finding", "findings"));
+    open(&section, short)
+}
+
+fn infrastructure_only(view: &View<'_>) -> Part {
+    let section = section::infrastructure_only(view, &OPTIONS);
+    open(&section, "Its machines will not become nodes; `slipway show` tells why.\n".to_owned())
+}
+
+fn confirmations(view: &View<'_>) -> Part {
+    let section = section::confirmations(view, &OPTIONS);
+    let names = plural(section.count, "confirmation", "confirmations");
+    open(&section, format!("It needs {names} by name; `slipway show` lists them.\n"))
+}
+
+/// A section that is never folded away.
+fn open(section: &section::Section, short: String) -> Part {
     if section.lines.is_empty() {
         return Part::default();
     }
-    Part {
-        full: format!("#### {title}\n\n{}", fence(&section.lines)),
-        short: format!("{} would stop this plan.\n", plural(section.count, "finding", "findings")),
-    }
+    Part { full: format!("#### {}\n\n{}", section.title, fence(&section.lines)), short }
 }
 
 fn folded(title: &str, count: usize, lines: &[super::line::Line]) -> Part {

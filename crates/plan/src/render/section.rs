@@ -4,14 +4,21 @@ use std::collections::HashSet;
 
 use slipway_resource::Address;
 
-use super::block::Block;
+use super::block::{Block, INDENT};
 use super::clean::clean;
 use super::fold::fold;
-use super::group::View;
+use super::group::{Group, View};
 use super::line::{Line, Mark, Style};
 use super::roll::{prerequisites, wrapped};
 use super::text::TextOptions;
+use crate::scope::LeftOut;
 use crate::step::{StepAction, StepId};
+
+/// How many losses are named below one confirmation; each change that is lost is told by itself, too.
+const LOSSES: usize = 10;
+
+/// How many of the changes that are left out are named.
+const PENDING: usize = 20;
 
 /// A heading and the lines below it; without lines it is left out.
 pub(super) struct Section {
@@ -108,6 +115,44 @@ pub(super) fn infrastructure_only(view: &View<'_>, options: &TextOptions) -> Sec
         lines.extend(wrapped(hint, 2, options, Style::Plain));
     }
     Section { title: "Infrastructure only", count: missing.len(), lines }
+}
+
+/// Which names have to be given before the plan may be carried out, and what is lost then.
+pub(super) fn confirmations(view: &View<'_>, options: &TextOptions) -> Section {
+    let confirmations = view.plan.confirmations();
+    let shown = if options.verbose { usize::MAX } else { LOSSES };
+    let mut lines = Vec::new();
+    for confirmation in &confirmations {
+        let flag = format!("! --confirm {}", clean(&confirmation.name));
+        lines.push(Line::at(0).with(Style::Warning, flag).marked(Mark::Attention));
+        for loss in confirmation.losses.iter().take(shown) {
+            let text = format!("{}: {}", clean(&loss.address), clean(loss.reason.trim_end_matches('.')));
+            lines.extend(wrapped(&text, INDENT, options, Style::Plain));
+        }
+        let more = confirmation.losses.len().saturating_sub(shown);
+        if more > 0 {
+            lines.push(Line::at(INDENT).with(Style::Faint, format!("… and {more} more")));
+        }
+    }
+    Section { title: "Needs a confirmation by name", count: confirmations.len(), lines }
+}
+
+/// Pending changes that a plan of a part leaves out.
+pub(super) fn pending(view: &View<'_>, options: &TextOptions) -> Section {
+    let pending = &view.plan.pending;
+    let shown = if options.verbose { usize::MAX } else { PENDING };
+    let line = |left_out: &LeftOut| {
+        let group = Group::of_action(left_out.action, left_out.rolls);
+        let word = group.title().to_lowercase();
+        let line = Line::at(0).with(group.style(), format!("{} ", group.symbol()));
+        line.text(clean(&left_out.address.to_string())).with(Style::Faint, format!("  {word}"))
+    };
+    let mut lines: Vec<Line> = pending.iter().take(shown).map(line).collect();
+    let more = pending.len().saturating_sub(shown);
+    if more > 0 {
+        lines.push(Line::at(0).with(Style::Faint, format!("… and {more} more")));
+    }
+    Section { title: "Pending, left out of this plan", count: pending.len(), lines }
 }
 
 /// The plans that will follow.

@@ -50,9 +50,11 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     }
     put(&section::gates(&view));
     put(&section::kept(&view, options));
+    put(&section::pending(&view, options));
     put(&section::notes(&view, options));
     put(&section::infrastructure_only(&view, options));
     put(&section::findings(&view, options));
+    put(&section::confirmations(&view, options));
     put(&section::outlook(&view, options));
     out.push_str(&closing(&view));
     out
@@ -106,7 +108,7 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
     }
     Some(match view.plan.mode {
         _ if view.plan.left_out > 0 => {
-            format!("No changes to the targets; {} are left out.", view.plan.left_out)
+            format!("No changes to what was named; {} other pending are left out.", view.plan.left_out)
         }
         Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
         _ => format!("No changes. {cluster} is as its spec says."),

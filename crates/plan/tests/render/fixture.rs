@@ -103,6 +103,7 @@ pub fn empty() -> Plan {
         steps: Vec::new(),
         outlook: Vec::new(),
         left_out: 0,
+        pending: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         infrastructure_only: Vec::new(),

@@ -98,7 +98,8 @@ pub(super) fn measure(program: &Path, runs: usize) -> Result<()> {
     say("What                              calls  (kOps)     wall     CPU  memory");
     let apply = ["apply", "-f", "spec.yaml", "--yes"];
     let plan = ["plan", "-f", "spec.yaml"];
-    let delete = ["delete", "-f", "spec.yaml", "--yes", "--delete-backups"];
+    let confirmed = ["--confirm", "minimal.example.com", "--confirm", "ha.example.com"];
+    let delete = [&["delete", "-f", "spec.yaml", "--yes", "--delete-backups"], &confirmed[..]].concat();
     for (name, spec, kops, kops_wall) in SHAPES {
         let lab = Lab::new(program, spec)?;
         let info = lab.run(program, &["provider", "info", "aws"], 0)?;

@@ -57,7 +57,7 @@ fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
     ensure!(identities(&place)? == before, "objects came or went");
-    place.expect(0, &["delete", "small", "--yes"])?;
+    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
     ensure!(identities(&place)?.is_empty(), "something is left");
     Ok(())
 }

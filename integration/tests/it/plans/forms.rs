@@ -148,7 +148,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     place.write("spec.yaml", &with("file: keys/none.txt"))?;
     let missing = run(2, "", PLAN)?;
     ensure!(missing.out.contains("keys/none.txt"), "{}", missing.out);
-    run(0, "", &["delete", "small", "--yes"])?;
+    run(0, "", &["delete", "small", "--yes", "--confirm", "small"])?;
     for secret in [FIRST, SECOND] {
         ensure!(!said.contains(secret), "a secret was printed");
         let found = files_with(place.path(), secret)?;

@@ -23,6 +23,9 @@ fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
     // It was for a state before this one.
     let stale = place.expect(1, &["apply", "first.plan", "--yes"])?;
     ensure!(stale.err.contains("RUN0004"), "{}", stale.err);
+    ensure!(stale.out.is_empty(), "a plan that cannot be applied is shown: {}", stale.out);
+    let stale = place.expect(1, &["approve", "first.plan", "--yes"])?;
+    ensure!(stale.err.contains("RUN0004") && stale.out.is_empty(), "{}{}", stale.out, stale.err);
     place.write(
         "damaged.plan",
         &std::fs::read_to_string(place.path().join("first.plan"))?.replace("sim-1a", "sim-1b"),

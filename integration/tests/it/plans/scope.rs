@@ -129,7 +129,7 @@ fn protection_shows_everything_and_refuses() -> Result<()> {
     let protected = spec().replace("  cloudLabels:", "  deletionProtection: true\n  cloudLabels:");
     let place = applied(&protected)?;
     let before = identities(&place)?;
-    let refused = place.expect(1, &["delete", "small", "--yes"])?;
+    let refused = place.expect(1, &["delete", "small", "--yes", "--confirm", "small"])?;
     ensure!(refused.out.contains("- sim_network.main"), "the plan is hidden:\n{}", refused.out);
     ensure!(refused.err.contains("CLI0010") && refused.err.contains("hint:"), "{}", refused.err);
     ensure!(identities(&place)? == before, "something was deleted");
@@ -140,39 +140,7 @@ fn protection_shows_everything_and_refuses() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
     ensure!(identities(&place)? == before, "objects came or went");
-    place.expect(0, &["delete", "small", "--yes"])?;
+    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
     ensure!(identities(&place)?.is_empty(), "something is left");
-    Ok(())
-}
-
-#[test]
-fn stateful_things_need_a_confirmation_by_name() -> Result<()> {
-    let etcd = |zone: &str, pools: &str| {
-        format!(
-            "{}{CONTROL_PLANE}{WORKERS}",
-            CLUSTER.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]").replace(
-                "  cloudLabels:",
-                &format!(
-                    "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane, subnet: {zone}, volume: {{ sizeGiB: {pools} }} }}] }}]\n  cloudLabels:"
-                )
-            )
-        )
-    };
-    let place = applied(&etcd("sim-1a", "20"))?;
-    let volume = object(&place, "sim_volume.etcd-main-a")?.id;
-    place.write("spec.yaml", &etcd("sim-1b", "20"))?;
-    let shown = place.expect(2, PLAN)?.out;
-    ensure!(shown.contains("sim_volume.etcd-main-a"), "{shown}");
-    let refused = place.expect(1, APPLY)?;
-    ensure!(refused.out.contains("± sim_volume.etcd-main-a"), "the plan is hidden:\n{}", refused.out);
-    ensure!(
-        refused.err.contains("RUN0008") && refused.err.contains("--confirm sim_volume.etcd-main-a"),
-        "{}",
-        refused.err
-    );
-    ensure!(object(&place, "sim_volume.etcd-main-a")?.id == volume, "it was replaced");
-    place.expect(0, &[APPLY, &["--confirm", "sim_volume.etcd-main-a"]].concat())?;
-    ensure!(object(&place, "sim_volume.etcd-main-a")?.id != volume, "it was not replaced");
-    place.expect(0, PLAN)?;
     Ok(())
 }

@@ -16,8 +16,12 @@ use crate::disturbance::{Call, Disturbance};
 
 /// Brings a cluster to the spec; that its machines do not become nodes is known.
 pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
-/// Removes a cluster.
-pub const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--delete-backups"];
+/// Removes a cluster. The name of each cluster of these tests confirms that its own etcd goes.
+#[rustfmt::skip]
+pub const DELETE: &[&str] = &[
+    "delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "minimal.example.com", "--confirm",
+    "ha.example.com",
+];
 /// With this in its environment the test is the program.
 pub const PROGRAM: &str = "SLIPWAY_TEST_PROGRAM";
 

@@ -47,6 +47,8 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
         "disruption",
         &Sequence(|| changes().filter(|change| disrupts(change)).map(disruption)),
     )?;
+    map.serialize_entry("left_out", &plan.pending)?;
+    map.serialize_entry("confirmations", &plan.confirmations())?;
     map.serialize_entry("kept", &Sequence(|| plan.kept.iter().map(resource_change)))?;
     map.serialize_entry(
         "deferred",

@@ -1,0 +1,118 @@
+//! What is lost only after somebody named it.
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::{Ended, Place};
+use slipway_integration::terminal::typing;
+
+use super::shared::*;
+use crate::{APPLY, PLAN};
+
+const VOLUME: &str = "sim_volume.etcd-main-a";
+
+/// A cluster whose etcd has a volume in a zone.
+fn with_volume(zone: &str) -> String {
+    let etcd = format!(
+        "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane, subnet: {zone}, volume: {{ sizeGiB: 20 }} }}] }}]\n  cloudLabels:"
+    );
+    let cluster = CLUSTER.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]");
+    format!("{}{CONTROL_PLANE}{WORKERS}", cluster.replace("  cloudLabels:", &etcd))
+}
+
+fn refused(place: &Place, arguments: &[&str], name: &str) -> Result<Ended> {
+    let before = identities(place)?;
+    let refused = place.expect(1, arguments)?;
+    let hint = format!("--confirm {name}");
+    ensure!(refused.err.contains("RUN0008") && refused.err.contains(&hint), "{}", refused.err);
+    ensure!(refused.err.contains(VOLUME), "what would be lost is not named: {}", refused.err);
+    ensure!(identities(place)? == before, "something was done");
+    Ok(refused)
+}
+
+#[test]
+fn a_stateful_thing_is_replaced_only_by_its_address() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let volume = object(&place, VOLUME)?.id;
+    place.write("spec.yaml", &with_volume("sim-1b"))?;
+    let shown = place.expect(2, PLAN)?.out;
+    ensure!(shown.contains(&format!("--confirm {VOLUME}")), "{shown}");
+    ensure!(refused(&place, APPLY, VOLUME)?.out.contains("± sim_volume.etcd-main-a"), "the plan is hidden");
+    // The cluster's name is for the whole cluster, and for nothing less.
+    refused(&place, &[APPLY, &["--confirm", "small"]].concat(), VOLUME)?;
+    place.expect(0, &[APPLY, &["--confirm", VOLUME]].concat())?;
+    ensure!(object(&place, VOLUME)?.id != volume, "it was not replaced");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn a_whole_cluster_with_data_is_deleted_only_by_its_name() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let delete = ["delete", "small", "--yes"];
+    ensure!(refused(&place, &delete, "small")?.out.contains("- sim_volume.etcd-main-a"), "no plan");
+    refused(&place, &[&delete[..], &["--confirm", "smal"]].concat(), "small")?;
+    refused(&place, &["delete", "-f", "spec.yaml", "--yes"], "small")?;
+
+    // The plan says so, in every form.
+    let dry = ["delete", "small", "--dry-run"];
+    let text = place.expect(2, &dry)?.out;
+    ensure!(text.contains("Needs a confirmation by name") && text.contains("--confirm small"), "{text}");
+    let plan = json(&place.expect(2, &[&dry[..], &["-o", "json"]].concat())?.out)?;
+    ensure!(plan["confirmations"][0]["name"] == "small", "{}", plan["confirmations"]);
+    ensure!(plan["confirmations"][0]["losses"].to_string().contains(VOLUME), "{}", plan["confirmations"]);
+    let markdown = place.expect(2, &[&dry[..], &["-o", "markdown"]].concat())?.out;
+    let open = markdown.split("<details>").next().context("a comment")?;
+    ensure!(open.contains("--confirm small"), "{markdown}");
+
+    // A plan that was saved needs it no less, wherever it was saved.
+    place.expect(2, &[&dry[..], &["--out", "small.plan"]].concat())?;
+    let stored = place.expect(2, &[&dry[..], &["--out", "state:"]].concat())?.err;
+    let stored = stored.split_whitespace().find(|word| word.starts_with("state:")).context("a place")?;
+    for saved in ["small.plan", stored] {
+        ensure!(refused(&place, &["apply", saved, "--yes"], "small")?.out.contains("--confirm small"));
+    }
+    place.expect(0, &["apply", "small.plan", "--yes", "--confirm", "small"])?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn an_address_confirms_its_own_loss_in_a_deletion_too() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    place.expect(0, &["delete", "small", "--yes", "--confirm", VOLUME])?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn a_deletion_that_was_interrupted_asks_again() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let mut killed = place.command(&["delete", "small", "--yes", "--confirm", "small"]);
+    let ended = Ended::of(killed.env("SLIPWAY_TEST_KILL", "4:after").output()?)?;
+    ensure!(ended.code.is_none(), "it was not killed: {}", ended.err);
+    ensure!(!place.inventory()?.at(&VOLUME.parse()?).is_empty(), "killed too late to prove anything");
+    // Taken up without the name: what was begun is found out, and nothing else goes.
+    let again = place.expect(1, &["delete", "small", "--yes"])?;
+    ensure!(again.err.contains("RUN0008") && again.err.contains("--confirm small"), "{}", again.err);
+    ensure!(!place.inventory()?.at(&VOLUME.parse()?).is_empty(), "the volume is gone");
+    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn at_a_terminal_the_name_is_typed_once() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let before = identities(&place)?;
+    for wrong in ["yes\n", "smal\n", "\n", "\u{4}"] {
+        let asked = typing(&place.command(&["delete", "small"]), wrong)?;
+        ensure!(asked.code == Some(1) && asked.out.contains("CLI0036"), "{wrong:?}: {}", asked.out);
+        ensure!(identities(&place)? == before, "{wrong:?} deleted something");
+    }
+    // No name is asked for where `--yes` says that nobody is asked.
+    let silent = typing(&place.command(&["delete", "small", "--yes"]), "small\n")?;
+    ensure!(silent.code == Some(1) && silent.out.contains("RUN0008"), "{}", silent.out);
+    let asked = typing(&place.command(&["delete", "small"]), "small\n")?;
+    ensure!(asked.code == Some(0) && asked.out.contains("type `small`"), "{}", asked.out);
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
