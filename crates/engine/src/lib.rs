@@ -13,6 +13,7 @@ mod observe;
 mod outputs;
 mod pace;
 mod preconditions;
+mod promise;
 mod rebuild;
 mod recover;
 mod replay;

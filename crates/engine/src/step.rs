@@ -16,6 +16,7 @@ use crate::event::{Event, EventHandler};
 use crate::journal::{Begin, Effect, End, EndResult, Entry};
 use crate::pace::Pace;
 use crate::preconditions::{self, Expectation, Reader, Verdict};
+use crate::promise;
 use crate::retry::Backoff;
 use crate::stop::Stop;
 
@@ -110,10 +111,16 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
     }
     let request = call.as_ref().filter(|_| !gone).map(|call| call.request.clone());
     let sent = request.as_ref().map(|request| request.action.clone());
-    let begin = Begin { step: id, provider, request, effect: effect.clone() };
+    let begin = Begin { step: id, provider: provider.clone(), request, effect: effect.clone() };
     append(shared, &Entry::Begin(Box::new(begin))).await?;
     let result = match call {
-        Some(call) if !gone => deliver(id, &rate_class, &call, shared).await,
+        Some(call) if !gone => match deliver(id, &rate_class, &call, shared).await {
+            Ok((applied, announced)) => {
+                let kind = schema.types.get(address.kind());
+                promise::held(&provider, kind, &call, announced.as_ref(), &applied).await.map(|()| applied)
+            }
+            Err(failure) => Err(failure),
+        },
         _ => Ok(Applied::default()),
     };
     let end = match &result {
@@ -144,8 +151,13 @@ async fn append(shared: &Shared, entry: &Entry) -> Result<(), Failure> {
     Ok(shared.journal.append(vec![bytes]).await?)
 }
 
-/// Sends the call until it has an answer that lasts.
-async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> Result<Applied, Failure> {
+/// Sends the call until it has an answer that lasts. Returns it with the identity that was announced before.
+async fn deliver(
+    id: StepId,
+    rate_class: &str,
+    call: &Call,
+    shared: &Shared,
+) -> Result<(Applied, Option<Identity>), Failure> {
     let mut attempt = 0;
     loop {
         attempt += 1;
@@ -155,13 +167,13 @@ async fn deliver(id: StepId, rate_class: &str, call: &Call, shared: &Shared) -> 
         tracing::debug!(address = %call.request.ownership.address, token = %call.request.token, attempt, "call");
         let mut seen = Seen::default();
         let error = match send(id, call, shared, &mut seen).await? {
-            Ok(applied) => return Ok(applied),
+            Ok(applied) => return Ok((applied, seen.identity)),
             Err(error) => error,
         };
         let error = match (&error.class, &call.request.action) {
-            (ErrorClass::NotFound, Action::Delete { .. }) => return Ok(Applied::default()),
-            (ErrorClass::OutcomeUnknown, _) => match resolve(call, seen, shared).await? {
-                Resolution::Done(applied) => return Ok(applied),
+            (ErrorClass::NotFound, Action::Delete { .. }) => return Ok((Applied::default(), None)),
+            (ErrorClass::OutcomeUnknown, _) => match resolve(call, &seen, shared).await? {
+                Resolution::Done(applied) => return Ok((applied, seen.identity)),
                 Resolution::NotDone if attempt < shared.backoff.attempts => continue,
                 Resolution::NotDone => ProviderError { class: ErrorClass::Transient, ..error },
                 Resolution::Unknown => error,
@@ -226,7 +238,7 @@ async fn send(
 }
 
 /// Finds out what became of a call whose answer was lost.
-async fn resolve(call: &Call, seen: Seen, shared: &Shared) -> Result<Resolution, Failure> {
+async fn resolve(call: &Call, seen: &Seen, shared: &Shared) -> Result<Resolution, Failure> {
     let mut attempt = 0;
     loop {
         attempt += 1;
