@@ -10,6 +10,7 @@ mod conformance;
 mod crash;
 mod deny;
 mod error_pages;
+mod fuzz;
 mod kops_fields;
 mod lengths;
 mod links;
@@ -40,6 +41,7 @@ enum Task {
     Measure(bench::Measure),
     Codegen(codegen::Codegen),
     Schemas(schemas::Schemas),
+    Fuzz(fuzz::Fuzz),
     Setup(setup::Setup),
     Machines(machines::Machines),
     KopsFields(kops_fields::KopsFields),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Task::Measure(measure) => measure.run(),
         Task::Codegen(codegen) => codegen.run(),
         Task::Schemas(schemas) => schemas.run(),
+        Task::Fuzz(fuzz) => fuzz.run(),
         Task::Setup(setup) => setup.run(),
         Task::Machines(machines) => machines.run(),
         Task::KopsFields(kops_fields) => kops_fields.run(),
