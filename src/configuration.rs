@@ -52,7 +52,7 @@ impl Configuration {
                 None => return Ok(Self::default()),
             },
         };
-        let text = std::fs::read_to_string(&path)
+        let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::CONFIGURATION)
             .map_err(|error| CommandError::file("the configuration file", &path, &error))?;
         toml::from_str(&text).map_err(|error| {
             CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))

@@ -16,7 +16,7 @@ pub(crate) enum Readers {
 
 /// The text of a file, when there is one.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
-    match fs::read_to_string(path) {
+    match slipway_limits::file::read_text(path, slipway_limits::size::KUBECONFIG) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use slipway_limits::{file, size};
 use slipway_plan::Plan;
 use slipway_resource::ClusterUid;
 use slipway_state_store::plans::{self, About, StoredPlan};
@@ -53,7 +54,8 @@ pub(crate) async fn read_with_sealed(context: &Context, path: &Path) -> Result<P
     if let Some(reference) = path.to_str().and_then(|text| text.strip_prefix(STORE)) {
         return stored(context, reference).await;
     }
-    let bytes = std::fs::read(path).map_err(|error| CommandError::file("the plan", path, &error))?;
+    let bytes =
+        file::read_given(path, size::PLAN).map_err(|error| CommandError::file("the plan", path, &error))?;
     Ok(Plan::from_bytes_with(&bytes)?)
 }
 

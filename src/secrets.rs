@@ -42,7 +42,8 @@ impl UserSecrets {
     fn sops(&self, place: &str) -> Result<SecretText, String> {
         let (path, key) = place.split_once('#').ok_or("it is written `sops:path#key`")?;
         let syntax = Syntax::of(path).ok_or("only YAML and JSON files of SOPS are read")?;
-        let text = std::fs::read_to_string(self.folder.join(path)).map_err(|error| error.to_string())?;
+        let text = slipway_limits::file::read_text(&self.folder.join(path), slipway_limits::size::SECRET)
+            .map_err(|error| error.to_string())?;
         let identities = keys::sops_identities(&self.encryption).map_err(|error| error.to_string())?;
         sops::read(&text, syntax, key, &identities).map_err(|error| error.to_string())
     }
@@ -59,9 +60,11 @@ impl SecretSource for UserSecrets {
             Some(("env", name)) => std::env::var(name)
                 .map(SecretText::new)
                 .map_err(|_| fail(format!("the environment variable {name} is not set"))),
-            Some(("file", path)) => std::fs::read_to_string(self.folder.join(path))
-                .map(|text| SecretText::new(text.trim_end_matches('\n')))
-                .map_err(|error| fail(error.to_string())),
+            Some(("file", path)) => {
+                slipway_limits::file::read_text(&self.folder.join(path), slipway_limits::size::SECRET)
+                    .map(|text| SecretText::new(text.trim_end_matches('\n')))
+                    .map_err(|error| fail(error.to_string()))
+            }
             Some(("sops", place)) => self.sops(place).map_err(fail),
             Some((MANIFEST_SOURCE, place)) => self
                 .manifests

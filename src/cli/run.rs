@@ -45,25 +45,27 @@ pub(crate) struct SaveArguments {
     pub out: Option<PathBuf>,
 }
 
-/// Reads a duration such as `30s`, `10m` or `1h30m`.
+/// Reads a duration such as `30s`, `10m` or `1h30m`, in the form that specs have.
 pub(super) fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
-    let mut seconds = 0u64;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits =
-            rest.find(|c: char| !c.is_ascii_digit()).ok_or("a duration has a unit, as in 30s or 10m")?;
-        let (number, tail) = rest.split_at(digits);
-        let number: u64 =
-            number.parse().map_err(|_| format!("`{text}` is no duration such as 30s or 10m"))?;
-        let unit = tail.chars().next().unwrap_or(' ');
-        seconds += number
-            * match unit {
-                's' => 1,
-                'm' => 60,
-                'h' => 3600,
-                _ => return Err(format!("`{unit}` is no unit of time; use s, m or h")),
-            };
-        rest = tail.get(1..).unwrap_or_default();
+    if text.is_empty() {
+        // An empty variable of a script: do not wait.
+        return Ok(std::time::Duration::ZERO);
     }
-    Ok(std::time::Duration::from_secs(seconds))
+    let span: slipway_spec::value::Duration =
+        text.parse().map_err(|error: slipway_spec::value::Malformed| format!("{error}; {}", error.hint))?;
+    Ok(span.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_duration;
+
+    #[test]
+    fn a_span_is_neither_wrapped_nor_endless() {
+        assert_eq!(parse_duration("1h30m").unwrap().as_secs(), 5_400);
+        assert_eq!(parse_duration("36600d").unwrap().as_secs(), slipway_limits::count::SECONDS);
+        for text in ["36601d", "9999999999999999h", "99999999999999999999s", "10", "1x", "-1s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
 }

@@ -91,8 +91,8 @@ fn write_version(
 ) -> Result<(), CommandError> {
     let Origin::Written(location) = wanted.sources.origin("kubernetesVersion") else { return Ok(()) };
     let path = PathBuf::from(location.file.as_ref());
-    let text =
-        std::fs::read_to_string(&path).map_err(|error| CommandError::file("the spec", &path, &error))?;
+    let text = slipway_limits::file::read_text(&path, slipway_limits::size::SPEC)
+        .map_err(|error| CommandError::file("the spec", &path, &error))?;
     match replace_at(&text, location, &version.to_string()) {
         Some(new) if new != text => {
             files::write(&path, new.as_bytes(), Readers::AsUsual)

@@ -41,7 +41,7 @@ pub(super) async fn objects(
     for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
         let (place, text) = match &addon.manifest {
             Some(Manifest::File(path)) => {
-                let read = std::fs::read_to_string(path);
+                let read = slipway_limits::file::read_text(Path::new(path), slipway_limits::size::MANIFEST);
                 let failed = |error| CommandError::file("the add-on's manifest", Path::new(path), &error);
                 (path.clone(), read.map_err(failed)?)
             }

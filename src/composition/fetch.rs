@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use slipway_limits::{file, size};
 use slipway_resource::Digest;
 
 use crate::error::CommandError;
@@ -20,7 +21,7 @@ pub(super) async fn text(
 ) -> Result<String, CommandError> {
     let wanted = sha256.to_lowercase();
     let kept = folder().map(|folder| folder.join(format!("{wanted}.yaml")));
-    if let Some(text) = kept.as_deref().and_then(|path| std::fs::read_to_string(path).ok())
+    if let Some(text) = kept.as_deref().and_then(|path| file::read_text(path, size::MANIFEST).ok())
         && digest(&text) == wanted
     {
         return Ok(text);

@@ -22,8 +22,6 @@ pub(crate) use trust::Trust;
 
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(15);
-/// No answer that is asked for here is larger.
-const LARGEST: usize = 16 << 20;
 
 /// As whom the API is spoken to.
 #[derive(Clone, Debug, Default)]
@@ -209,7 +207,8 @@ impl Api {
             {
                 return Err(ApiError::Moved { to: to.to_owned() });
             }
-            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+            let body =
+                Limited::new(answer.into_body(), slipway_limits::size::MANIFEST.in_memory()).collect().await;
             let body = body.map_err(|error| unreachable(with_causes(error.as_ref())))?;
             Ok::<_, ApiError>((status, date, body.to_bytes()))
         };

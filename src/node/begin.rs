@@ -137,7 +137,7 @@ fn patches(folder: &Path) -> Result<std::collections::BTreeMap<String, String>, 
         let is_patch =
             ["yaml", "json"].iter().any(|end| path.extension().is_some_and(|extension| extension == *end));
         if is_patch {
-            let text = std::fs::read_to_string(&path)
+            let text = slipway_limits::file::read_text(&path, slipway_limits::size::SPEC)
                 .map_err(|error| CommandError::file("the patch", &path, &error))?;
             found.insert(name, text);
         }

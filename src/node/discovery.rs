@@ -104,7 +104,7 @@ async fn by_file(how: &FileDiscovery, patience: Duration) -> Result<Found, Comma
         let api = Api::new(&server, &Trust::System, &Credentials::Anonymous)?;
         patiently(until, || api.text(&path)).await?
     } else {
-        std::fs::read_to_string(place)
+        slipway_limits::file::read_given_text(std::path::Path::new(place), slipway_limits::size::KUBECONFIG)
             .map_err(|error| CommandError::file("the discovery file", place.as_ref(), &error))?
     };
     let kubeconfig = Kubeconfig::parse(&text).map_err(|error| unusable(place, &error))?;

@@ -12,7 +12,7 @@ use crate::error::CommandError;
 
 /// Reads documents; every problem is reported at once, each at its place. What is only worth knowing is returned.
 pub(crate) fn read(path: &Path, detected: &Detected) -> Result<Reading, CommandError> {
-    let text = std::fs::read_to_string(path)
+    let text = slipway_limits::file::read_given_text(path, slipway_limits::size::SPEC)
         .map_err(|error| CommandError::file("the configuration", path, &error))?;
     let file = Arc::new(SourceFile::new(path.display().to_string(), text));
     let reading = kubeadm::read(&[file], detected);

@@ -76,7 +76,7 @@ impl Invitation {
 
 /// The pin of the CA in a file.
 pub(crate) fn pin_of(path: &Path) -> Result<String, CommandError> {
-    let text = std::fs::read_to_string(path)
+    let text = slipway_limits::file::read_text(path, slipway_limits::size::KUBECONFIG)
         .map_err(|error| CommandError::file("the certificate of the cluster's CA", path, &error))?;
     pin_of_text(&text)
 }

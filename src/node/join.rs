@@ -310,7 +310,7 @@ async fn etcd_endpoints(
             return Ok(text);
         }
         let path = below(&machine.root, &format!("{}/{name}", configuration.cluster.certificates_dir));
-        let text = std::fs::read_to_string(&path)
+        let text = slipway_limits::file::read_text(&path, slipway_limits::size::KUBECONFIG)
             .map_err(|error| CommandError::file("the cluster's CA", &path, &error))?;
         Ok(SecretText::new(text))
     };

@@ -230,7 +230,8 @@ fn from_environment(variable: &str, file_variable: &str) -> Result<Option<Secret
 
 /// The first line of a file.
 fn first_line(path: &Path) -> Result<SecretText, Error> {
-    let read = std::fs::read_to_string(path).map(Zeroizing::new);
+    let read =
+        slipway_limits::file::read_given_text(path, slipway_limits::size::KEY_FILE).map(Zeroizing::new);
     let text =
         read.map_err(|error| Error::KeyFile { path: path.display().to_string(), source: Arc::new(error) })?;
     Ok(SecretText::new(text.lines().next().unwrap_or_default()))

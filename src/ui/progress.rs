@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use slipway_engine::{Event, EventHandler};
+use slipway_limits::text::visible;
 use slipway_plan::render;
 use slipway_plan::{Plan, StepId};
 use tokio::sync::mpsc;
@@ -133,7 +134,8 @@ struct Running {
 impl Running {
     fn note(&self, text: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{text} ({})", short(self.begun.elapsed())));
+            // A bar writes to the terminal by itself.
+            bar.set_message(format!("{} ({})", visible(text), short(self.begun.elapsed())));
         }
     }
 }

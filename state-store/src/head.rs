@@ -107,9 +107,9 @@ pub struct JournalStart {
 }
 
 impl Lease {
-    /// The term.
+    /// The term; a day at most, whatever a damaged or forged head says: somebody waits for its end.
     pub fn term(&self) -> Duration {
-        Duration::from_secs(self.term_seconds)
+        Duration::from_secs(self.term_seconds.min(slipway_limits::count::LEASE_SECONDS))
     }
 }
 

@@ -24,6 +24,9 @@ pub const VALUES: usize = 100_000;
 /// Documents of a file. Each is read on its own.
 pub const DOCUMENTS: usize = 5_000;
 
+/// Objects that the simulated cloud adds to a cluster as a load. Benchmarks take 4,000.
+pub const OBJECTS: u32 = 100_000;
+
 /// How deep values are nested in a document. The deepest field of a spec is at level 12.
 pub const DEPTH: usize = 64;
 
@@ -57,6 +60,15 @@ pub const LOG_FILES: u32 = 10_000;
 
 /// Causes and hints of one failure that are shown.
 pub const CAUSES: usize = 50;
+
+/// How long a provider may ask to be left alone before a call is repeated: an hour.
+pub const RETRY_AFTER_MILLISECONDS: u64 = 3_600_000;
+
+/// The longest term of a lease that is waited for, in seconds: a day. Slipway's own leases have a minute.
+pub const LEASE_SECONDS: u64 = 86_400;
+
+/// The greatest number of real seconds per simulated second, and factor of a simulated latency.
+pub const SIMULATED_FACTOR: f64 = 1_000_000.0;
 
 /// How long anything can be told to wait or to last, in seconds: 100 years. What is longer is a slip of a finger, and
 /// lies behind the last date that certificates and clocks can name.

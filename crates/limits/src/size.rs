@@ -39,7 +39,8 @@ impl fmt::Display for Size {
 pub fn shown(bytes: u64) -> String {
     for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes >= 1 << shift {
-            let (whole, rest) = (bytes >> shift, (bytes & ((1 << shift) - 1)) * 10 >> shift);
+            let unit_bytes = 1_u64 << shift;
+            let (whole, rest) = (bytes / unit_bytes, (bytes % unit_bytes) * 10 / unit_bytes);
             return if rest == 0 { format!("{whole} {unit}") } else { format!("{whole}.{rest} {unit}") };
         }
     }
@@ -85,6 +86,15 @@ pub const ARCHIVE: Size = Size::mebibytes("an archive of a state", 1024);
 /// A log of a node's component that is shown.
 pub const LOG: Size = Size::mebibytes("a log", 64);
 
+/// An answer of a cluster's API: a page of 500 objects of 1.5 MiB would be larger, a list of any real cluster is not.
+pub const API_ANSWER: Size = Size::mebibytes("an answer of a cluster's API", 256);
+
+/// All pages of one answer of a provider: 100,000 resources of 5 KiB.
+pub const PROVIDER_ANSWER: Size = Size::mebibytes("an answer of a provider", 512);
+
+/// What a host prints to a script that looks at it.
+pub const HOST_OUTPUT: Size = Size::mebibytes("what a host prints", 64);
+
 /// The answer of a service that hands out credentials or a token: a page of JSON or XML.
 pub const CREDENTIALS_ANSWER: Size = Size::mebibytes("an answer with credentials", 1);
 
@@ -102,6 +112,6 @@ mod tests {
         assert_eq!(super::SECRET.to_string(), "1.5 MiB");
         assert_eq!(super::KEY.to_string(), "1 KiB");
         assert_eq!(super::shown(0), "0 bytes");
-        assert_eq!(super::shown(20 << 20 | 512 << 10), "20.5 MiB");
+        assert_eq!(super::shown(20_992 << 10), "20.5 MiB");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use slipway_limits::{size, text::shorten};
 use tokio::sync::watch;
 
 const LINES: usize = 20;
@@ -77,11 +78,12 @@ impl Life {
 
 impl Record {
     pub(crate) fn line(&self, line: &str) {
+        let line = shorten(line, size::MESSAGE);
         let mut lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES {
             lines.pop_front();
         }
-        lines.push_back(line.to_owned());
+        lines.push_back(line.into_owned());
     }
 
     pub(crate) fn ended(&self, how: String) {

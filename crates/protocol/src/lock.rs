@@ -43,7 +43,7 @@ impl LockFile {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let document = match std::fs::read_to_string(path) {
+        let document = match slipway_limits::file::read_text(path, slipway_limits::size::CONFIGURATION) {
             Ok(text) => toml::from_str::<Document>(&text)
                 .map_err(|error| Error::Lock { path: path.to_owned(), reason: error.to_string() })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Document::default(),

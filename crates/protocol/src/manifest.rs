@@ -52,8 +52,8 @@ impl Installed {
     /// # Errors
     /// When it cannot be read or does not say what it has to.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let text =
-            std::fs::read_to_string(file).map_err(|source| Error::File { path: file.to_owned(), source })?;
+        let text = slipway_limits::file::read_text(file, slipway_limits::size::CONFIGURATION)
+            .map_err(|source| Error::File { path: file.to_owned(), source })?;
         let refused = |reason: String| Error::Manifest { path: file.to_owned(), reason };
         let manifest: Manifest = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
         check_name(&manifest.name)?;

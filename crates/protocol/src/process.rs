@@ -242,7 +242,7 @@ async fn first_line(output: &mut (impl AsyncBufReadExt + Unpin)) -> std::io::Res
 }
 
 /// Reads a stream to its end, so that its writer never waits. Lines that do not end are cut.
-async fn keep_lines(stream: impl AsyncRead + Unpin, provider: &str, record: Option<&Record>) {
+pub(crate) async fn keep_lines(stream: impl AsyncRead + Unpin, provider: &str, record: Option<&Record>) {
     const LINE: u64 = 16 << 10;
     let mut stream = BufReader::new(stream);
     loop {

@@ -3,10 +3,10 @@
 use std::process::Stdio;
 
 use slipway_resource::{ErrorClass, ProviderError};
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use crate::process::keep_lines;
 use crate::{Client, Deadlines, Life};
 
 /// A process through which a provider is spoken to. It is killed when this is dropped.
@@ -53,13 +53,9 @@ impl Tunnel {
         };
         let (life, record) = Life::attended(name);
         let (ended, mut end) = tokio::sync::watch::channel(None);
+        let named = name.to_owned();
         let keeper = tokio::spawn(async move {
-            let words = async {
-                let mut lines = BufReader::new(errors).lines();
-                while let Ok(Some(line)) = lines.next_line().await {
-                    record.line(line.trim_end());
-                }
-            };
+            let words = keep_lines(errors, &named, Some(&record));
             let (status, ()) = tokio::join!(child.wait(), words);
             record.ended(match &status {
                 Ok(status) => status.to_string(),

@@ -1,7 +1,7 @@
 //! Files with age identities, and the one that is made for a user who has none.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,12 +24,11 @@ pub fn read(path: &Path) -> Result<Vec<Identity>> {
 /// # Errors
 /// When it cannot be read, or has no identities.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<Identity>>> {
-    let mut text = Zeroizing::new(String::new());
-    match File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
-        Ok(_) => {}
+    let text = match slipway_limits::file::read_given_text(path, slipway_limits::size::KEY_FILE) {
+        Ok(text) => Zeroizing::new(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, error)),
-    }
+    };
     let identities = Identity::read_all(&text).map_err(|error| match error {
         Error::InvalidKey { reason, .. } => Error::InvalidKey { what: what(path), reason },
         error => error,

@@ -9,6 +9,7 @@ mod formats;
 mod hosts_plans;
 mod laws;
 mod leaves;
+mod limits;
 mod offline;
 mod paused;
 mod plans;

@@ -66,7 +66,8 @@ impl Clock {
             return;
         }
         if self.scale > 0.0 {
-            let span = Duration::from_millis(moment - now).mul_f64(self.scale);
+            let seconds = Duration::from_millis(moment - now).as_secs_f64() * self.scale;
+            let span = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             tokio::time::sleep(span).await;
         } else {
             // Whoever is ready to begin at this moment begins before the clock jumps, so that what runs at the

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use slipway_limits::{count, size};
 use slipway_resource::{Attribute, Type, Value};
 
 use crate::fault::Rule;
@@ -94,6 +95,30 @@ impl Default for Load {
     }
 }
 
+impl Load {
+    /// What the types allow and no computer can hold.
+    #[must_use]
+    pub(crate) fn problem(&self) -> Option<String> {
+        let most = count::OBJECTS;
+        let longest = self.tail.map_or(0, |tail| tail.length);
+        let bytes = u64::from(self.count) * u64::from(self.payload_bytes);
+        if self.chain == 0 {
+            Some("objects.chain: must be 1 or more".to_owned())
+        } else if self.count > most {
+            Some(format!("objects.count: {} is more than {most}", self.count))
+        } else if longest > most {
+            Some(format!("objects.tail.length: {longest} is more than {most}"))
+        } else if self.sleep_ms.max(self.tail.map_or(0, |tail| tail.sleep_ms)) > count::SECONDS * 1_000 {
+            Some(format!("objects.sleepMs: nobody waits for more than {} s", count::SECONDS))
+        } else if bytes > size::STATE_OBJECT.bytes {
+            let limit = size::STATE_OBJECT;
+            Some(format!("objects.payloadBytes: all objects together have more than {limit}"))
+        } else {
+            None
+        }
+    }
+}
+
 /// `true`, `false` or a number.
 fn latency<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     match serde_json::Value::deserialize(deserializer)? {
@@ -138,12 +163,15 @@ impl Config {
         if !self.time_scale.is_finite() || self.time_scale < 0.0 {
             problems.push(format!("timeScale: {} is not a number of 0 or more", self.time_scale));
         }
+        for (name, factor) in [("timeScale", self.time_scale), ("latency", self.latency)] {
+            if factor > count::SIMULATED_FACTOR {
+                problems.push(format!("{name}: {factor} is more than {}", count::SIMULATED_FACTOR));
+            }
+        }
         if self.directory.as_os_str().is_empty() {
             problems.push("directory: is empty".to_owned());
         }
-        if self.objects.as_ref().is_some_and(|load| load.chain == 0) {
-            problems.push("objects.chain: must be 1 or more".to_owned());
-        }
+        problems.extend(self.objects.as_ref().and_then(Load::problem));
         problems.extend(
             self.faults
                 .iter()
@@ -208,6 +236,14 @@ mod tests {
         let config = Config::from_value(&Value::from_json(&json)).unwrap();
         assert_eq!(config.objects.unwrap().tail.unwrap().length, 2);
         assert!(Config::from_json(&serde_json::json!({"timeScale": -1.0})).is_err());
+        for (name, good, bad) in [
+            ("timeScale", serde_json::json!(1e6), serde_json::json!(1e300)),
+            ("latency", serde_json::json!(1e6), serde_json::json!(1e300)),
+            ("objects", serde_json::json!({"count": 100_000}), serde_json::json!({"count": 100_001})),
+        ] {
+            assert!(Config::from_json(&serde_json::json!({ name: good })).is_ok(), "{name}");
+            assert!(Config::from_json(&serde_json::json!({ name: bad })).is_err(), "{name}");
+        }
         assert!(Config::from_json(&serde_json::json!({"tmeScale": 1.0})).is_err());
     }
 }

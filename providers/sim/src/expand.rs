@@ -56,8 +56,11 @@ pub(crate) fn expand(config: &Config, request: &ExpandRequest) -> Result<Expansi
 fn load_of(config: &Config, cluster: &Cluster) -> Result<Option<Load>, ProviderError> {
     match cluster.provider.config.get("objects") {
         Some(objects) if !objects.is_null() => serde_json::from_value(objects.clone())
-            .map(Some)
-            .map_err(|error| invalid(format!("provider.config.objects: {error}"))),
+            .map_err(|error| invalid(format!("provider.config.objects: {error}")))
+            .and_then(|load: Load| match load.problem() {
+                Some(problem) => Err(invalid(format!("provider.config.{problem}"))),
+                None => Ok(Some(load)),
+            }),
         _ => Ok(config.objects.clone()),
     }
 }

@@ -29,8 +29,8 @@ pub(super) async fn run(context: &Context, arguments: &LogsArguments) -> Result<
 async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
     let file = below(root, KUBELET);
     if init_system(root) != "systemd" || file.exists() {
-        let text =
-            std::fs::read_to_string(&file).map_err(|error| CommandError::file("the log", &file, &error))?;
+        let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
+            .map_err(|error| CommandError::file("the log", &file, &error))?;
         return Ok(last(&text, tail));
     }
     let lines = tail.to_string();
@@ -56,8 +56,8 @@ fn component(root: &Path, name: &str, tail: usize) -> Result<String, CommandErro
             false => error.hint(format!("these have: {}", names.join(", "))),
         });
     };
-    let text =
-        std::fs::read_to_string(&file).map_err(|error| CommandError::file("the log", &file, &error))?;
+    let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
+        .map_err(|error| CommandError::file("the log", &file, &error))?;
     Ok(last(&text, tail).lines().map(said).collect::<Vec<_>>().join("\n"))
 }
 

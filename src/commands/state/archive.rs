@@ -47,7 +47,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
 
 /// Puts an exported generation back, as a new one.
 pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
-    let bytes = std::fs::read(&arguments.file)
+    let bytes = slipway_limits::file::read_given(&arguments.file, slipway_limits::size::ARCHIVE)
         .map_err(|error| CommandError::file("the archive", &arguments.file, &error))?;
     let archive = Archive::decode(&Bytes::from(bytes))?;
     let about = &archive.about;

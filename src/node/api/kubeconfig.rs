@@ -12,7 +12,7 @@ use crate::node::facts::below;
 impl Api {
     /// A connection by a kubeconfig in a file; files that it names are below the same root.
     pub fn of_file(root: &Path, path: &Path) -> Result<Self, ApiError> {
-        let text = std::fs::read_to_string(path)
+        let text = slipway_limits::file::read_given_text(path, slipway_limits::size::KUBECONFIG)
             .map_err(|error| ApiError::Unusable(format!("{} cannot be read: {error}", path.display())))?;
         Self::of_text(root, &text).map_err(|error| match error {
             ApiError::Unusable(text) => ApiError::Unusable(format!("{}: {text}", path.display())),

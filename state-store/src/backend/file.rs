@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use slipway_limits::{Exceeded, file, size};
 
 use super::envelope::Envelope;
 use super::{Backend, Error, Key, Locality, Prefix, Result, Tag};
@@ -100,14 +101,17 @@ impl Inner {
     }
 
     fn get(&self, key: &Key) -> Result<Option<(Bytes, Tag)>> {
-        match fs::read(self.path(key)) {
+        match file::read(&self.path(key), size::STATE_OBJECT) {
             Ok(bytes) => {
                 let envelope = Envelope::open(Bytes::from(bytes));
                 let (tag, body) = envelope.map_err(|reason| Error::corrupt(key, reason))?;
                 Ok(Some((body, tag)))
             }
             Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(Error::from_io(key, error)),
+            Err(error) => Err(match Exceeded::of(&error) {
+                Some(exceeded) => Error::corrupt(key, exceeded.to_string()),
+                None => Error::from_io(key, error),
+            }),
         }
     }
 

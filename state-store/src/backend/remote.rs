@@ -23,6 +23,7 @@ use object_store::path::Path;
 use object_store::{
     ClientOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, RetryConfig, UpdateVersion,
 };
+use slipway_limits::{Exceeded, size};
 
 use super::envelope::Envelope;
 use super::settings::Settings;
@@ -182,6 +183,10 @@ impl Backend for RemoteBackend {
             Err(error) => return Err(error),
         };
         let tag = self.place.versions.tag(found.meta.e_tag.clone(), found.meta.version.clone());
+        if found.meta.size > size::STATE_OBJECT.bytes {
+            let exceeded = Exceeded::TooLarge { limit: size::STATE_OBJECT };
+            return Err(Error::corrupt(key, exceeded.to_string()));
+        }
         let length = usize::try_from(found.meta.size).unwrap_or(usize::MAX);
         let stored = self.call(key.as_str(), Intent::Read, length, found.bytes()).await?;
         let (_, bytes) = Envelope::open(stored).map_err(|reason| Error::corrupt(key, reason))?;

@@ -270,7 +270,10 @@ pub(super) fn passing(event: Option<Event>) -> Option<ApplyEvent> {
     match event? {
         Event::Started(_) => Some(ApplyEvent::Started),
         Event::Identity(identity) => Some(ApplyEvent::Identity(Identity::new(identity))),
-        Event::Progress(text) => Some(ApplyEvent::Progress(text)),
+        Event::Progress(mut text) => {
+            slipway_limits::text::shorten_in_place(&mut text, slipway_limits::size::MESSAGE);
+            Some(ApplyEvent::Progress(text))
+        }
         Event::Handle(handle) => Some(ApplyEvent::Handle(handle)),
         Event::Done(_) | Event::Failed(_) => None,
     }

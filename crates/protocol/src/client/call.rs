@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use prost::Message;
+use slipway_limits::size;
 use slipway_resource::{ErrorClass, ProviderError};
 use tonic::{Code, Response, Status, Streaming};
 
@@ -29,7 +31,9 @@ impl Connection {
     }
 
     /// A call whose answer comes in pages; each is handed over as it comes.
-    pub(super) async fn pages<A: Answer>(
+    ///
+    /// All pages together are bounded: a provider that never ends its answer is stopped before memory is used up.
+    pub(super) async fn pages<A: Answer + Message>(
         &self,
         limit: Duration,
         call: impl Future<Output = Result<Response<Streaming<A>>, Status>>,
@@ -40,9 +44,16 @@ impl Connection {
                 Ok(response) => response.into_inner(),
                 Err(status) => return Err(self.failure(&status).await),
             };
+            let mut bytes = 0_usize;
             loop {
                 match stream.message().await {
-                    Ok(Some(page)) => take(self.checked(page)?)?,
+                    Ok(Some(page)) => {
+                        bytes = bytes.saturating_add(page.encoded_len());
+                        if bytes > size::PROVIDER_ANSWER.in_memory() {
+                            return Err(self.too_much());
+                        }
+                        take(self.checked(page)?)?;
+                    }
                     Ok(None) => return Ok(()),
                     Err(status) => return Err(self.failure(&status).await),
                 }
@@ -52,6 +63,15 @@ impl Connection {
             Ok(outcome) => outcome,
             Err(_) => Err(late(&self.life, limit)),
         }
+    }
+
+    fn too_much(&self) -> ProviderError {
+        let text = format!(
+            "provider {} broke the contract: its answer has more than {}",
+            self.life.name(),
+            size::PROVIDER_ANSWER
+        );
+        ProviderError::new(ErrorClass::Permanent, text)
     }
 
     /// An answer, if it is not a failure.

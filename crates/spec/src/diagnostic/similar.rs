@@ -1,3 +1,6 @@
+/// The longest text that is compared, in bytes; nobody misspells a longer one in a way that could be told.
+const LONGEST: usize = 128;
+
 /// The candidate that `text` was probably meant to be; `None` when none is close.
 ///
 /// Case, hyphens and underscores do not count; beyond them a third of the letters may differ, a swap counting once.
@@ -21,9 +24,13 @@ fn nearest<'a>(
     budget: usize,
     parts: bool,
 ) -> Option<&'a str> {
+    // Comparing takes time and memory by the product of the lengths.
+    if text.len() > LONGEST {
+        return None;
+    }
     let folded = fold(text);
     let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates {
+    for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
         let target = fold(candidate);
         let mut distance = strsim::damerau_levenshtein(&folded, &target);
         // A name that begins with the other, as `count` for `replicaCount`'s tail, is closer than its length says.
@@ -59,6 +66,9 @@ mod tests {
         assert_eq!(closest("subnet", fields), Some("subnets"));
         assert_eq!(closest("replicas", fields), None);
         assert_eq!(closest("d", ["a", "b"]), None);
+        let long = |length| "m".repeat(length);
+        assert_eq!(closest(&long(128), [&*long(127)]), Some(&*long(127)));
+        assert_eq!(closest(&long(129), [&*long(128)]), None);
     }
 
     #[test]

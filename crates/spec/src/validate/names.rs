@@ -164,7 +164,18 @@ pub(super) fn dns_label(text: &str) -> Option<&'static str> {
 
 /// What keeps a text from being a DNS name (RFC 1123).
 pub(super) fn dns_name(text: &str) -> Option<&'static str> {
-    if text.len() > 253 { Some("is longer than 253 characters") } else { text.split('.').find_map(dns_label) }
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    if text.is_empty() {
+        Some("is empty")
+    } else if text.len() > 253 {
+        Some("is longer than 253 characters")
+    } else if !text.bytes().all(plain) {
+        Some("has characters that a DNS name cannot have")
+    } else if text.split('.').any(str::is_empty) {
+        Some("has nothing before, between or behind its dots")
+    } else {
+        text.split('.').find_map(dns_label)
+    }
 }
 
 /// The closest label, as the end of a hint; empty when there is none.
@@ -176,4 +187,21 @@ fn suggestion(text: &str) -> String {
         .collect();
     let label = label.trim_matches('-');
     if dns_label(label).is_none() { format!("; did you mean `{label}`?") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_wrong_with_a_name_is_named() {
+        for (name, problem) in [
+            ("", Some("is empty")),
+            ("../../x", Some("has characters that a DNS name cannot have")),
+            ("a..b", Some("has nothing before, between or behind its dots")),
+            (".", Some("has nothing before, between or behind its dots")),
+            ("-a.b", Some("begins or ends with a hyphen")),
+            ("prod.example.com", None),
+        ] {
+            assert_eq!(super::dns_name(name), problem, "{name}");
+        }
+    }
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use slipway_limits::{Exceeded, size};
 use slipway_resource::{ErrorClass, ProviderError};
 use slipway_spec::model::{Host, HostSsh};
 use tempfile::TempDir;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::fingerprint::{self, Shown};
@@ -129,13 +130,13 @@ impl Ssh {
             let (mut text, mut words) = (Vec::new(), Vec::new());
             let printed = async {
                 match &mut out {
-                    Some(out) => out.read_to_end(&mut text).await.map(drop),
+                    Some(out) => bounded(out, &mut text).await,
                     None => Ok(()),
                 }
             };
             let told = async {
                 match &mut errors {
-                    Some(errors) => errors.read_to_end(&mut words).await.map(drop),
+                    Some(errors) => bounded(errors, &mut words).await,
                     None => Ok(()),
                 }
             };
@@ -215,6 +216,13 @@ const KNOWN: &str = "known_hosts";
 /// A text as one word of a shell.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Reads what a host prints, up to a limit: the host may belong to somebody else by now.
+async fn bounded(stream: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let limit = size::HOST_OUTPUT;
+    stream.take(limit.bytes + 1).read_to_end(bytes).await?;
+    if bytes.len() as u64 > limit.bytes { Err(Exceeded::TooLarge { limit }.into()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use serde_json::Value as Json;
+use slipway_limits::size;
 use slipway_resource::{ErrorClass, ProviderError, with_causes};
 
 use super::Refusal;
@@ -154,7 +155,8 @@ impl Connection {
         let answered = tokio::time::timeout(request.patience, async {
             let response = self.client.send(sent).await.map_err(|error| self.unanswered(&error, changes))?;
             let (parts, body) = response.into_parts();
-            let bytes = body.collect().await.map_err(|error| self.unanswered(&error, changes))?.to_bytes();
+            let body = Limited::new(body, size::API_ANSWER.in_memory()).collect().await;
+            let bytes = body.map_err(|error| self.unanswered(error.as_ref(), changes))?.to_bytes();
             Ok::<_, ProviderError>((parts, bytes))
         });
         let (parts, bytes) = match answered.await {

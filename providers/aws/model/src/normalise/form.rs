@@ -109,3 +109,30 @@ pub(super) fn texts(attributes: &mut Attributes, names: &[&str], form: impl Fn(&
 pub(super) fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
     attributes.get(name).and_then(Value::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_the_one_that_walking_finds() {
+        for (range, bits) in
+            [("10.0.0.0/16", 8), ("0.0.0.0/0", 4), ("10.0.0.0/32", 0), ("fd00::/56", 8), ("::/0", 3)]
+        {
+            let whole: IpNet = range.parse().unwrap();
+            let walked = whole.subnets(whole.prefix_len() + bits).unwrap();
+            for (number, part_of) in (0..).zip(walked) {
+                assert_eq!(part(range, bits, number), Some(part_of.to_string()), "{range} {bits} {number}");
+            }
+            assert_eq!(part(range, bits, 1 << bits), None, "{range}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_more_parts_than_can_be_walked_is_divided_at_once() {
+        assert_eq!(part("8000::/1", 63, (1 << 63) - 1), Some("ffff:ffff:ffff:ffff::/64".to_owned()));
+        assert_eq!(part("8000::/1", 63, 1 << 63), None);
+        assert_eq!(part("::/0", 128, u64::MAX), Some("::ffff:ffff:ffff:ffff/128".to_owned()));
+        assert_eq!(part("fd00::/56", 73, 0), None);
+    }
+}

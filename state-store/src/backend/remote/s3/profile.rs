@@ -3,7 +3,6 @@
 //! The form is that of the command-line interface's documentation ("Configuration and credential file settings").
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use crate::backend::settings::Settings;
@@ -82,7 +81,7 @@ fn read(settings: &Settings, variable: &str, name: &str) -> Result<String> {
     let Some(path) = named.or_else(|| Some(folder(settings)?.join(name))) else {
         return Ok(String::new());
     };
-    match fs::read_to_string(&path) {
+    match slipway_limits::file::read_text(&path, slipway_limits::size::CONFIGURATION) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => {
@@ -111,6 +110,8 @@ fn parse(text: &str) -> Vec<(String, BTreeMap<String, String>)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

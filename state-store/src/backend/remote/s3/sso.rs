@@ -1,6 +1,5 @@
 //! Credentials of the single sign-on (IAM Identity Center), from the token that `aws sso login` left.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,7 +85,7 @@ impl SingleSignOn {
 
     pub(super) async fn make(&self) -> object_store::Result<Fresh> {
         let renew = |why: &str| failed(format!("{why}: run `{}`", self.login));
-        let text = fs::read_to_string(&self.token)
+        let text = slipway_limits::file::read_text(&self.token, slipway_limits::size::CONFIGURATION)
             .map_err(|_| renew("there is no session of the single sign-on"))?;
         let token: Token = serde_json::from_str(&text).map_err(|_| renew("the session cannot be read"))?;
         if token.expires_at <= Timestamp::now() {
