@@ -192,7 +192,7 @@ fn a_key_that_the_state_does_not_know_is_never_overwritten() {
     // As after the state was lost: the nodes hold the authority, and the plan would make another one.
     let lost =
         Case { recorded: false, there: Some(1), twin: None, action: ChangeAction::Update, after: None };
-    let error = enforce(&mut world(&[lost.clone()]), &rule(""), Mode::Apply).unwrap_err();
+    let error = enforce(&mut world(std::slice::from_ref(&lost)), &rule(""), Mode::Apply).unwrap_err();
     assert_eq!(error.code(), "PLAN0020");
     assert!(
         error.to_string().contains("any_vault.v0 holds sha256:1, and would be overwritten by a new one"),
@@ -212,9 +212,10 @@ fn a_key_that_the_state_does_not_know_is_never_overwritten() {
 fn what_vanished_is_not_made_anew_in_silence() {
     let vanished =
         Case { recorded: true, there: None, twin: None, action: ChangeAction::Create, after: None };
-    let error = enforce(&mut world(&[vanished.clone()]), &rule("no way"), Mode::Apply).unwrap_err();
+    let error =
+        enforce(&mut world(std::slice::from_ref(&vanished)), &rule("no way"), Mode::Apply).unwrap_err();
     assert_eq!(error.code(), "PLAN0020");
-    let mut possible = world(&[vanished.clone()]);
+    let mut possible = world(std::slice::from_ref(&vanished));
     enforce(&mut possible, &rule(""), Mode::Apply).unwrap();
     assert!(possible.decided.by_address[&address(0)].change.confirmation.is_some());
     // Nothing was there before: it is made like anything else.
@@ -227,7 +228,8 @@ fn what_vanished_is_not_made_anew_in_silence() {
 fn a_replacement_names_the_fingerprint_or_is_refused_with_the_reason() {
     let replace = ChangeAction::ReplaceDeleteFirst;
     let case = Case { recorded: true, there: Some(1), twin: None, action: replace, after: None };
-    let error = enforce(&mut world(&[case.clone()]), &rule("all would be lost"), Mode::Apply).unwrap_err();
+    let error = enforce(&mut world(std::slice::from_ref(&case)), &rule("all would be lost"), Mode::Apply)
+        .unwrap_err();
     assert_eq!(error.code(), "PLAN0021");
     assert!(error.to_string().contains("cannot be replaced: all would be lost"), "{error}");
     let mut possible = world(&[case]);
@@ -256,7 +258,7 @@ fn a_copy_may_go_and_the_last_one_is_named() {
 fn of_two_keys_under_one_address_none_is_deleted_by_a_guess() {
     let twins =
         Case { recorded: false, there: Some(1), twin: Some(2), action: ChangeAction::Adopt, after: None };
-    let error = enforce(&mut world(&[twins.clone()]), &rule(""), Mode::Apply).unwrap_err();
+    let error = enforce(&mut world(std::slice::from_ref(&twins)), &rule(""), Mode::Apply).unwrap_err();
     assert!(error.to_string().contains("has several objects (own-0, twin-0)"), "{error}");
     let mut known = world(&[Case { recorded: true, ..twins }]);
     enforce(&mut known, &rule("a key"), Mode::Apply).unwrap();
