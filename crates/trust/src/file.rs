@@ -1,0 +1,49 @@
+//! A file that a spec may name.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+/// A file that the policy has granted. Only [`crate::Policy`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedFile {
+    /// Its real place, without symbolic links.
+    path: PathBuf,
+}
+
+impl TrustedFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The real place of the file, for programs that open it themselves.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file: what has become a link, a pipe or a device since is not opened.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is no regular file.
+    pub fn open(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = File::from(rustix::fs::open(&self.path, flags, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        Ok(file)
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// As for [`Self::open`], and when it is not UTF-8.
+    pub fn read_to_string(&self) -> io::Result<String> {
+        let mut text = String::new();
+        self.open()?.read_to_string(&mut text)?;
+        Ok(text)
+    }
+}

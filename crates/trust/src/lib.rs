@@ -1,0 +1,26 @@
+//! What a spec may name is decided by the one who runs Slipway.
+//!
+//! A spec can name files, environment variables, kubeconfigs, endpoints, hosts, URLs and providers. Whoever plans a
+//! stranger's spec must not have their own files read, their own commands run or their own network spoken to by it. So
+//! nothing that a spec names is opened by its name: the name goes to the [`Policy`], which is made of the settings of
+//! the user and never of the spec's folder, and which hands out a value that can be opened ([`TrustedFile`],
+//! [`TrustedVariable`], [`TrustedUrl`], [`TrustedProvider`]) or a [`Refusal`] that names the setting to change.
+//!
+//! The crate knows no other crate of Slipway.
+
+mod environment;
+mod file;
+pub mod kubeconfig;
+mod network;
+mod policy;
+mod refusal;
+mod settings;
+mod tree;
+
+pub use environment::{ProcessEnvironment, TrustedVariable};
+pub use file::TrustedFile;
+pub use network::{TrustedUrl, is_reserved};
+pub use policy::{Mode, Policy, ProviderKind, TrustedProvider};
+pub use refusal::Refusal;
+pub use settings::{Settings, SettingsError};
+pub use tree::Tree;

@@ -1,0 +1,398 @@
+//! The policy: from a name in a spec to something that may be opened.
+
+use std::path::{Path, PathBuf};
+
+use crate::environment::{fits, is_credential};
+use crate::network::{address_of, host_of, is_below, is_here, is_in};
+use crate::tree::normal;
+use crate::{Refusal, Settings, Tree, TrustedFile, TrustedUrl, TrustedVariable, is_reserved};
+
+/// Whose spec it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The caller's own, from a folder of their own.
+    #[default]
+    Own,
+    /// A stranger's, as in a pull request: nothing is opened beyond the spec's folders that the caller has not allowed.
+    Untrusted,
+}
+
+/// Where a provider is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// Part of the program, and speaks to nobody.
+    Embedded,
+    /// Part of the program, and speaks to nobody offline.
+    Linked,
+    /// An executable of its own.
+    Process,
+}
+
+/// A provider that may be used. Only [`Policy`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedProvider {
+    name: String,
+    lock_file: Option<PathBuf>,
+}
+
+impl TrustedProvider {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The lock file that pins it; none for one that needs no pin.
+    #[must_use]
+    pub fn lock_file(&self) -> Option<&Path> {
+        self.lock_file.as_deref()
+    }
+}
+
+/// What a spec may name, by the settings of the one who runs Slipway.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    settings: Settings,
+    mode: Mode,
+    read_only: bool,
+    home: Option<PathBuf>,
+    working: Option<PathBuf>,
+}
+
+impl Policy {
+    /// A policy for this process: its working directory and its user's home.
+    #[must_use]
+    pub fn new(settings: Settings, mode: Mode) -> Self {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        Self { settings, mode, read_only: false, home, working: std::env::current_dir().ok() }
+    }
+
+    /// The same for a command that only shows something: nothing is written anywhere.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Whether nothing may be written.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only || self.is_untrusted()
+    }
+
+    /// Whether the spec is a stranger's.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.mode == Mode::Untrusted
+    }
+
+    /// The folders of specs that the caller names by these paths: the folder that is named, or that of the file; and the
+    /// working directory around them, where the spec is the caller's own and it is no home directory.
+    #[must_use]
+    pub fn tree(&self, paths: &[PathBuf]) -> Tree {
+        let mut tree = Tree::default();
+        for path in paths {
+            let folder = if path.is_dir() { path.clone() } else { parent(path) };
+            let within = self.working.as_ref().filter(|working| normal(path).starts_with(working));
+            let around = match within {
+                Some(working) => Some(working.clone()),
+                None => self.is_untrusted().then(|| parent(path)),
+            };
+            // The caller named a folder in this one: a link out of it was somebody else's idea.
+            let leads_out = around.is_some_and(|around| {
+                let (real, around) = (std::fs::canonicalize(&folder), std::fs::canonicalize(around));
+                matches!((real, around), (Ok(real), Ok(around)) if !real.starts_with(&around))
+            });
+            if leads_out {
+                tree.add_real(&folder, normal(&folder));
+            } else {
+                tree.add(&folder);
+            }
+            if let Some(working) =
+                within.filter(|working| !self.is_untrusted() && !self.is_around_home(working))
+            {
+                tree.add(working);
+            }
+        }
+        for root in &self.settings.file_roots {
+            tree.add(root);
+        }
+        tree
+    }
+
+    /// The files of a spec that the caller's own state has: it was accepted when it was applied.
+    #[must_use]
+    pub fn recorded(&self) -> Tree {
+        if self.is_untrusted() { Tree::default() } else { Tree::everywhere() }
+    }
+
+    fn is_around_home(&self, folder: &Path) -> bool {
+        folder.parent().is_none() || self.home.as_ref().is_some_and(|home| home.starts_with(folder))
+    }
+
+    /// A file or folder that is read as a spec.
+    ///
+    /// # Errors
+    /// When it is not in the tree, or leads out of it.
+    pub fn spec(&self, tree: &Tree, path: &Path) -> Result<(), Refusal> {
+        let stream = |place: &str| path.starts_with(place);
+        if !self.is_untrusted() && (stream("/dev") || stream("/proc/self/fd")) {
+            // What a shell hands over; no repository has such a name.
+            return Ok(());
+        }
+        self.file(tree, "the spec", path).map(drop)
+    }
+
+    /// A file that a spec names. `what` says what it is, for people. A relative path begins at the working directory.
+    ///
+    /// # Errors
+    /// When it is not in the tree, or leads out of it.
+    pub fn file(&self, tree: &Tree, what: &str, path: &Path) -> Result<TrustedFile, Refusal> {
+        let (what, shown) = (what.to_owned(), path.to_owned());
+        if !tree.names(path) {
+            return Err(Refusal::File { what, path: shown, roots: tree.shown() });
+        }
+        match std::fs::canonicalize(path) {
+            Ok(real) if tree.holds(&real) => Ok(TrustedFile::new(real)),
+            Ok(_) => Err(Refusal::Link { what, path: shown, roots: tree.shown() }),
+            // Opening it says why it cannot be opened.
+            Err(_) => Ok(TrustedFile::new(normal(path))),
+        }
+    }
+
+    /// A folder that a spec names, as a file; it need not exist.
+    ///
+    /// # Errors
+    /// As for [`Self::file`].
+    pub fn folder(&self, tree: &Tree, what: &str, path: &Path) -> Result<(), Refusal> {
+        self.file(tree, what, path)?;
+        // Of a folder that is not there yet, the nearest one that is.
+        let there = normal(path).ancestors().find_map(|folder| std::fs::canonicalize(folder).ok());
+        match there {
+            Some(real) if !tree.holds(&real) && !tree.names(&real) && !tree.is_below(&real) => {
+                Err(Refusal::Link { what: what.to_owned(), path: path.to_owned(), roots: tree.shown() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The private key that a host is entered with: in the tree, or with the user's own keys. It is used, and sent to nobody.
+    ///
+    /// # Errors
+    /// When it is elsewhere, or the spec is a stranger's.
+    pub fn identity_file(&self, tree: &Tree, path: &Path) -> Result<TrustedFile, Refusal> {
+        let mut tree = tree.clone();
+        if let Some(home) = self.home.as_ref().filter(|_| !self.is_untrusted()) {
+            tree.add(&home.join(".ssh"));
+        }
+        self.file(&tree, "the SSH key", path)
+    }
+
+    /// A secret's file.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's, or as for [`Self::file`].
+    pub fn secret_file(&self, tree: &Tree, path: &Path) -> Result<TrustedFile, Refusal> {
+        self.secrets(&format!("the file {}", path.display()))?;
+        self.file(tree, "the secret", path)
+    }
+
+    /// An environment variable that a spec names.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's, or the variable is one of the caller's credentials.
+    pub fn variable(&self, name: &str) -> Result<TrustedVariable, Refusal> {
+        self.secrets(&format!("the environment variable {name}"))?;
+        if is_credential(name) && !fits(name, self.settings.environment.iter().map(String::as_str)) {
+            return Err(Refusal::Variable { name: name.to_owned() });
+        }
+        Ok(TrustedVariable::new(name))
+    }
+
+    /// Whether secrets may be opened at all.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's.
+    pub fn secrets(&self, what: &str) -> Result<(), Refusal> {
+        if self.is_untrusted() { Err(Refusal::Secret { what: what.to_owned() }) } else { Ok(()) }
+    }
+
+    /// A kubeconfig that a spec names. Returns whether it counts as the caller's own, so that it may run commands and name
+    /// files.
+    ///
+    /// # Errors
+    /// When it is neither the caller's nor in the tree.
+    pub fn kubeconfig(&self, tree: &Tree, path: &Path) -> Result<bool, Refusal> {
+        let named = normal(path);
+        if self.settings.kubeconfigs.iter().any(|own| normal(own) == named) {
+            return Ok(true);
+        }
+        if self.is_untrusted() {
+            let path = path.display().to_string();
+            return Err(Refusal::Kubeconfig {
+                path,
+                reason: "with --untrusted only one that you name is used".to_owned(),
+            });
+        }
+        self.file(tree, "the kubeconfig", path).map(|_| false)
+    }
+
+    /// The URL of an endpoint. One that is spoken to with the caller's credentials must be allowed or on this machine.
+    ///
+    /// # Errors
+    /// When it is not allowed.
+    pub fn endpoint(&self, url: &str, gets_credentials: bool) -> Result<(), Refusal> {
+        if is_below(url, &self.settings.endpoints) {
+            return Ok(());
+        }
+        let refused = |reason| Err(Refusal::Endpoint { url: url.to_owned(), reason });
+        let Some((host, secure)) = host_of(url) else { return refused("which is no http or https URL") };
+        if self.is_untrusted() {
+            return refused("and with --untrusted only those that you allow are spoken to");
+        }
+        if is_here(&host) {
+            return Ok(());
+        }
+        if address_of(&host).is_some_and(is_reserved) {
+            return refused("which is no address of a server: clouds give out credentials of machines there");
+        }
+        if gets_credentials {
+            return refused("which would be spoken to with your credentials");
+        }
+        if !secure {
+            return refused("which is not reached over TLS");
+        }
+        Ok(())
+    }
+
+    /// The address or name of a host that is spoken to.
+    ///
+    /// # Errors
+    /// When it is not allowed.
+    pub fn host(&self, what: &str, address: &str) -> Result<(), Refusal> {
+        let refused =
+            |reason| Err(Refusal::Host { what: what.to_owned(), address: address.to_owned(), reason });
+        if is_in(address, &self.settings.host_networks) {
+            return Ok(());
+        }
+        if self.is_untrusted() {
+            return refused("and with --untrusted only networks that you allow are spoken to");
+        }
+        if address_of(address).is_some_and(is_reserved) {
+            return refused("which is no address of a host");
+        }
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(&byte);
+        if address.is_empty() || address.starts_with('-') || !address.bytes().all(is_plain) {
+            return refused("which is neither an address nor a name");
+        }
+        Ok(())
+    }
+
+    /// A socket of this machine that a spec names: the agent of a host that is this machine, or one that was forwarded here.
+    ///
+    /// # Errors
+    /// When it is neither in the tree nor in a folder of Slipway's.
+    pub fn socket(&self, tree: &Tree, path: &Path) -> Result<(), Refusal> {
+        let mut tree = tree.clone();
+        if !self.is_untrusted() {
+            for folder in ["/run/slipway", "/var/run/slipway", "/var/lib/slipway"] {
+                tree.add(Path::new(folder));
+            }
+        }
+        self.file(&tree, "the agent's socket", path).map(drop)
+    }
+
+    /// A URL that is fetched from, without credentials.
+    ///
+    /// # Errors
+    /// When it is not allowed.
+    pub fn url(&self, url: &str) -> Result<TrustedUrl, Refusal> {
+        if is_below(url, &self.settings.urls) {
+            return Ok(TrustedUrl::new(url, true));
+        }
+        let refused = |reason| Err(Refusal::Url { url: url.to_owned(), reason });
+        let Some((host, _)) = host_of(url) else { return refused("which is no https URL") };
+        if self.is_untrusted() {
+            return refused("and with --untrusted only those that you allow are fetched");
+        }
+        let trusted = TrustedUrl::new(url, false);
+        match address_of(&host) {
+            Some(address) if !trusted.may_be_at(address) => refused("which is no address of a server"),
+            None if is_here(&host) => refused("which is this machine"),
+            _ => Ok(trusted),
+        }
+    }
+
+    /// A provider that a spec asks for.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's and the caller has not named the provider, or no lock file that pins it.
+    pub fn provider(
+        &self,
+        name: &str,
+        kind: ProviderKind,
+        offline: bool,
+    ) -> Result<TrustedProvider, Refusal> {
+        let trusted = |lock_file| Ok(TrustedProvider { name: name.to_owned(), lock_file });
+        if !self.is_untrusted() {
+            return trusted(Some(self.lock_file().to_owned()));
+        }
+        match kind {
+            ProviderKind::Embedded => return trusted(self.settings.lock_file.clone()),
+            ProviderKind::Linked if offline => return trusted(None),
+            ProviderKind::Linked | ProviderKind::Process => {}
+        }
+        if !self.settings.providers.iter().any(|allowed| allowed == name) {
+            return Err(Refusal::Provider { name: name.to_owned() });
+        }
+        if kind == ProviderKind::Process && self.settings.lock_file.is_none() {
+            return Err(Refusal::LockFile { name: name.to_owned() });
+        }
+        trusted(self.settings.lock_file.clone())
+    }
+
+    /// The lock file of commands that work on it: the caller's, or that of the working directory.
+    #[must_use]
+    pub fn lock_file(&self) -> &Path {
+        self.settings.lock_file.as_deref().unwrap_or(Path::new("slipway.lock"))
+    }
+
+    /// The state in a folder that nobody has named.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's and there is such a folder.
+    pub fn unnamed_state(&self, path: &Path) -> Result<(), Refusal> {
+        if self.is_untrusted() && std::fs::symlink_metadata(path).is_ok() {
+            return Err(Refusal::State { path: path.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// A setting of a provider that only the caller says.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn setting_of_caller(&self, field: &str, provider: &str) -> Result<(), Refusal> {
+        Err(Refusal::Setting { field: field.to_owned(), provider: provider.to_owned() })
+    }
+
+    /// A setting of a provider that chooses among the caller's credentials.
+    ///
+    /// # Errors
+    /// When the spec is a stranger's.
+    pub fn credentials(&self, field: &str, value: &str, provider: &str) -> Result<(), Refusal> {
+        if !self.is_untrusted() {
+            return Ok(());
+        }
+        let (field, value, provider) = (field.to_owned(), value.to_owned(), provider.to_owned());
+        Err(Refusal::Credentials { field, value, provider })
+    }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Why something that a spec names is not opened.
+
+use std::path::PathBuf;
+
+/// Something that a spec names, and that the one who runs Slipway has not allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A file outside of the spec's own folders.
+    #[error("{what} `{}` is outside of the spec's own folders ({roots})", path.display())]
+    File {
+        /// What the file is.
+        what: String,
+        /// As the spec names it.
+        path: PathBuf,
+        /// The folders, for people.
+        roots: String,
+    },
+    /// A symbolic link that leads out of the spec's own folders.
+    #[error("{what} `{}` is a symbolic link that leads out of the spec's own folders ({roots})", path.display())]
+    Link {
+        /// What the file is.
+        what: String,
+        /// As the spec names it.
+        path: PathBuf,
+        /// The folders, for people.
+        roots: String,
+    },
+    /// An environment variable that holds credentials of the caller, or is not allowed.
+    #[error("the spec names the environment variable {name}, which a spec may not read")]
+    Variable {
+        /// The variable.
+        name: String,
+    },
+    /// A secret, where none is opened.
+    #[error("no secret is opened with --untrusted: {what}")]
+    Secret {
+        /// What would be opened.
+        what: String,
+    },
+    /// A kubeconfig that is not the caller's own and asks for more than a stranger's may.
+    #[error("the kubeconfig `{path}` is named by the spec, and {reason}")]
+    Kubeconfig {
+        /// As the spec names it.
+        path: String,
+        /// What it asks for.
+        reason: String,
+    },
+    /// The URL of an endpoint that gets credentials of the caller, or that nobody may be sent to.
+    #[error("the spec names the endpoint {url}, {reason}")]
+    Endpoint {
+        /// The URL.
+        url: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The address of a host.
+    #[error("the spec names {what} at {address}, {reason}")]
+    Host {
+        /// Who is at the address.
+        what: String,
+        /// The address.
+        address: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A URL to fetch from.
+    #[error("the spec names the URL {url}, {reason}")]
+    Url {
+        /// The URL.
+        url: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A provider that the caller has not named.
+    #[error(
+        "the spec asks for the provider {name}, which is not among those that may be used with --untrusted"
+    )]
+    Provider {
+        /// The provider.
+        name: String,
+    },
+    /// The lock file of the working directory, which may be the stranger's own.
+    #[error(
+        "the provider {name} is pinned by no lock file of yours; that of the working directory is not read with --untrusted"
+    )]
+    LockFile {
+        /// The provider.
+        name: String,
+    },
+    /// A setting that only the caller may say.
+    #[error("`{field}` is said by the one who runs Slipway, not by a spec")]
+    Setting {
+        /// The setting.
+        field: String,
+        /// The provider that has it.
+        provider: String,
+    },
+    /// Which credentials of the caller are used.
+    #[error("`{field}: {value}` chooses among the credentials of the one who runs Slipway")]
+    Credentials {
+        /// The setting.
+        field: String,
+        /// Its value.
+        value: String,
+        /// The provider that has it.
+        provider: String,
+    },
+    /// The state of the working directory, which may be the stranger's own.
+    #[error("the state in `{}` was not named by you, and may be part of what is planned", path.display())]
+    State {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl Refusal {
+    /// The stable code; `docs/errors/` has a page for it.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "TRUST0001",
+            Self::Link { .. } => "TRUST0002",
+            Self::Variable { .. } => "TRUST0003",
+            Self::Secret { .. } => "TRUST0004",
+            Self::Kubeconfig { .. } => "TRUST0005",
+            Self::Endpoint { .. } => "TRUST0006",
+            Self::Host { .. } => "TRUST0007",
+            Self::Url { .. } => "TRUST0008",
+            Self::Provider { .. } => "TRUST0009",
+            Self::LockFile { .. } => "TRUST0010",
+            Self::Setting { .. } => "TRUST0011",
+            Self::Credentials { .. } => "TRUST0012",
+            Self::State { .. } => "TRUST0013",
+        }
+    }
+
+    /// The title of the code's page.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "a spec names a file outside of its own folders",
+            Self::Link { .. } => "a symbolic link leads out of the spec's folders",
+            Self::Variable { .. } => "a spec names an environment variable that it may not read",
+            Self::Secret { .. } => "no secret is opened for an untrusted spec",
+            Self::Kubeconfig { .. } => "a kubeconfig that a spec names asks for too much",
+            Self::Endpoint { .. } => "a spec names an endpoint that is not allowed",
+            Self::Host { .. } => "a spec names a host in a network that is not allowed",
+            Self::Url { .. } => "a spec names a URL that is not allowed",
+            Self::Provider { .. } => "an untrusted spec asks for a provider that is not allowed",
+            Self::LockFile { .. } => "an untrusted plan needs a lock file of the caller",
+            Self::Setting { .. } => "a spec says what only the caller may say",
+            Self::Credentials { .. } => "an untrusted spec chooses credentials",
+            Self::State { .. } => "an untrusted plan needs a state that the caller names",
+        }
+    }
+
+    /// What allows it: a line of the configuration and the flag that means the same.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::File { path, .. } | Self::Link { path, .. } => {
+                let folder = path.parent().filter(|path| path.is_absolute());
+                let folder = folder.map_or_else(|| "/FOLDER".to_owned(), |path| path.display().to_string());
+                allow("file-roots", "file-root", &folder)
+            }
+            Self::Variable { name } => allow("environment", "variable", name),
+            Self::Secret { .. } => "plan without --untrusted where the spec is your own".to_owned(),
+            Self::Kubeconfig { path, .. } => allow("kubeconfigs", "kubeconfig", path),
+            Self::Endpoint { url, .. } => allow("endpoints", "endpoint", url),
+            Self::Host { address, .. } => {
+                let network = match address.parse::<std::net::IpAddr>() {
+                    Ok(address) => ipnet::IpNet::from(address).to_string(),
+                    Err(_) => address.clone(),
+                };
+                allow("host-networks", "host-network", &network)
+            }
+            Self::Url { url, .. } => allow("urls", "url", url),
+            Self::Provider { name } => {
+                format!("{}; or plan against nothing with `--offline`", allow("providers", "provider", name))
+            }
+            Self::LockFile { .. } => {
+                "name yours: `lock-file = \"/PATH/slipway.lock\"` under [trust] in your configuration, or `--trust \
+                 lock-file=/PATH/slipway.lock`"
+                    .to_owned()
+            }
+            Self::Setting { field, provider } => {
+                let name = field.strip_prefix("provider.config.").unwrap_or(field);
+                format!("remove it, or say it yourself: `--provider {provider} --provider-config '{{\"{name}\": …}}'`")
+            }
+            Self::Credentials { field, value, provider } => {
+                let name = field.strip_prefix("provider.config.").unwrap_or(field);
+                format!("say it yourself: `--provider {provider} --provider-config '{{\"{name}\": \"{value}\"}}'`")
+            }
+            Self::State { .. } => "name it with `--state URL` or SLIPWAY_STATE if it is yours; or plan against nothing with `--offline`".to_owned(),
+        }
+    }
+}
+
+fn allow(setting: &str, flag: &str, value: &str) -> String {
+    format!(
+        "if you trust it: `{setting} = [\"{value}\"]` under [trust] in your configuration, or `--trust {flag}={value}`"
+    )
+}
