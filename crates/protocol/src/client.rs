@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hyper_util::rt::TokioIo;
-use slipway_resource::provider::{Info, SessionRequest};
+use slipway_resource::provider::{Info, SessionRequest, Terms};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
@@ -173,9 +173,17 @@ impl Provider for Client {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         let batch = self.connection.info().await?.batch;
         let mut rpc = self.connection.rpc.clone();
-        let call = rpc.open_session(proto::OpenSessionRequest::from(request));
+        let call = rpc.open_session(crate::convert::on_terms(request, terms));
         let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
         let session = session::RemoteSession::new(Arc::clone(&self.connection), answer, batch);
         Ok(Arc::new(session))

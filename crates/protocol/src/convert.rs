@@ -16,6 +16,8 @@ use slipway_resource::{Address, Digest, Identity, Path, Value};
 
 use crate::wire::WireValue;
 
+pub(crate) use lifecycle::on_terms;
+pub use lifecycle::terms;
 pub(crate) use planning::planned_from_message;
 pub use planning::planned_to_message;
 pub(crate) use schema::schema_from_pages;

@@ -54,6 +54,12 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), providers: document.provider })
     }
 
+    /// A lock file that locks nothing, of nobody's.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { path: PathBuf::from("slipway.lock"), providers: Vec::new() }
+    }
+
     /// The providers, sorted by name.
     #[must_use]
     pub fn providers(&self) -> &[Locked] {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest::{Context, SHA256};
 use serde::Deserialize;
 use slipway_resource::{Digest, hexadecimal};
+use slipway_trust::ProcessEnvironment;
 
-use crate::Error;
 use crate::convert::digest;
+use crate::{Error, Launch};
 
 /// The content of a `provider.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -28,6 +29,10 @@ pub struct Manifest {
     /// An executable that plans offline and does nothing else, relative to the file; none when it is absent.
     #[serde(default)]
     pub offline: Option<PathBuf>,
+    /// The environment variables that it needs beyond those of every process, a `*` at the end standing for anything: it
+    /// gets no other. All but what opens the state when it is absent.
+    #[serde(default)]
+    pub environment: Option<Vec<String>>,
     /// The samples for the conformance suite, relative to the file; `conformance.json` when it is absent.
     #[serde(default)]
     pub conformance: Option<PathBuf>,
@@ -80,6 +85,13 @@ impl Installed {
             *path = folder.join(path.file_name().unwrap_or_default());
         }
         Ok(installed)
+    }
+
+    /// How to start one of its executables, with the environment that it declares.
+    #[must_use]
+    pub fn launch(&self, executable: &Path) -> Launch {
+        let environment = ProcessEnvironment::declared(self.manifest.environment.clone());
+        Launch { environment, ..Launch::new(&self.manifest.name, executable) }
     }
 
     /// What to run to plan offline: the provider itself where it is there, or else what does nothing but that.

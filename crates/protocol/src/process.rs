@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use slipway_trust::ProcessEnvironment;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
@@ -34,6 +35,8 @@ pub struct Launch {
     pub executable: PathBuf,
     /// With which arguments; none in production.
     pub arguments: Vec<OsString>,
+    /// What it gets of this process's environment.
+    pub environment: ProcessEnvironment,
     /// How long the announcement may take.
     pub timeout: Duration,
     /// How long the process may take to end after its standard input has closed.
@@ -48,6 +51,7 @@ impl Launch {
             name: name.to_owned(),
             executable: executable.to_owned(),
             arguments: Vec::new(),
+            environment: ProcessEnvironment::default(),
             timeout: Duration::from_secs(10),
             grace: Duration::from_secs(15),
         }
@@ -82,9 +86,9 @@ impl Process {
         let nonce = nonce().map_err(start_error)?;
         let mut child = Command::new(&launch.executable)
             .args(&launch.arguments)
-            // What opens the state is nothing that a provider needs.
-            .env_remove("SLIPWAY_PASSPHRASE")
-            .env_remove("SLIPWAY_FALLBACK_PASSPHRASE")
+            // What opens the state is nothing that a provider needs, nor what it does not declare.
+            .env_clear()
+            .envs(launch.environment.of_this_process())
             .env(NONCE, &nonce)
             .env(DIRECTORY, directory.path())
             .stdin(Stdio::piped())

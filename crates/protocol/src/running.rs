@@ -26,7 +26,7 @@ impl Running {
     pub async fn locked(name: &str, search: &SearchPath, lock: &LockFile) -> Result<Self, Error> {
         let installed = search.find(name)?;
         let locked = lock.verify(&installed)?;
-        let mut running = Self::launch(&Launch::new(name, &installed.executable)).await?;
+        let mut running = Self::launch(&installed.launch(&installed.executable)).await?;
         let announced = running.process.announcement().schema_digest.clone();
         if announced != locked.schema_digest {
             running.process.kill().await;
@@ -106,7 +106,7 @@ pub struct Description {
 /// When it does not start or cannot be asked.
 pub async fn describe(installed: &Installed) -> Result<Description, Error> {
     let digest = installed.digest()?;
-    let running = Running::launch(&Launch::new(installed.name(), &installed.executable)).await?;
+    let running = Running::launch(&installed.launch(&installed.executable)).await?;
     let failed = |source| Error::Ask { provider: installed.name().to_owned(), source: Box::new(source) };
     let asked = async {
         let info = running.client.info().await.map_err(failed)?;

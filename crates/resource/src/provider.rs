@@ -24,7 +24,7 @@ pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
-pub use lifecycle::{Info, RateClass, Scope, SessionRequest};
+pub use lifecycle::{Info, RateClass, Scope, SessionRequest, Terms};
 pub use planning::{
     Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
     Rollout, operation,
@@ -57,6 +57,19 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// `invalid` for a bad configuration, `unauthenticated` and `permission` as the cloud says.
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError>;
+
+    /// Opens a session on terms. A provider that writes nothing while it only looks, and whose settings run no command, has no
+    /// need of its own answer.
+    ///
+    /// # Errors
+    /// As for [`Self::open_session`], and when a setting that the caller does not vouch for asks for too much.
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        _terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session(request).await
+    }
 }
 
 /// A provider at work in one account and region.

@@ -182,12 +182,36 @@ pub struct Attribute {
     /// `last_applied`. For what the server sets only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remembered: bool,
+    /// What a setting names outside of the spec, so that the one who runs Slipway decides whether a spec may say it. For
+    /// the configuration of a provider only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
     /// What an absent value means to the server, if that is fixed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub default: Value,
     /// One sentence for people, with the unit.
     #[serde(default)]
     pub description: String,
+}
+
+/// What a setting of a provider names outside of the spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Names {
+    /// A file that is read.
+    File,
+    /// A folder that is read, and written by actions.
+    Folder,
+    /// A kubeconfig: a file that may name others, and commands.
+    Kubeconfig,
+    /// The URL of a server that gets credentials of the one who runs Slipway.
+    Endpoint,
+    /// The URL of a server that gets only what the settings name beside it.
+    Server,
+    /// Which credentials of the one who runs Slipway are used.
+    Credentials,
+    /// Something that only the one who runs Slipway says.
+    Caller,
 }
 
 /// Who sets an attribute.
@@ -286,6 +310,7 @@ impl Attribute {
             write_only: false,
             kept_on_adoption: false,
             remembered: false,
+            names: None,
             default: Value::Null,
             description: String::new(),
         }
@@ -307,6 +332,13 @@ impl Attribute {
     #[must_use]
     pub fn optional_computed(kind: Type) -> Self {
         Self::new(kind, Mode::OptionalComputed)
+    }
+
+    /// The same for a setting that names something outside of the spec.
+    #[must_use]
+    pub fn names(mut self, names: Names) -> Self {
+        self.names = Some(names);
+        self
     }
 
     /// The server sets it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use slipway_resource::{Attribute, Type, Value};
+use slipway_resource::{Attribute, Names, Type, Value};
 use slipway_spec::model::Host;
 
 /// How a session is configured: the user's settings, and what the caller adds from the specs.
@@ -79,14 +79,19 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
     };
     let none = |kind: Type, description: &str| Attribute::optional(kind).describe(description);
     let attributes = [
-        ("hosts", none(Type::Any, "The hosts, from the Host documents of the specs.")),
-        ("state", none(Type::String, "Where inventories are: the state store, from the caller.")),
+        ("hosts", none(Type::Any, "The hosts, from the Host documents of the specs.").names(Names::Caller)),
+        (
+            "state",
+            none(Type::String, "Where inventories are: the state store, from the caller.")
+                .names(Names::Caller),
+        ),
         (
             "agent_executable",
             none(
                 Type::String,
                 "The executable that hosts get as their agent; `slipway` beside the provider unless given.",
-            ),
+            )
+            .names(Names::Caller),
         ),
         ("root", text("/", "The folder below which a node is: / on a machine.")),
         ("init_system", text("auto", "What runs services on the hosts: auto, systemd, openrc or none.")),
@@ -108,6 +113,7 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
             "leaving",
             Attribute::optional(Type::Bool)
                 .default_to(Value::Bool(false))
+                .names(Names::Caller)
                 .describe("Whether the whole cluster goes, from the caller."),
         ),
     ];

@@ -66,8 +66,9 @@ impl Service {
         &self,
         request: proto::OpenSessionRequest,
     ) -> Result<proto::OpenSessionResponse, ProviderError> {
+        let terms = slipway_protocol::convert::terms(&request);
         let request = request.try_into().map_err(invalid)?;
-        let session = self.provider.open_session(request).await?;
+        let session = self.provider.open_session_on(request, terms).await?;
         let scope = session.scope().clone();
         let prices = session.prices();
         let left_to_read = session.left_to_read().to_vec();

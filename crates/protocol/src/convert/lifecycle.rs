@@ -1,6 +1,6 @@
 //! Name, limits, sessions.
 
-use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest};
+use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest, Terms};
 
 use super::{Malformed, value};
 use crate::generated as proto;
@@ -44,8 +44,24 @@ impl From<SessionRequest> for proto::OpenSessionRequest {
             config: Some(WireValue::with_texts(&request.config)),
             region: request.region,
             offline: request.offline,
+            ..Self::default()
         }
     }
+}
+
+/// The request with the terms of the session.
+pub(crate) fn on_terms(request: SessionRequest, terms: Terms) -> proto::OpenSessionRequest {
+    proto::OpenSessionRequest {
+        read_only: terms.read_only,
+        from_caller: terms.from_caller.into_iter().collect(),
+        ..request.into()
+    }
+}
+
+/// The terms of a session that is to be opened.
+#[must_use]
+pub fn terms(message: &proto::OpenSessionRequest) -> Terms {
+    Terms { read_only: message.read_only, from_caller: message.from_caller.iter().cloned().collect() }
 }
 
 impl TryFrom<proto::OpenSessionRequest> for SessionRequest {

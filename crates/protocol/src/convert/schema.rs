@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
-use slipway_resource::{Attribute, Mode, ResourceType, Schema, Type};
+use slipway_resource::{Attribute, Mode, Names, ResourceType, Schema, Type};
 
 use super::{Malformed, value};
 use crate::generated as proto;
@@ -136,6 +136,7 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         write_only: attribute.write_only,
         kept_on_adoption: attribute.kept_on_adoption,
         remembered: attribute.remembered,
+        names: names_to_message(attribute.names).into(),
         default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
@@ -156,6 +157,7 @@ fn attributes_from_messages(
             write_only: message.write_only,
             kept_on_adoption: message.kept_on_adoption,
             remembered: message.remembered,
+            names: names_from_message(message.names),
             default: value(message.default)?,
             description: message.description,
         };
@@ -164,6 +166,33 @@ fn attributes_from_messages(
         }
     }
     Ok(())
+}
+
+fn names_to_message(names: Option<Names>) -> proto::Names {
+    match names {
+        None => proto::Names::Unspecified,
+        Some(Names::File) => proto::Names::File,
+        Some(Names::Folder) => proto::Names::Folder,
+        Some(Names::Kubeconfig) => proto::Names::Kubeconfig,
+        Some(Names::Endpoint) => proto::Names::Endpoint,
+        Some(Names::Server) => proto::Names::Server,
+        Some(Names::Credentials) => proto::Names::Credentials,
+        Some(Names::Caller) => proto::Names::Caller,
+    }
+}
+
+fn names_from_message(names: i32) -> Option<Names> {
+    match proto::Names::try_from(names) {
+        Ok(proto::Names::Unspecified) => None,
+        Ok(proto::Names::File) => Some(Names::File),
+        Ok(proto::Names::Folder) => Some(Names::Folder),
+        Ok(proto::Names::Kubeconfig) => Some(Names::Kubeconfig),
+        Ok(proto::Names::Endpoint) => Some(Names::Endpoint),
+        Ok(proto::Names::Server) => Some(Names::Server),
+        Ok(proto::Names::Credentials) => Some(Names::Credentials),
+        // What a later version names is nothing that a spec may say.
+        Ok(proto::Names::Caller) | Err(_) => Some(Names::Caller),
+    }
 }
 
 fn mode_to_message(mode: Mode) -> proto::Mode {

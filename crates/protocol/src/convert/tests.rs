@@ -130,8 +130,17 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
         Just(Mode::OptionalComputed),
         Just(Mode::Computed)
     ];
-    (kind, mode, any::<[bool; 5]>(), value(), ".{0,4}").prop_map(
-        |(kind, mode, flags, default, description)| {
+    let names = prop::option::of(prop_oneof![
+        Just(Names::File),
+        Just(Names::Folder),
+        Just(Names::Kubeconfig),
+        Just(Names::Endpoint),
+        Just(Names::Server),
+        Just(Names::Credentials),
+        Just(Names::Caller)
+    ]);
+    (kind, mode, any::<[bool; 5]>(), names, value(), ".{0,4}").prop_map(
+        |(kind, mode, flags, names, default, description)| {
             let [immutable, sensitive, write_only, kept_on_adoption, remembered] = flags;
             Attribute {
                 kind,
@@ -141,6 +150,7 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
                 write_only,
                 kept_on_adoption,
                 remembered,
+                names,
                 default,
                 description,
             }

@@ -280,6 +280,10 @@ pub struct Attribute {
     /// Whether the state remembers what the server set, and sends it again in `last_applied`. For what the server sets only.
     #[prost(bool, tag = "10")]
     pub remembered: bool,
+    /// What a setting names outside of the spec: the one who runs Slipway decides whether a spec may say it. In the schema of
+    /// the configuration only.
+    #[prost(enumeration = "Names", tag = "100")]
+    pub names: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {
@@ -329,6 +333,13 @@ pub struct OpenSessionRequest {
     /// Only Catalog, Expand and Plan follow; no credentials are needed.
     #[prost(bool, tag = "3")]
     pub offline: bool,
+    /// Whether the session only looks: nothing is written, also not what the provider keeps for itself.
+    #[prost(bool, tag = "100")]
+    pub read_only: bool,
+    /// The settings, by name, that the one who runs Slipway vouches for. All others are a spec's, which may be a stranger's:
+    /// no command is run that they name, also not in a file that they name.
+    #[prost(string, repeated, tag = "101")]
+    pub from_caller: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenSessionResponse {
@@ -1168,6 +1179,58 @@ impl OwnershipKind {
             "OWNERSHIP_KIND_PARENT" => Some(Self::Parent),
             "OWNERSHIP_KIND_NAME" => Some(Self::Name),
             "OWNERSHIP_KIND_LISTED" => Some(Self::Listed),
+            _ => None,
+        }
+    }
+}
+/// What a setting of the provider names outside of the spec. A value that the reader does not know counts as CALLER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Names {
+    Unspecified = 0,
+    /// A file that is read.
+    File = 1,
+    /// A folder that is read, and written by actions.
+    Folder = 2,
+    /// A kubeconfig: a file that may name others, and commands.
+    Kubeconfig = 3,
+    /// The URL of a server that gets credentials of the one who runs Slipway.
+    Endpoint = 4,
+    /// The URL of a server that gets only what the settings name beside it.
+    Server = 5,
+    /// Which credentials of the one who runs Slipway are used.
+    Credentials = 6,
+    /// Something that only the one who runs Slipway says.
+    Caller = 7,
+}
+impl Names {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NAMES_UNSPECIFIED",
+            Self::File => "NAMES_FILE",
+            Self::Folder => "NAMES_FOLDER",
+            Self::Kubeconfig => "NAMES_KUBECONFIG",
+            Self::Endpoint => "NAMES_ENDPOINT",
+            Self::Server => "NAMES_SERVER",
+            Self::Credentials => "NAMES_CREDENTIALS",
+            Self::Caller => "NAMES_CALLER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NAMES_UNSPECIFIED" => Some(Self::Unspecified),
+            "NAMES_FILE" => Some(Self::File),
+            "NAMES_FOLDER" => Some(Self::Folder),
+            "NAMES_KUBECONFIG" => Some(Self::Kubeconfig),
+            "NAMES_ENDPOINT" => Some(Self::Endpoint),
+            "NAMES_SERVER" => Some(Self::Server),
+            "NAMES_CREDENTIALS" => Some(Self::Credentials),
+            "NAMES_CALLER" => Some(Self::Caller),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Who the provider is, and with whom a session speaks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,15 @@ pub struct SessionRequest {
     /// Whether the session plans without the cloud: only `catalog`, `expand` and `plan` are called then, and
     /// no credentials are needed.
     pub offline: bool,
+}
+
+/// On which terms a session is opened, beside what its configuration says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether the session only looks: nothing is written, also not what the provider keeps for itself.
+    pub read_only: bool,
+    /// The settings that the one who runs Slipway vouches for; all others are a spec's, which may be a stranger's.
+    pub from_caller: BTreeSet<String>,
 }
 
 /// The account and region of a session: state made in one is refused in another.

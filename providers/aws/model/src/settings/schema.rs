@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Names, Type};
 
 /// The form of `provider.config`.
 #[must_use]
@@ -44,9 +44,14 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("type", text().describe("Public, Private, DualStack or Utility, for its tag.")),
     ]);
     let cluster_api = Type::object([
-        ("endpoint", Attribute::required(Type::String).describe("Its URL.")),
-        ("caFile", text().describe("The file with the certificates that it is trusted by, in PEM.")),
-        ("tokenFile", text().describe("The file with the token that opens it.")),
+        ("endpoint", Attribute::required(Type::String).names(Names::Server).describe("Its URL.")),
+        (
+            "caFile",
+            text()
+                .names(Names::File)
+                .describe("The file with the certificates that it is trusted by, in PEM."),
+        ),
+        ("tokenFile", text().names(Names::File).describe("The file with the token that opens it.")),
     ]);
     let bastion = Type::object([
         ("bastionPublicName", text().describe("The name under which bastions are reached.")),
@@ -57,9 +62,14 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
     ]);
     [
         ("account", text().describe("The account's number; another one is refused.")),
-        ("profile", text().describe("The profile of the shared configuration and credentials.")),
-        ("assumeRole", text().describe("The role that is assumed, by ARN.")),
-        ("endpoint", text().describe("The URL of every service, for emulators.")),
+        (
+            "profile",
+            text()
+                .names(Names::Credentials)
+                .describe("The profile of the shared configuration and credentials."),
+        ),
+        ("assumeRole", text().names(Names::Credentials).describe("The role that is assumed, by ARN.")),
+        ("endpoint", text().names(Names::Endpoint).describe("The URL of every service, for emulators.")),
         (
             "clusterApi",
             Attribute::optional(cluster_api)
@@ -81,7 +91,9 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("prices", Attribute::optional(Type::Any).describe("A list of prices in place of the built-in one.")),
         (
             "leaving",
-            flag().describe("Whether the whole cluster goes: said by `slipway delete`, not by specs."),
+            flag()
+                .names(Names::Caller)
+                .describe("Whether the whole cluster goes: said by `slipway delete`, not by specs."),
         ),
         ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
     ]
