@@ -185,7 +185,8 @@ impl Access for ClusterAccess {
         {
             let known = self.lock();
             if let Some(lent) = &known.lent {
-                return Ok(Some(SecretKubeconfig { text: lent.clone(), context: None }));
+                // A host has told it: it is data, whatever it says.
+                return Ok(Some(SecretKubeconfig { text: lent.clone(), context: None, is_callers: false }));
             }
             if !known.exists {
                 return Ok(None);
@@ -203,6 +204,10 @@ impl Access for ClusterAccess {
                 format!("`slipway state rebuild {} -f …` takes it from the control planes", self.cluster);
             return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(hint));
         }
-        Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig { text: kubeconfig.to_yaml(), context: None }))
+        Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig {
+            text: kubeconfig.to_yaml(),
+            context: None,
+            is_callers: true,
+        }))
     }
 }

@@ -27,7 +27,7 @@ impl Access for NodeAccess {
         }
         for path in &self.files {
             match tokio::fs::read_to_string(path).await {
-                Ok(text) => return Ok(Some(SecretKubeconfig { text: self.local(text)?, context: None })),
+                Ok(text) => return Ok(Some(SecretKubeconfig::new(self.local(text)?.expose()))),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let text = format!("the kubeconfig {} cannot be read: {error}", path.display());

@@ -12,13 +12,16 @@ pub struct SecretKubeconfig {
     pub text: SecretText,
     /// Which of its contexts; the current one without.
     pub context: Option<String>,
+    /// Whether it is the caller's own: then commands that it names are run, and files that it names are read. One that a spec
+    /// names has everything in it.
+    pub is_callers: bool,
 }
 
 impl SecretKubeconfig {
-    /// A kubeconfig of which the current context counts.
+    /// A kubeconfig of the caller's own, of which the current context counts.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: SecretText::new(text), context: None }
+        Self { text: SecretText::new(text), context: None, is_callers: true }
     }
 }
 
@@ -53,6 +56,8 @@ pub struct FileAccess {
     pub context: Option<String>,
     /// Whether a missing file means that there is no API yet; else it is a failure.
     pub may_be_missing: bool,
+    /// Whether the caller has named it, and no spec.
+    pub is_callers: bool,
 }
 
 #[async_trait]
@@ -61,7 +66,8 @@ impl Access for FileAccess {
         match tokio::fs::read_to_string(&self.path).await {
             Ok(text) => {
                 let text = SecretText::new(text);
-                Ok(Some(SecretKubeconfig { text, context: self.context.clone() }))
+                let context = self.context.clone();
+                Ok(Some(SecretKubeconfig { text, context, is_callers: self.is_callers }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.may_be_missing => Ok(None),
             Err(error) => {

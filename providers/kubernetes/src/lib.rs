@@ -19,11 +19,13 @@
 //! let provider = Kubernetes::new(Arc::new(Admin(SecretKubeconfig::new("apiVersion: v1"))));
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     clippy::result_large_err,
     reason = "the error is that of the provider trait; one is made for a request to an API at most"
 )]
 
+#[allow(clippy::disallowed_methods, reason = "the kubeconfig that the caller has granted")]
 mod access;
 mod api;
 mod applyset;
@@ -35,6 +37,7 @@ mod node;
 pub mod object;
 mod order;
 mod path;
+#[allow(clippy::disallowed_methods, reason = "KUBECONFIG is said by the caller")]
 mod provider;
 pub mod readiness;
 mod schema;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest};
+use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -41,7 +41,7 @@ impl Kubernetes {
         Self { access: None }
     }
 
-    fn access(&self, config: &Value) -> Result<Arc<dyn Access>, ProviderError> {
+    fn access(&self, config: &Value, terms: &Terms) -> Result<Arc<dyn Access>, ProviderError> {
         if let Some(access) = &self.access {
             return Ok(Arc::clone(access));
         }
@@ -53,7 +53,8 @@ impl Kubernetes {
                     .with_hint("name one in the provider's configuration, or by KUBECONFIG")
             })?,
         };
-        Ok(Arc::new(FileAccess { path, context: field("context"), may_be_missing: false }))
+        let is_callers = field("kubeconfig").is_none() || terms.from_caller.contains("kubeconfig");
+        Ok(Arc::new(FileAccess { path, context: field("context"), may_be_missing: false, is_callers }))
     }
 }
 
@@ -99,10 +100,18 @@ impl Provider for Kubernetes {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         if let Some(problem) = problems(&request.config).first() {
             return Err(invalid(problem.as_str()));
         }
-        let access = if request.offline { Arc::new(NotYet) } else { self.access(&request.config)? };
+        let access = if request.offline { Arc::new(NotYet) } else { self.access(&request.config, &terms)? };
         let connector = Connector::new(access);
         // Whose API a linked-in provider speaks to is the caller's matter, and it may come only later.
         let account = if self.access.is_some() || request.offline {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use slipway_resource::provider::operation;
 use slipway_resource::schema::{Durations, Operation, OwnershipKind, attributes};
-use slipway_resource::{Attribute, ResourceType, Schema, Type};
+use slipway_resource::{Attribute, Names, ResourceType, Schema, Type};
 
 use crate::provider::RATE_CLASS;
 
@@ -40,6 +40,7 @@ pub(crate) fn config() -> BTreeMap<String, Attribute> {
         (
             "kubeconfig",
             Attribute::optional(Type::String)
+                .names(Names::Kubeconfig)
                 .describe("The kubeconfig file; that of KUBECONFIG or ~/.kube/config without."),
         ),
         (

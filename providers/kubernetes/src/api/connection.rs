@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube::Client;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use slipway_resource::{ErrorClass, ProviderError, with_causes};
 use tokio::sync::Mutex;
 
@@ -80,7 +80,10 @@ async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderEr
         let text = format!("the kubeconfig cannot be used: {}", with_causes(error));
         ProviderError::new(ErrorClass::Invalid, text)
     };
-    let document = Kubeconfig::from_yaml(kubeconfig.text.expose()).map_err(|error| unusable(&error))?;
+    let document = Kubeconfig::from_yaml(kubeconfig.text.expose()).map_err(|error| unparsable(&error))?;
+    if !kubeconfig.is_callers {
+        confine(&document)?;
+    }
     let options = KubeConfigOptions { context: kubeconfig.context.clone(), ..KubeConfigOptions::default() };
     let mut config =
         Config::from_custom_kubeconfig(document, &options).await.map_err(|error| unusable(&error))?;
@@ -93,4 +96,77 @@ async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderEr
     let endpoint: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = Client::try_from(config).map_err(|error| unusable(&error))?;
     Ok(Connection { client, endpoint, is_broken: Arc::default() })
+}
+
+/// What is wrong with a kubeconfig that cannot be parsed. The parser's own words quote it, and it is secret.
+fn unparsable(error: &KubeconfigError) -> ProviderError {
+    let place = match error {
+        KubeconfigError::Parse(error) => error.location().map(|place| format!(" at line {}", place.line())),
+        _ => None,
+    };
+    let place = place.unwrap_or_default();
+    ProviderError::new(
+        ErrorClass::Invalid,
+        format!("the kubeconfig cannot be used: it is no kubeconfig{place}"),
+    )
+}
+
+/// Refuses a kubeconfig of a spec that names anything else: it runs no command, and sends no file.
+fn confine(document: &Kubeconfig) -> Result<(), ProviderError> {
+    let refused = |reason: String| {
+        ProviderError::new(ErrorClass::Invalid, format!("the kubeconfig is named by a spec, and {reason}"))
+            .with_hint("name it yourself, by KUBECONFIG, by `kubeconfigs` under [trust] in your configuration, or by `--provider-config`")
+    };
+    let document = serde_json::to_value(document).map_err(|_| refused("it cannot be checked".to_owned()))?;
+    slipway_trust::kubeconfig::confined(&document).map(drop).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::SecretText;
+
+    use super::*;
+
+    fn kubeconfig(user: &str, is_callers: bool) -> SecretKubeconfig {
+        let text = format!(
+            "{{apiVersion: v1, kind: Config, current-context: a, contexts: [{{name: a, context: {{cluster: a, user: a}}}}], \
+             clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:1'}}}}], users: [{{name: a, user: {user}}}]}}"
+        );
+        SecretKubeconfig { text: SecretText::new(text), context: None, is_callers }
+    }
+
+    #[tokio::test]
+    async fn only_a_kubeconfig_of_the_caller_runs_commands_and_names_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = folder.path().join("ran");
+        let exec = format!(
+            "{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: touch, args: ['{}'], interactiveMode: Never}}}}",
+            ran.display()
+        );
+        for user in [
+            exec.as_str(),
+            "{tokenFile: /etc/hostname}",
+            "{auth-provider: {name: gcp, config: {cmd-path: ls}}}",
+        ] {
+            let Err(refused) = connect(&kubeconfig(user, false)).await else { panic!("{user}") };
+            assert!(refused.message.contains("named by a spec"), "{refused}");
+            assert!(!ran.exists());
+        }
+        // The same command is run for the caller, so that the refusal above is what stopped it.
+        let _ = connect(&kubeconfig(&exec, true)).await;
+        assert!(ran.exists());
+        assert!(connect(&kubeconfig("{token: hunter2}", false)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_is_none_is_not_quoted() {
+        for text in ["root:x:0:0:hunter2:/root\nsecond: [", "hunter2", "users: hunter2", "[hunter2]"] {
+            let text = SecretText::new(text);
+            let Err(error) = connect(&SecretKubeconfig { text, context: None, is_callers: true }).await
+            else {
+                panic!("it was taken")
+            };
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
 }

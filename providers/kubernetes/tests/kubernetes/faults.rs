@@ -120,7 +120,12 @@ struct Moving {
 impl Access for Moving {
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
         let place = self.asked.fetch_add(1, Ordering::SeqCst).min(1);
-        let access = FileAccess { path: self.files[place].clone(), context: None, may_be_missing: false };
+        let access = FileAccess {
+            path: self.files[place].clone(),
+            context: None,
+            may_be_missing: false,
+            is_callers: true,
+        };
         access.kubeconfig().await
     }
 }

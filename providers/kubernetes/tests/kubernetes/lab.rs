@@ -123,7 +123,7 @@ impl Lab {
     pub fn by(cluster: &str, kubeconfig: PathBuf) -> Self {
         Self {
             cluster: cluster.to_owned(),
-            access: FileAccess { path: kubeconfig, context: None, may_be_missing: false },
+            access: FileAccess { path: kubeconfig, context: None, may_be_missing: false, is_callers: true },
             backend: Arc::new(MemoryBackend::new()),
             secrets: Arc::new(NoSecrets),
         }
