@@ -44,17 +44,24 @@ pub struct CallRecord {
 /// Appends records. A directory that does not exist is not made: a look at an empty cloud leaves no trace.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    path: PathBuf,
+    /// None where nothing is recorded.
+    path: Option<PathBuf>,
     file: Mutex<Option<File>>,
 }
 
 impl Calls {
     pub(crate) fn new(directory: &Path) -> Self {
-        Self { path: directory.join(FILE), file: Mutex::new(None) }
+        Self { path: Some(directory.join(FILE)), file: Mutex::new(None) }
+    }
+
+    /// For who only looks: nothing is written.
+    pub(crate) fn unrecorded() -> Self {
+        Self { path: None, file: Mutex::new(None) }
     }
 
     /// Appends in one write. A record that cannot be written is lost, and said to be in the trace.
     pub(crate) fn append(&self, records: &[CallRecord]) {
+        let Some(path) = &self.path else { return };
         let mut bytes = Vec::new();
         for record in records {
             if serde_json::to_writer(&mut bytes, record).is_ok() {
@@ -63,14 +70,14 @@ impl Calls {
         }
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
-            if !self.path.parent().is_some_and(Path::is_dir) {
+            if !path.parent().is_some_and(Path::is_dir) {
                 return;
             }
-            *file = OpenOptions::new().create(true).append(true).open(&self.path).ok();
+            *file = OpenOptions::new().create(true).append(true).open(path).ok();
         }
         let written = file.as_mut().map(|file| file.write_all(&bytes));
         if !matches!(written, Some(Ok(()))) {
-            tracing::warn!(path = %self.path.display(), "cannot record calls");
+            tracing::warn!(path = %path.display(), "cannot record calls");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use slipway_limits::{count, size};
-use slipway_resource::{Attribute, Type, Value};
+use slipway_resource::{Attribute, Names, Type, Value};
 
 use crate::fault::Rule;
 
@@ -215,7 +215,11 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
     ];
     attributes
         .into_iter()
-        .map(|(name, kind, description)| (name.to_owned(), Attribute::optional(kind).describe(description)))
+        .map(|(name, kind, description)| {
+            let attribute = Attribute::optional(kind).describe(description);
+            let attribute = if name == "directory" { attribute.names(Names::Folder) } else { attribute };
+            (name.to_owned(), attribute)
+        })
         .collect()
 }
 

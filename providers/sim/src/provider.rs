@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, SessionRequest};
+use slipway_resource::provider::{Info, RateClass, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -12,6 +12,9 @@ use crate::config::{self, Config};
 use crate::error::invalid;
 use crate::kind;
 use crate::session::SimSession;
+
+/// The environment variable that has calls recorded that only look.
+const CALLS: &str = "SLIPWAY_SIM_CALLS";
 
 /// The simulated cloud as a provider.
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,7 +90,17 @@ impl Provider for Sim {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|error| invalid(error.to_string()))?;
-        Ok(Arc::new(SimSession::new(config, request.region, request.offline)))
+        // Who counts the calls of a look asks for it: a look writes nothing.
+        let recorded = !terms.read_only || std::env::var_os(CALLS).is_some_and(|asked| !asked.is_empty());
+        Ok(Arc::new(SimSession::new(config, request.region, request.offline, recorded)))
     }
 }

@@ -53,14 +53,14 @@ pub struct SimSession {
 
 impl SimSession {
     /// A session. Nothing is read or written yet.
-    pub(crate) fn new(config: Config, region: Option<String>, offline: bool) -> Self {
+    pub(crate) fn new(config: Config, region: Option<String>, offline: bool, recorded: bool) -> Self {
         let account = if offline { String::new() } else { config.account.clone() };
         Self {
             scope: Scope { account, region },
             clock: Clock::new(config.time_scale),
             cloud: Cloud::open(&config.directory, &config.account),
             faults: Faults::new(config.seed, &config.directory, config.faults.clone()),
-            calls: Calls::new(&config.directory),
+            calls: if recorded { Calls::new(&config.directory) } else { Calls::unrecorded() },
             running: Running::default(),
             config,
         }
