@@ -97,6 +97,11 @@ impl Ssh {
         option("ServerAliveInterval=15".to_owned());
         option("ServerAliveCountMax=4".to_owned());
         option("LogLevel=ERROR".to_owned());
+        // The user's settings may let hosts use keys and displays; a host of a spec gets neither.
+        option("ForwardAgent=no".to_owned());
+        option("ForwardX11=no".to_owned());
+        option("ClearAllForwardings=yes".to_owned());
+        option("PermitLocalCommand=no".to_owned());
         if let Some(identity) = &self.identity {
             option(format!("IdentityFile={identity}"));
             option("IdentitiesOnly=yes".to_owned());
