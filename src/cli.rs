@@ -55,6 +55,11 @@ pub(crate) struct Global {
         value_delimiter = ':'
     )]
     pub provider_path: Vec<PathBuf>,
+    /// What specs may name beyond the defaults, as `endpoint=https://aws.example.com`; see `[trust]` of the configuration.
+    ///
+    /// Keys: provider, lock-file, file-root, variable, kubeconfig, endpoint, host-network, url.
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub trust: Vec<String>,
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorWhen,
@@ -154,6 +159,28 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether the specs are a stranger's.
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Plan(arguments) if arguments.untrusted)
+    }
+
+    /// Whether it only shows something, so that nothing is written anywhere but what was asked for.
+    pub fn only_shows(&self) -> bool {
+        match self {
+            Self::Plan(_)
+            | Self::Drift(_)
+            | Self::Show(_)
+            | Self::Validate(_)
+            | Self::Get(_)
+            | Self::Spec(_) => true,
+            Self::Export(_) | Self::Explain(_) => true,
+            Self::Roll(arguments) => arguments.dry_run,
+            Self::Upgrade(arguments) => arguments.dry_run,
+            Self::Delete(arguments) => arguments.dry_run,
+            _ => false,
+        }
+    }
+
     /// Whether the plan that it shows is for programs.
     pub fn shows_json(&self) -> bool {
         let show = match self {
@@ -244,6 +271,12 @@ pub(crate) struct PlanArguments {
     /// Plan infrastructure alone, also where its machines will not become nodes: the saved plan can be applied as it is.
     #[arg(long)]
     pub infrastructure_only: bool,
+    /// The specs are somebody else's, as in a pull request: open nothing that they name outside of their own folder.
+    ///
+    /// No provider, file, URL, endpoint or network beyond those that `[trust]` of your configuration or `--trust` allows,
+    /// no environment variable, no secret, nothing written.
+    #[arg(long, conflicts_with = "out")]
+    pub untrusted: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 //! that a provider has.
 
 mod addons;
+#[allow(clippy::disallowed_methods, reason = "the user's own cache")]
 mod fetch;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use crate::error::CommandError;
 use crate::providers;
 use crate::specs::Wanted;
 
-pub(crate) use addons::{ManifestSecrets, SOURCE as MANIFEST_SOURCE};
+pub(crate) use addons::{ManifestSecrets, Manifests, SOURCE as MANIFEST_SOURCE};
 
 /// The attribute of what is on one host.
 const HOST: &str = "host";
@@ -91,13 +92,13 @@ pub(crate) fn told(
 
 /// The resources of a cluster on the machines of a catalog; none for a provider that makes its machines itself.
 pub(crate) async fn expand(
-    cluster: &Cluster,
     catalog: &Catalog,
     own: &[Desired],
-    (secrets, offline): (&ManifestSecrets, bool),
+    manifests: Manifests<'_>,
 ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
     let Some(placement) = placement(catalog)? else { return Ok((Vec::new(), Vec::new())) };
-    let user = addons::objects(cluster, secrets, offline).await?;
+    let cluster = &manifests.wanted.cluster;
+    let user = addons::objects(manifests).await?;
     let expanded = from_cluster::expand(cluster, &placement, &user).map_err(|error| {
         let mut failure = CommandError::new(error.code(), error.to_string());
         let mut cause = std::error::Error::source(&error);

@@ -30,6 +30,9 @@ pub(crate) struct Configuration {
     /// How the state is encrypted.
     #[serde(default)]
     pub encryption: Encryption,
+    /// What specs may name.
+    #[serde(default)]
+    pub trust: slipway_trust::Settings,
 }
 
 /// What is kept of earlier generations when garbage is collected.
@@ -54,10 +57,19 @@ impl Configuration {
         };
         let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::CONFIGURATION)
             .map_err(|error| CommandError::file("the configuration file", &path, &error))?;
-        toml::from_str(&text).map_err(|error| {
+        let mut read: Self = toml::from_str(&text).map_err(|error| {
             CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
                 .cause(error.to_string().trim_end())
-        })
+        })?;
+        // The working directory may be a stranger's: it has no say in what the user's settings mean.
+        let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
+        if let Some(folder) = folder {
+            for path in &mut read.provider_path {
+                *path = folder.join(&*path);
+            }
+            read.trust = read.trust.relative_to(&folder, std::env::home_dir().as_deref());
+        }
+        Ok(read)
     }
 }
 

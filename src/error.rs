@@ -175,7 +175,7 @@ impl CommandError {
 }
 
 /// A problem with the line that it is about.
-fn with_line(mut problem: Diagnostic) -> Diagnostic {
+pub(crate) fn with_line(mut problem: Diagnostic) -> Diagnostic {
     let text = problem
         .location
         .as_ref()

@@ -16,13 +16,14 @@ use tokio::time::Instant;
 
 use crate::access::ClusterAccess;
 use crate::cli::ScopeArguments;
-use crate::composition;
+use crate::composition::{self, Manifests};
 use crate::error::CommandError;
 use crate::health;
 use crate::program::Context;
-use crate::providers;
+use crate::providers::{self, Asked};
 use crate::secrets::{self, UserSecrets};
 use crate::specs::Wanted;
+use crate::trust::Grounds;
 use crate::upgrade;
 
 /// What to plan.
@@ -106,14 +107,19 @@ impl Prepared {
         leaving: bool,
     ) -> Result<Self, CommandError> {
         let cluster = &wanted.cluster;
-        let (config, offline) = (&cluster.provider.config, backend.is_none());
+        let offline = backend.is_none();
         let prior = state.as_ref().map(|state| &state.snapshot);
         let place = (!offline).then(|| context.state_url());
         let at = |field: &str| wanted.place(field).cloned();
-        let told = |schema: &Schema| composition::told(schema, cluster, prior, place.as_deref(), leaving);
-        let name = &cluster.provider.name;
-        let mut providers =
-            providers::open(context, (name, config), cluster.region.clone(), offline, told, &at).await?;
+        let grounds = Grounds { policy: context.policy.clone(), tree: wanted.tree.clone() };
+        let told = |schema: &Schema| {
+            if !offline && schema.config.contains_key("hosts") {
+                grounds.check_hosts(&cluster.all_hosts(), &at)?;
+            }
+            composition::told(schema, cluster, prior, place.as_deref(), leaving)
+        };
+        let asked = Asked { wanted: &wanted, grounds: &grounds, offline };
+        let mut providers = providers::open(context, asked, told, &at).await?;
         let vault = Arc::new(match &backend {
             Some(backend) => {
                 Vault::new(backend.clone(), context.keyring(), ClusterName::new(cluster.name.as_str())?)
@@ -130,6 +136,7 @@ impl Prepared {
         );
         let texts = UserSecrets {
             folder: wanted.folder(),
+            grounds,
             sealed: BTreeMap::new(),
             encryption: context.configuration.encryption.clone(),
             manifests: Arc::default(),
@@ -163,6 +170,7 @@ impl Prepared {
             }
         }
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        self.check_api(&catalogs)?;
         self.know(request.mode, prior, &catalogs);
         let wanted = async {
             match request.mode {
@@ -181,6 +189,7 @@ impl Prepared {
         let (mut desired, mut notes) = wanted?;
         notes.extend(self.said_of_version(request, prior).await?);
         // Where it will be reached is known now; where it was stays known, should nobody answer there yet.
+        self.check_api(&catalogs)?;
         self.access.also_at(composition::endpoints(cluster, &catalogs));
         let observed = match there? {
             None => Observed { observations: Observations::default(), uid: None, at: Instant::now() },
@@ -244,6 +253,16 @@ impl Prepared {
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 
+    /// Whether the API may be asked where the spec says that it is.
+    fn check_api(&self, catalogs: &BTreeMap<String, Catalog>) -> Result<(), CommandError> {
+        // Without a state, nobody is asked.
+        if self.backend.is_none() || self.texts.grounds.policy.is_untrusted() {
+            return Ok(());
+        }
+        let endpoints = composition::endpoints(&self.wanted.cluster, catalogs);
+        self.texts.grounds.check_api(endpoints.into_iter().map(|endpoint| endpoint.host))
+    }
+
     /// Tells the way to the cluster's API what its recorded state knows, for those that look and plan nothing.
     pub fn know_recorded(&self) {
         let prior = self.state.as_ref().map(|state| &state.snapshot);
@@ -281,10 +300,10 @@ impl Prepared {
             let expansion = handle.session.expand(request).await;
             let expansion = expansion.map_err(|error| self.wanted.refused(error))?;
             if composition::works_on_hosts(&handle.schema) {
-                let manifests = (&*self.texts.manifests, self.backend.is_none());
+                let offline = self.backend.is_none();
+                let manifests = Manifests { wanted: &self.wanted, texts: &self.texts, offline };
                 let (inside, remarks) =
-                    composition::expand(&self.wanted.cluster, &catalog, &expansion.resources, manifests)
-                        .await?;
+                    composition::expand(&catalog, &expansion.resources, manifests).await?;
                 desired.extend(inside);
                 notes.extend(remarks);
             }
@@ -341,5 +360,5 @@ pub(crate) async fn recorded(context: &Context, name: &str) -> Result<Wanted, Co
             .cause(error.to_string())
             .hint("name the spec with `-f FILE`")
     })?;
-    Ok(Wanted { cluster, sources: slipway_spec::source::FieldSources::default() })
+    Ok(Wanted::recorded(context, cluster))
 }

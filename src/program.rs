@@ -9,6 +9,7 @@ use clap::Parser;
 use slipway_protocol::Running;
 use slipway_secrets::{Keyring, SealedBackend};
 use slipway_state_store::{Backend, FileBackend, Settings};
+use slipway_trust::{Mode, Policy};
 
 use crate::cli::{Cli, Command, Global, LogFormat};
 use crate::commands;
@@ -16,7 +17,7 @@ use crate::configuration::Configuration;
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::providers::search_path;
-use crate::secrets::keys::UserKeys;
+use crate::secrets::keys::{NoKeys, UserKeys};
 
 /// Puts something around the state's backend, as a test does that counts or fails writes.
 pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub global: Global,
     /// The user's configuration file.
     pub configuration: Configuration,
+    /// What specs may name.
+    pub policy: Arc<Policy>,
     /// Where results and messages go.
     pub output: Output,
     /// On which terms clusters are held.
@@ -95,7 +98,12 @@ impl Program {
             _ => cli.global.config.as_deref(),
         };
         let configuration = Configuration::read(named)?;
+        let settings = configuration.trust.clone().with_arguments(&cli.global.trust);
+        let settings = settings.map_err(|error| CommandError::new("TRUST0014", error.to_string()))?;
+        let mode = if cli.command.is_untrusted() { Mode::Untrusted } else { Mode::Own };
+        let policy = Policy::new(settings, mode).read_only(cli.command.only_shows());
         let context = Context {
+            policy: Arc::new(policy),
             global: cli.global,
             configuration,
             output,
@@ -127,7 +135,15 @@ impl Context {
     pub fn keyring(&self) -> Arc<Keyring> {
         let make = || {
             let encryption = &self.configuration.encryption;
-            let keys = UserKeys::new(encryption, &search_path(self), &self.running, self.output);
+            if self.policy.is_untrusted() {
+                return Arc::new(Keyring::new(Arc::new(NoKeys)));
+            }
+            let keys = UserKeys::new(
+                encryption,
+                (&search_path(self), self.policy.lock_file()),
+                &self.running,
+                self.output,
+            );
             Arc::new(Keyring::new(Arc::new(keys)))
         };
         self.keyring.get_or_init(make).clone()
@@ -136,6 +152,9 @@ impl Context {
     /// Opens the state store as it is stored.
     pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
+        if self.global.state.is_none() && self.configuration.state.url.is_none() {
+            self.policy.unnamed_state(Path::new(&url))?;
+        }
         let settings = self.configuration.state.settings(Settings::from_process());
         let backend =
             slipway_state_store::open_with(&url, &settings).map_err(slipway_state_store::Error::from)?;

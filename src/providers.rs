@@ -1,22 +1,24 @@
 //! Finds a cluster's provider and opens a session with it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use slipway_builtin::{Builtin, Vault};
 use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
-use slipway_protocol::{Launch, LockFile, Running, SearchPath};
+use slipway_protocol::{LockFile, Running, SearchPath};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
-use slipway_resource::provider::SessionRequest;
+use slipway_resource::provider::{SessionRequest, Terms};
 use slipway_resource::{Digest, Provider, Schema, Value, validate};
 use slipway_spec::source::Location;
+use slipway_trust::{ProviderKind, TrustedProvider};
 
 use crate::error::CommandError;
 use crate::program::Context;
+use crate::specs::Wanted;
+use crate::trust::{self, Grounds, Vouched};
 
 /// Name of the provider that is built in.
 pub(crate) const EMBEDDED: &str = "sim";
@@ -27,21 +29,40 @@ const HOSTS: &str = "hosts";
 /// Name of the provider of objects inside clusters.
 pub(crate) const KUBERNETES: &str = "kubernetes";
 
+/// A cluster whose provider is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// The cluster.
+    pub wanted: &'a Wanted,
+    /// What decides about what it names.
+    pub grounds: &'a Grounds,
+    /// Without a cloud.
+    pub offline: bool,
+}
+
 /// Opens the provider of a cluster.
 ///
 /// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
 /// runs is decided by the lock file and the search path of who calls, never by a spec.
 pub(crate) async fn open(
     context: &Context,
-    (name, config): (&str, &serde_json::Value),
-    region: Option<String>,
-    offline: bool,
+    Asked { wanted, grounds, offline }: Asked<'_>,
     told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, CommandError>,
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, CommandError> {
-    let provider = if offline { find_offline(context, name).await? } else { find(context, name).await? };
-    let mut config = config.clone();
-    let told = told(&*provider.schema().await?)?;
+    let (name, region) = (wanted.cluster.provider.name.as_str(), wanted.cluster.region.clone());
+    let granted = grounds.policy.provider(name, kind(name), offline).map_err(|refusal| {
+        CommandError::of_specs(vec![trust::problem(&refusal, place("provider.name").as_ref())])
+    })?;
+    let provider =
+        if offline { find_offline(context, &granted).await? } else { find(context, &granted).await? };
+    let mut config = wanted.cluster.provider.config.clone();
+    let schema = provider.schema().await?;
+    let vouched = Vouched { by_caller: &wanted.from_caller, recorded: wanted.recorded };
+    // What the schema does not know is refused where the session is opened.
+    let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
+    let terms = Terms { read_only: grounds.policy.is_read_only(), from_caller };
+    let told = told(&schema)?;
     if !told.is_empty() {
         if !config.is_object() {
             config = serde_json::Value::Object(serde_json::Map::new());
@@ -55,7 +76,7 @@ pub(crate) async fn open(
     }
     let request = SessionRequest { config: Value::from_json(&config), region, offline };
     let mut providers = Providers::default();
-    add_at(context.output.waits(), &mut providers, name, &*provider, request, place).await?;
+    add_at(context.output.waits(), &mut providers, name, &*provider, (request, terms), place).await?;
     Ok(providers)
 }
 
@@ -67,7 +88,7 @@ pub(crate) async fn add(
     provider: &dyn Provider,
     request: SessionRequest,
 ) -> Result<(), CommandError> {
-    add_at(waits, providers, name, provider, request, &|_| None).await
+    add_at(waits, providers, name, provider, (request, Terms::default()), &|_| None).await
 }
 
 async fn add_at(
@@ -75,7 +96,7 @@ async fn add_at(
     providers: &mut Providers,
     name: &str,
     provider: &dyn Provider,
-    request: SessionRequest,
+    (request, terms): (SessionRequest, Terms),
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<(), CommandError> {
     let info = provider.info().await?;
@@ -83,7 +104,7 @@ async fn add_at(
     let config = request.config.clone();
     check_config(name, provider, &schema, &config, place).await?;
     let watch = Watch { waits, ..Watch::default() };
-    let session = slipway_engine::open_session(name, provider, request, watch).await?;
+    let session = slipway_engine::open_session_on(name, provider, (request, terms), watch).await?;
     let pin = ProviderPin {
         version: info.version.clone(),
         schema_digest: Digest::of(&*schema)
@@ -96,8 +117,12 @@ async fn add_at(
 }
 
 /// The provider of a name. Its process, if it has one, ends with the command.
-pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
-    let lock = LockFile::read(Path::new(LOCK_FILE))?;
+pub(crate) async fn find(
+    context: &Context,
+    granted: &TrustedProvider,
+) -> Result<Arc<dyn Provider>, CommandError> {
+    let name = granted.name();
+    let lock = lock_file(granted)?;
     if lock.get(name).is_none()
         && let Some(provider) = linked(name)
     {
@@ -107,6 +132,28 @@ pub(crate) async fn find(context: &Context, name: &str) -> Result<Arc<dyn Provid
     let provider = running.provider();
     context.keep(running);
     Ok(provider)
+}
+
+/// What pins a provider; nothing does where the policy names no lock file.
+fn lock_file(granted: &TrustedProvider) -> Result<LockFile, CommandError> {
+    Ok(match granted.lock_file() {
+        Some(path) => LockFile::read(path)?,
+        None => LockFile::empty(),
+    })
+}
+
+/// Where a provider is.
+fn kind(name: &str) -> ProviderKind {
+    match name {
+        EMBEDDED => ProviderKind::Embedded,
+        _ if linked(name).is_some() => ProviderKind::Linked,
+        _ => ProviderKind::Process,
+    }
+}
+
+/// The provider of a name that the caller's own command or state says.
+pub(crate) async fn find_named(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
+    find(context, &context.policy.provider(name, kind(name), false)?).await
 }
 
 /// The providers that are part of the program.
@@ -123,23 +170,24 @@ fn linked(name: &str) -> Option<Arc<dyn Provider>> {
 /// The provider of a name for a session without a cloud.
 ///
 /// What stands beside the running executable is trusted as that is: it plans offline without being pinned.
-async fn find_offline(context: &Context, name: &str) -> Result<Arc<dyn Provider>, CommandError> {
-    let lock = LockFile::read(Path::new(LOCK_FILE))?;
+async fn find_offline(
+    context: &Context,
+    granted: &TrustedProvider,
+) -> Result<Arc<dyn Provider>, CommandError> {
+    let name = granted.name();
+    let lock = lock_file(granted)?;
     if lock.get(name).is_none()
         && linked(name).is_none()
         && let Some(installed) = search_path(context).find_own(name)?
         && let Some(executable) = installed.offline_executable()
     {
-        let running = Running::launch(&Launch::new(name, executable)).await?;
+        let running = Running::launch(&installed.launch(executable)).await?;
         let provider = running.provider();
         context.keep(running);
         return Ok(provider);
     }
-    find(context, name).await
+    find(context, granted).await
 }
-
-/// The lock file, in the folder where slipway is called.
-pub(crate) const LOCK_FILE: &str = "slipway.lock";
 
 /// The folders in which providers are looked for.
 pub(crate) fn search_path(context: &Context) -> SearchPath {

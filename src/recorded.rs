@@ -61,7 +61,7 @@ impl Types {
         names.dedup();
         let mut types = Self::default();
         for name in names {
-            match providers::find(context, name).await {
+            match providers::find_named(context, name).await {
                 Ok(provider) => drop(types.0.insert(name.to_owned(), provider.schema().await?)),
                 Err(_) => context.output.message(&format!(
                     "Provider {name} is not at hand: what its resources have is not shown, since only it knows which of it is secret."

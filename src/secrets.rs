@@ -1,5 +1,6 @@
 //! Secrets: their texts from the environment and from files, and the keys that seal them in the state.
 
+#[allow(clippy::disallowed_methods, reason = "the user's own keys")]
 pub(crate) mod keys;
 pub(crate) mod sealed;
 mod service;
@@ -17,9 +18,11 @@ use slipway_resource::{Address, ClusterUid, Desired, Identity, Secret, SecretTex
 use slipway_secrets::sops::{self, Syntax};
 use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName};
+use slipway_trust::Refusal;
 
 use crate::composition::{MANIFEST_SOURCE, ManifestSecrets};
 use crate::error::CommandError;
+use crate::trust::Grounds;
 use keys::Encryption;
 
 /// Reads `env:NAME`, `file:path` and `sops:path#key`; a relative path begins at the folder of the spec.
@@ -27,6 +30,8 @@ use keys::Encryption;
 pub(crate) struct UserSecrets {
     /// The folder of the spec.
     pub folder: PathBuf,
+    /// What decides whether the spec may name a secret.
+    pub grounds: Grounds,
     /// Texts that a plan file had, by where they came from when it was made.
     pub sealed: BTreeMap<String, SecretText>,
     /// Where the identities are that open what SOPS has encrypted.
@@ -38,12 +43,24 @@ pub(crate) struct UserSecrets {
 }
 
 impl UserSecrets {
+    /// The text of a file that the policy grants.
+    fn file(&self, path: &str) -> Result<String, String> {
+        let Grounds { policy, tree } = &self.grounds;
+        let granted = policy.secret_file(tree, &self.folder.join(path));
+        let file = granted.map_err(|refusal| refused(&refusal))?;
+        file.read_to_string().map_err(|error| error.to_string())
+    }
+
+    fn variable(&self, name: &str) -> Result<String, String> {
+        let variable = self.grounds.policy.variable(name).map_err(|refusal| refused(&refusal))?;
+        variable.text().ok_or_else(|| format!("the environment variable {name} is not set"))
+    }
+
     /// A value of a file that SOPS has encrypted. Nothing is run for it.
     fn sops(&self, place: &str) -> Result<SecretText, String> {
         let (path, key) = place.split_once('#').ok_or("it is written `sops:path#key`")?;
         let syntax = Syntax::of(path).ok_or("only YAML and JSON files of SOPS are read")?;
-        let text = slipway_limits::file::read_text(&self.folder.join(path), slipway_limits::size::SECRET)
-            .map_err(|error| error.to_string())?;
+        let text = self.file(path)?;
         let identities = keys::sops_identities(&self.encryption).map_err(|error| error.to_string())?;
         sops::read(&text, syntax, key, &identities).map_err(|error| error.to_string())
     }
@@ -57,13 +74,10 @@ impl SecretSource for UserSecrets {
         }
         let fail = |message: String| SecretError { source_name: source.to_owned(), message };
         match source.split_once(':') {
-            Some(("env", name)) => std::env::var(name)
-                .map(SecretText::new)
-                .map_err(|_| fail(format!("the environment variable {name} is not set"))),
+            Some(("env", name)) => self.variable(name).map(SecretText::new).map_err(fail),
             Some(("file", path)) => {
-                slipway_limits::file::read_text(&self.folder.join(path), slipway_limits::size::SECRET)
-                    .map(|text| SecretText::new(text.trim_end_matches('\n')))
-                    .map_err(|error| fail(error.to_string()))
+                let text = self.file(path).map_err(fail)?;
+                Ok(SecretText::new(text.trim_end_matches('\n')))
             }
             Some(("sops", place)) => self.sops(place).map_err(fail),
             Some((MANIFEST_SOURCE, place)) => self
@@ -85,6 +99,11 @@ impl SecretSource for UserSecrets {
             message: error.message,
         })
     }
+}
+
+/// A refusal in one sentence, with its code and its way out: a secret's failure is a remark of a plan, or a step's error.
+fn refused(refusal: &Refusal) -> String {
+    format!("{} [{}]; {}", refusal, refusal.code(), refusal.hint())
 }
 
 /// A source that has the texts, too, that the cluster keeps itself and that were opened beforehand.

@@ -1,16 +1,19 @@
 //! From files to clusters, with every problem reported in one run.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic;
 use slipway_spec::model::Cluster;
 use slipway_spec::source::{FieldSources, Location, Origin};
-use slipway_spec::{Loaded, load_with};
+use slipway_spec::{Loaded, load_guarded};
+use slipway_trust::{Policy, Tree};
 
 use crate::cli::{ClusterArguments, SpecArguments};
 use crate::error::CommandError;
 use crate::program::Context;
+use crate::trust;
 
 /// A cluster as the user wants it, with the places of its fields.
 #[derive(Clone, Debug)]
@@ -19,9 +22,21 @@ pub(crate) struct Wanted {
     pub cluster: Cluster,
     /// Where its fields stand.
     pub sources: FieldSources,
+    /// The folders in which it may name files.
+    pub tree: Tree,
+    /// The settings of its provider that a flag says, and not the spec.
+    pub from_caller: BTreeSet<String>,
+    /// Whether it is as the caller's own state or plan has it.
+    pub recorded: bool,
 }
 
 impl Wanted {
+    /// A cluster as the caller's own state or plan has it, without its files.
+    pub fn recorded(context: &Context, cluster: Cluster) -> Self {
+        let tree = context.policy.recorded();
+        Self { cluster, sources: FieldSources::default(), tree, from_caller: BTreeSet::new(), recorded: true }
+    }
+
     /// The folder of the spec: secrets in files are named relative to it.
     pub fn folder(&self) -> PathBuf {
         let file = self.sources.nearest("name").map(|location| PathBuf::from(location.file.as_ref()));
@@ -107,13 +122,15 @@ impl From<&ClusterArguments> for Selection {
 }
 
 /// Loads specs without looking at what is wrong with them.
-pub(crate) fn load(files: &[PathBuf]) -> Loaded {
-    load_with(files, &[&slipway_kops::KopsReader::default()])
+pub(crate) fn load(policy: &Policy, files: &[PathBuf]) -> Loaded {
+    let tree = policy.tree(files);
+    let guard = |path: &Path| policy.spec(&tree, path).err().map(|refusal| trust::problem(&refusal, None));
+    load_guarded(files, &[&slipway_kops::KopsReader::default()], &guard)
 }
 
 /// Loads the selected clusters; warnings and notes go to standard error.
 pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wanted>, CommandError> {
-    let loaded = load(&selection.files);
+    let loaded = load(&context.policy, &selection.files);
     if !loaded.is_valid() {
         return Err(CommandError::of_specs(loaded.diagnostics));
     }
@@ -126,7 +143,8 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wan
             continue;
         }
         let sources = loaded.sources.cluster(&cluster.name).cloned().unwrap_or_default();
-        let mut one = Wanted { cluster, sources };
+        let tree = context.policy.tree(&selection.files);
+        let mut one = Wanted { cluster, sources, tree, from_caller: BTreeSet::new(), recorded: false };
         one.find_files();
         override_provider(&mut one, selection)?;
         wanted.push(one);
@@ -165,6 +183,7 @@ fn override_provider(wanted: &mut Wanted, selection: &Selection) -> Result<(), C
         if !provider.config.is_object() {
             provider.config = serde_json::Value::Object(serde_json::Map::new());
         }
+        wanted.from_caller.extend(settings.keys().cloned());
         if let Some(config) = provider.config.as_object_mut() {
             config.extend(settings);
         }

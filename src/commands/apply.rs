@@ -47,7 +47,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let confirmed = applying::agree(context, &plan, &arguments.run).await?;
     let cluster = serde_json::from_value(plan.spec.clone())
         .map_err(|error| CommandError::internal("the plan's spec cannot be read", &error))?;
-    let wanted = Wanted { cluster, sources: slipway_spec::source::FieldSources::default() };
+    let wanted = Wanted::recorded(context, cluster);
     let mut prepared = match plan.mode {
         Mode::Delete => Prepared::leaving(context, wanted).await?,
         Mode::Apply | Mode::Drift => Prepared::open(context, wanted, false).await?,

@@ -1,7 +1,6 @@
 //! `slipway provider`
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -13,7 +12,7 @@ use crate::cli::{
 };
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::providers::{EMBEDDED, LOCK_FILE, find, search_path};
+use crate::providers::{EMBEDDED, find_named, search_path};
 
 /// Lists, shows or pins providers.
 pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<ExitCode, CommandError> {
@@ -25,7 +24,7 @@ pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<
 }
 
 fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode, CommandError> {
-    let file = LockFile::read(Path::new(LOCK_FILE))?;
+    let file = LockFile::read(context.policy.lock_file())?;
     let (installed, errors) = search_path(context).list();
     for error in errors {
         context.output.message(&format!("{}: {error}", context.output.style_error("error")));
@@ -71,7 +70,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
 }
 
 async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {
-    let provider = find(context, &arguments.name).await?;
+    let provider = find_named(context, &arguments.name).await?;
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     if arguments.output == ReportFormat::Json {
@@ -101,7 +100,7 @@ fn attributes(kind: &ResourceType) -> String {
 }
 
 async fn lock(context: &Context, arguments: &ProviderLockArguments) -> Result<ExitCode, CommandError> {
-    let mut file = LockFile::read(Path::new(LOCK_FILE))?;
+    let mut file = LockFile::read(context.policy.lock_file())?;
     for name in &arguments.names {
         let installed = search_path(context).find(name)?;
         let locked = slipway_protocol::lock(&installed, &mut file).await?;

@@ -7,10 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use slipway_bootstrap::from_cluster::UserObjects;
 use slipway_provider_kubernetes::files;
 use slipway_resource::{Address, Desired, Secret, SecretText, Value};
-use slipway_spec::model::{Cluster, Manifest};
+use slipway_spec::model::Manifest;
+use slipway_trust::Refusal;
 
-use super::fetch;
+use super::fetch::{self, Keeping, Way};
 use crate::error::CommandError;
+use crate::secrets::UserSecrets;
+use crate::specs::Wanted;
+use crate::trust::{self, Grounds};
 
 /// What the source of a secret begins with that stands in a manifest.
 pub(crate) const SOURCE: &str = "manifest";
@@ -30,23 +34,38 @@ impl ManifestSecrets {
     }
 }
 
-/// The objects of the add-ons that users bring. With `offline`, nothing is fetched that is not here already.
-pub(super) async fn objects(
-    cluster: &Cluster,
-    secrets: &ManifestSecrets,
-    offline: bool,
-) -> Result<Vec<UserObjects>, CommandError> {
+/// The manifests of a cluster, and what decides whether they are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manifests<'a> {
+    pub wanted: &'a Wanted,
+    pub texts: &'a UserSecrets,
+    /// Whether nothing is fetched that is not here already.
+    pub offline: bool,
+}
+
+/// The objects of the add-ons that users bring.
+pub(super) async fn objects(manifests: Manifests<'_>) -> Result<Vec<UserObjects>, CommandError> {
+    let Manifests { wanted, texts, offline } = manifests;
+    let (cluster, secrets) = (&wanted.cluster, &*texts.manifests);
+    let Grounds { policy, tree } = &texts.grounds;
     let mut all = Vec::new();
     let mut seen: BTreeMap<Address, String> = BTreeMap::new();
     for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
+        let refused = |refusal: Refusal| {
+            let field = format!("addons[{}].manifest", addon.name);
+            CommandError::of_specs(vec![trust::problem(&refusal, wanted.place(&field))])
+        };
         let (place, text) = match &addon.manifest {
             Some(Manifest::File(path)) => {
-                let read = slipway_limits::file::read_text(Path::new(path), slipway_limits::size::MANIFEST);
+                let file = policy.file(tree, "the add-on's manifest", Path::new(path)).map_err(refused)?;
                 let failed = |error| CommandError::file("the add-on's manifest", Path::new(path), &error);
-                (path.clone(), read.map_err(failed)?)
+                (path.clone(), file.read_to_string().map_err(failed)?)
             }
             Some(Manifest::Url { url, sha256 }) => {
-                (url.clone(), fetch::text(&addon.name, url, sha256, offline).await?)
+                let granted = policy.url(url).map_err(refused)?;
+                let keeping = if policy.is_read_only() { Keeping::Nothing } else { Keeping::Kept };
+                let way = Way { policy, offline, keeping };
+                (url.clone(), fetch::text(&addon.name, &granted, sha256, way).await?)
             }
             None => continue,
         };

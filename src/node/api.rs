@@ -1,8 +1,10 @@
 //! A connection to a cluster's API, by whatever a machine has to trust it with and to be known by.
 
 mod kubeconfig;
+mod resolver;
 mod trust;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +19,8 @@ use serde_json::Value as Json;
 use slipway_resource::{SecretText, with_causes};
 
 use crate::error::CommandError;
+use crate::trust::MayBeAt;
+use resolver::Resolver;
 
 pub(crate) use trust::Trust;
 
@@ -38,7 +42,7 @@ pub(crate) enum Credentials {
 /// A connection to an API.
 #[derive(Debug)]
 pub(crate) struct Api {
-    http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
     server: String,
     token: Option<SecretText>,
 }
@@ -113,8 +117,25 @@ impl From<ApiError> for CommandError {
 impl Api {
     /// Prepares a connection to a server such as `https://10.0.0.1:6443`; nothing is called yet.
     pub fn new(server: &str, trust: &Trust, credentials: &Credentials) -> Result<Self, ApiError> {
+        Self::guarded(server, trust, credentials, Arc::new(|_| true))
+    }
+
+    /// The same for a server that may be at some addresses only: each address that its name resolves to is looked at right
+    /// before the connection.
+    pub fn guarded(
+        server: &str,
+        trust: &Trust,
+        credentials: &Credentials,
+        may_be_at: MayBeAt,
+    ) -> Result<Self, ApiError> {
         let tls = trust::configuration(trust, credentials).map_err(ApiError::Unusable)?;
-        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
+        let mut http = HttpConnector::new_with_resolver(Resolver { may_be_at });
+        http.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_only()
+            .enable_http1()
+            .wrap_connector(http);
         let token = match credentials {
             Credentials::Token(token) => Some(token.clone()),
             _ => None,

@@ -82,12 +82,13 @@ impl UserKeys {
     /// Reads nothing yet.
     pub fn new(
         encryption: &Encryption,
-        search_path: &SearchPath,
+        (search_path, lock_file): (&SearchPath, &Path),
         running: &Arc<Mutex<Vec<Running>>>,
         output: Output,
     ) -> Self {
         let service = |service: &KeyService| {
-            let open = Service::new(service.clone(), search_path.clone(), running.clone());
+            let open =
+                Service::new(service.clone(), (search_path.clone(), lock_file.to_owned()), running.clone());
             (service.seal, Arc::new(ServiceKey::new(&service.provider, &service.key, Box::new(open))))
         };
         let services = encryption.key_services.iter().map(service).collect();
@@ -176,6 +177,24 @@ impl Keys for UserKeys {
             keys.push(service.clone());
         }
         Ok(keys)
+    }
+}
+
+/// The keys of one who opens nothing: a stranger's spec is planned without secrets.
+pub(crate) struct NoKeys;
+
+#[async_trait]
+impl Keys for NoKeys {
+    async fn is_ready(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    async fn recipients(&self) -> Result<Vec<Arc<dyn Recipient>>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn identities(&self) -> Result<Vec<Arc<dyn Identity>>, Error> {
+        Ok(Vec::new())
     }
 }
 

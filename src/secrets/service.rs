@@ -1,6 +1,6 @@
 //! Sessions with the providers that have key services.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -11,12 +11,13 @@ use slipway_resource::{ErrorClass, Provider, ProviderError, Session, Value};
 use slipway_secrets::service::OpenSession;
 
 use super::keys::KeyService;
-use crate::providers::{EMBEDDED, LOCK_FILE};
+use crate::providers::EMBEDDED;
 
 /// One provider, started when its key is needed.
 pub(super) struct Service {
     service: KeyService,
     search_path: SearchPath,
+    lock_file: PathBuf,
     /// Every process ends with the command.
     running: Arc<Mutex<Vec<Running>>>,
 }
@@ -24,16 +25,16 @@ pub(super) struct Service {
 impl Service {
     pub(super) fn new(
         service: KeyService,
-        search_path: SearchPath,
+        (search_path, lock_file): (SearchPath, PathBuf),
         running: Arc<Mutex<Vec<Running>>>,
     ) -> Self {
-        Self { service, search_path, running }
+        Self { service, search_path, lock_file, running }
     }
 
     /// The provider, by the lock file as any other: what runs is never decided by a spec.
     async fn find(&self) -> Result<Arc<dyn Provider>, slipway_protocol::Error> {
         let name = &self.service.provider;
-        let lock = LockFile::read(Path::new(LOCK_FILE))?;
+        let lock = LockFile::read(&self.lock_file)?;
         if lock.get(name).is_none() && name == EMBEDDED {
             return Ok(Arc::new(Sim));
         }

@@ -3,6 +3,8 @@
 //! [`load()`] turns files into [`model::Cluster`]s with everything that is wrong in them; [`load_with`] does so with
 //! further [`reader::Reader`]s for foreign documents.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod diagnostic;
 pub mod explain;
 pub mod leaves;
@@ -22,6 +24,6 @@ pub mod yaml;
 
 pub use explain::explain;
 pub use leaves::leaves;
-pub use load::{Loaded, load, load_files, load_with};
+pub use load::{Loaded, load, load_files, load_guarded, load_with};
 pub use schema::schemas;
 pub use show::{brief_yaml, full_yaml};

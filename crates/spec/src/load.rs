@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, LazyLock},
 };
 
@@ -16,6 +16,7 @@ use crate::{
     yaml::{self, Node},
 };
 
+#[allow(clippy::disallowed_methods, reason = "the caller of load_guarded asks the policy")]
 mod files;
 
 /// The reader of this crate's own kinds: what it knows is made from types, and is the same every time.
@@ -50,7 +51,7 @@ impl Loaded {
 /// Loads the documents of this crate's own kinds from files and folders. See [`load_with`].
 #[must_use]
 pub fn load(paths: &[PathBuf]) -> Loaded {
-    load_with(paths, &[])
+    load_guarded(paths, &[], &|_| None)
 }
 
 /// Loads files and folders: of a folder every `.yaml`, `.yml` and `.json` file in it and below, hidden ones and JSON
@@ -60,7 +61,18 @@ pub fn load(paths: &[PathBuf]) -> Loaded {
 /// Documents go to the first of `readers` that handles their kind, else to the reader of this crate's own kinds.
 #[must_use]
 pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
-    let (files, mut diagnostics) = files::read(paths);
+    load_guarded(paths, readers, &|_| None)
+}
+
+/// The same, where a guard decides about each file and folder before it is opened, by what is wrong with it. See
+/// [`load_with`].
+#[must_use]
+pub fn load_guarded(
+    paths: &[PathBuf],
+    readers: &[&dyn Reader],
+    guard: &dyn Fn(&Path) -> Option<Diagnostic>,
+) -> Loaded {
+    let (files, mut diagnostics) = files::read(paths, guard);
     let nothing = files.is_empty() && diagnostics.is_empty();
     let mut loaded = read_files(files, readers);
     if nothing {

@@ -24,6 +24,7 @@ mod state_places;
 mod state_plans;
 mod state_recovery;
 mod terraform_cases;
+mod trust;
 mod upgrade;
 
 /// The program under test.

@@ -13,9 +13,18 @@ use crate::{
     source::SourceFile,
 };
 
-/// Reads all spec files at some paths, each once, with what could not be read.
-pub(super) fn read(paths: &[PathBuf]) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut search = Search::default();
+/// What is wrong with a file or a folder, before it is opened.
+type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
+
+/// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.
+pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
+    let mut search = Search {
+        guard,
+        found: Vec::new(),
+        diagnostics: Vec::new(),
+        seen: BTreeSet::new(),
+        entries: 0,
+    };
     for path in paths {
         if let Err(stop) = search.given(path) {
             search.diagnostics.push(stop);
@@ -49,8 +58,8 @@ pub(super) fn read(paths: &[PathBuf]) -> (Vec<SourceFile>, Vec<Diagnostic>) {
 }
 
 /// The search for spec files. A file or a folder that several paths lead to, as symbolic links do, is taken once.
-#[derive(Default)]
-struct Search {
+struct Search<'a> {
+    guard: Guard<'a>,
     found: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
     seen: BTreeSet<(u64, u64)>,
@@ -58,9 +67,12 @@ struct Search {
     entries: usize,
 }
 
-impl Search {
+impl Search<'_> {
     /// Takes a path that the caller names: whatever it is called, it is read.
     fn given(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        if self.is_refused(path) {
+            return Ok(());
+        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => self.folder(path, &found, 0),
             Ok(found) => self.file(path, &found),
@@ -69,6 +81,14 @@ impl Search {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the guard lets nobody open a path; it has said why.
+    fn is_refused(&mut self, path: &Path) -> bool {
+        let refused = (self.guard)(path);
+        let is_refused = refused.is_some();
+        self.diagnostics.extend(refused);
+        is_refused
     }
 
     fn file(&mut self, path: &Path, found: &Metadata) -> Result<(), Diagnostic> {
@@ -118,8 +138,15 @@ impl Search {
                 continue;
             }
             let spec = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+            if spec && self.is_refused(&entry) {
+                continue;
+            }
             match fs::metadata(&entry) {
-                Ok(found) if found.is_dir() => folders.push((entry, found)),
+                Ok(found) if found.is_dir() => {
+                    if spec || !self.is_refused(&entry) {
+                        folders.push((entry, found));
+                    }
+                }
                 Ok(found) if spec => match file::not_a_file(&found) {
                     None => self.file(&entry, &found)?,
                     Some(kind) => {
@@ -170,7 +197,7 @@ mod tests {
     use super::*;
 
     fn paths(folder: &Path) -> (Vec<String>, Vec<Diagnostic>) {
-        let (files, diagnostics) = read(&[folder.to_owned()]);
+        let (files, diagnostics) = read(&[folder.to_owned()], &|_| None);
         let names = files
             .iter()
             .map(|file| Path::new(file.path()).strip_prefix(folder).unwrap().display().to_string());

@@ -1,0 +1,133 @@
+//! What a spec may name when it is the caller's own. What a stranger's may is in `machine_trust`.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use anyhow::Result;
+use slipway_integration::place::{Ended, Place};
+
+use crate::{APPLY, PLAN, PROGRAM, SMALL};
+
+fn place() -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    Ok(place)
+}
+
+fn all(ended: &Ended) -> String {
+    format!("{}{}", ended.out, ended.err)
+}
+
+/// A spec for the provider of Kubernetes, with a kubeconfig beside it whose user is this.
+fn with_kubeconfig(place: &Place, user: &str) -> Result<()> {
+    let provider = "provider: { name: kubernetes, config: { kubeconfig: kc.conf } }";
+    place.write("spec.yaml", &SMALL.replace("provider: { name: sim }", provider))?;
+    place.write(
+        "kc.conf",
+        &format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [ {{ name: a, context: {{ cluster: a, user: a }} }} ]\n\
+             clusters: [ {{ name: a, cluster: {{ server: 'https://127.0.0.1:1' }} }} ]\nusers: [ {{ name: a, user: {user} }} ]\n"
+        ),
+    )?;
+    let script = place.write("run-me.sh", "#!/bin/sh\ntouch ran\n")?;
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+#[test]
+fn a_kubeconfig_that_a_spec_names_runs_nothing_and_sends_nothing() -> Result<()> {
+    let place = place()?;
+    let exec = "{ exec: { apiVersion: client.authentication.k8s.io/v1, command: ./run-me.sh, interactiveMode: Never } }";
+    for user in [
+        exec,
+        "{ auth-provider: { name: gcp, config: { cmd-path: ./run-me.sh } } }",
+        "{ tokenFile: /etc/hostname }",
+    ] {
+        with_kubeconfig(&place, user)?;
+        let said = all(&place.expect(1, PLAN)?);
+        assert!(
+            said.contains("TRUST0005")
+                && said.contains("spec.yaml:5")
+                && said.contains("--trust kubeconfig=kc.conf"),
+            "{said}"
+        );
+        assert!(!place.path().join("ran").exists());
+    }
+    // The caller may mean it.
+    with_kubeconfig(&place, exec)?;
+    place.expect(1, &[PLAN, &["--trust", "kubeconfig=kc.conf"]].concat())?;
+    assert!(place.path().join("ran").exists(), "the caller's own kubeconfig runs what it says");
+    Ok(())
+}
+
+#[test]
+fn a_kubeconfig_that_is_none_is_not_shown() -> Result<()> {
+    let place = place()?;
+    with_kubeconfig(&place, "{}")?;
+    for text in ["root:x:0:0:hunter2:/root\nmore: [", "users: hunter2", "{ token: hunter2"] {
+        place.write("kc.conf", text)?;
+        for arguments in [PLAN.to_vec(), [PLAN, &["--trust", "kubeconfig=kc.conf"]].concat()] {
+            let said = all(&place.expect(1, &arguments)?);
+            assert!(said.contains("kubeconfig") && !said.contains("hunter2"), "{said}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_spec_that_leads_out_of_its_folder_is_not_read() -> Result<()> {
+    let (place, elsewhere) = (place()?, tempfile::tempdir()?);
+    let secret = elsewhere.path().join("secret.yaml");
+    std::fs::write(&secret, "token: hunter2\nmore: [\n")?;
+    symlink(&secret, place.path().join("spec.yaml"))?;
+    let said = all(&place.expect(1, PLAN)?);
+    assert!(said.contains("TRUST0002") && !said.contains("hunter2"), "{said}");
+    let root = format!("file-root={}", std::fs::canonicalize(elsewhere.path())?.display());
+    let said = all(&place.expect(1, &[PLAN, &["--trust", &root]].concat())?);
+    assert!(said.contains("SPEC") && !said.contains("TRUST"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn the_configuration_of_the_user_allows_and_relative_paths_in_it_begin_there() -> Result<()> {
+    let (place, elsewhere) = (place()?, tempfile::tempdir()?);
+    std::fs::write(elsewhere.path().join("real.yaml"), SMALL)?;
+    symlink(elsewhere.path().join("real.yaml"), place.path().join("spec.yaml"))?;
+    place.expect(1, PLAN)?;
+    let folder = std::fs::canonicalize(elsewhere.path())?;
+    place.write(
+        "config/slipway/config.toml",
+        &format!("[trust]\nfile-roots = [\"{}\"]\n", folder.display()),
+    )?;
+    place.expect(2, PLAN)?;
+    place.write("config/slipway/config.toml", "[trust]\neverything = true\n")?;
+    assert!(all(&place.expect(1, PLAN)?).contains("CLI0003"));
+    Ok(())
+}
+
+#[test]
+fn a_plan_writes_nothing_not_even_the_calls_of_a_simulated_cloud() -> Result<()> {
+    let place = place()?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    let calls = place.cloud().join("calls.jsonl");
+    let before = std::fs::read(&calls)?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "-f", "spec.yaml"])?;
+    assert_eq!(std::fs::read(&calls)?, before);
+    Ok(())
+}
+
+#[test]
+fn an_untrusted_plan_needs_the_caller_s_word() -> Result<()> {
+    let place = place()?;
+    place.write("spec.yaml", SMALL)?;
+    let untrusted = [PLAN, &["--untrusted"]].concat();
+    place.expect(2, &untrusted)?;
+    place.expect(0, APPLY)?;
+    let said = all(&place.expect(1, &untrusted)?);
+    assert!(said.contains("TRUST0013"), "{said}");
+    place.expect(0, &[&untrusted[..], &["--state", ".slipway/state"]].concat())?;
+    place.expect(2, &[&untrusted[..], &["--offline"]].concat())?;
+    let said = all(&place.expect(1, &[PLAN, &["--trust", "everything=yes"]].concat())?);
+    assert!(said.contains("TRUST0014"), "{said}");
+    Ok(())
+}
