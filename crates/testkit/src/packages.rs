@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::cache;
 
 /// A file, and the package of Debian and Ubuntu that has it.
-const NEEDED: [(&str, &str); 15] = [
+const NEEDED: [(&str, &str); 16] = [
     ("/usr/bin/containerd", "containerd"),
     ("/usr/sbin/runc", "runc"),
     ("/usr/lib/cni/bridge", "containernetworking-plugins"),
@@ -21,6 +21,7 @@ const NEEDED: [(&str, &str); 15] = [
     ("/usr/bin/socat", "socat"),
     ("/usr/sbin/ethtool", "ethtool"),
     ("/usr/bin/curl", "curl"),
+    ("/usr/bin/strace", "strace"),
     ("/usr/bin/dig", "bind9-dnsutils"),
     ("/usr/bin/nc.openbsd", "netcat-openbsd"),
     ("/usr/share/doc/busybox-static/copyright", "busybox-static"),

@@ -1,0 +1,79 @@
+//! Plans of hostile repositories, under a recorder of system calls and in a network without any interface.
+//!
+//! Each folder of `fixtures/hostile` is a repository that somebody might ask to have planned, with `case.txt` beside it:
+//! the code that the plan is to end with, or `plans`, and what the caller says. What was opened, executed and connected to is
+//! compared with what the policy allows.
+
+#![cfg(test)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "what fails in a test ends it")]
+
+mod case;
+mod record;
+
+use case::{Case, PLANTED};
+use record::Record;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn an_untrusted_plan_opens_what_the_policy_allows_and_nothing_else() {
+    slipway_testkit::packages::install().unwrap();
+    let cases = Case::all();
+    assert!(cases.len() >= 30, "{} cases", cases.len());
+    let wrong: Vec<String> = cases.iter().filter_map(|case| judged(case, true).err()).collect();
+    eprintln!("{} hostile repositories", cases.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The recorder sees what it is there for: without `--untrusted` and with everything allowed, the same repository runs its
+/// command.
+#[test]
+#[ignore = "needs root and namespaces"]
+fn the_recorder_sees_a_command_that_is_allowed() {
+    slipway_testkit::packages::install().unwrap();
+    let mut case = Case::all().into_iter().find(|case| case.name == "kubeconfig-exec").unwrap();
+    case.arguments = vec!["--trust".to_owned(), "kubeconfig=kc.conf".to_owned()];
+    case.untrusted = false;
+    let place = case.prepare();
+    let ended = case.run(&place, PROGRAM, true);
+    let record = Record::read(&place.path().join("record"));
+    let problems = record.problems(place.path());
+    assert!(problems.iter().any(|problem| problem.contains("executed")), "{problems:?}\n{}", ended.1);
+    assert!(place.path().join("ran").exists(), "{}", ended.1);
+}
+
+/// What is wrong with the plan of a case.
+fn judged(case: &Case, recorded: bool) -> Result<(), String> {
+    let place = case.prepare();
+    let before = case::contents(place.path());
+    let (code, said) = case.run(&place, PROGRAM, recorded);
+    let mut wrong = Vec::new();
+    match case.expected.as_str() {
+        "plans" if code != 2 => wrong.push(format!("it ended with {code}")),
+        "plans" => {}
+        expected if code != 1 || !said.contains(expected) => {
+            wrong.push(format!("it ended with {code} and not with {expected}"));
+        }
+        expected if !said.contains("hint:") => wrong.push(format!("{expected} has no hint")),
+        _ => {}
+    }
+    if let Some(planted) = PLANTED.iter().find(|planted| said.contains(**planted)) {
+        wrong.push(format!("it shows {planted}"));
+    }
+    if place.path().join("ran").exists() {
+        wrong.push("a command was run".to_owned());
+    }
+    if recorded {
+        wrong.extend(Record::read(&place.path().join("record")).problems(place.path()));
+    }
+    let after = case::contents(place.path());
+    let written = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+    wrong.extend(
+        written
+            .filter(|(path, _)| !path.ends_with("record"))
+            .map(|(path, _)| format!("wrote {}", path.display())),
+    );
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{}: {}\n{said}", case.name, wrong.join("; "))) }
+}
