@@ -4,6 +4,8 @@
 //! kubeadm's documents. [`pki`], [`kubeconfig`], [`token`], [`discovery`] and [`certificate_upload`] make and check
 //! what clusters trust by. The forms are kubeadm's, so that a cluster made by one can be managed by the other.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod addon;
 pub mod api_access;
 pub mod approval;

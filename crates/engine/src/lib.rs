@@ -3,6 +3,8 @@
 //! [`observe`] reads what exists, [`run::Run`] carries a plan out under a hold on the cluster's state, and
 //! [`recover`] finds out what became of the steps that an earlier run left open.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod adopt;
 mod commit;
 mod error;
@@ -40,7 +42,7 @@ pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account, check_generation};
 pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, has_secret, kept_texts};
-pub use session::{Patience, Watch, open_session};
+pub use session::{Patience, Watch, open_session, open_session_on};
 pub use state::State;
 pub use stop::{Stop, StopSignal};
 pub use wait::{Wait, WaitHandler};

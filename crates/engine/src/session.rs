@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
-    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest, UnwrapKeyRequest,
+    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest, Terms, UnwrapKeyRequest,
     WrapKeyRequest,
 };
 use slipway_resource::{
@@ -55,9 +55,22 @@ pub async fn open_session(
     request: SessionRequest,
     watch: Watch,
 ) -> Result<Arc<dyn Session>, ProviderError> {
+    open_session_on(name, provider, (request, Terms::default()), watch).await
+}
+
+/// The same on terms.
+///
+/// # Errors
+/// As above, and when a setting that the caller does not vouch for asks for too much.
+pub async fn open_session_on(
+    name: &str,
+    provider: &dyn Provider,
+    (request, terms): (SessionRequest, Terms),
+    watch: Watch,
+) -> Result<Arc<dyn Session>, ProviderError> {
     let schema = provider.schema().await?;
     let desk = Desk::new(name, watch);
-    let open = || provider.open_session(request.clone());
+    let open = || provider.open_session_on(request.clone(), terms.clone());
     let inner = desk.ask("open a session", &Classes::All, open).await?;
     Ok(Arc::new(WatchedSession { desk, inner, schema }))
 }

@@ -10,6 +10,8 @@
 //! `config.kops`), *refused* (an error), or *without effect* (a note where that is harmless, a warning where it is not).
 //! [`native()`] takes the key `kops` away, for a document of Slipway's own.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod account;
 pub mod code;
 mod convert;

@@ -3,6 +3,8 @@
 //! [`plan`] takes what is wanted, what exists and what was applied last, and returns a [`Plan`]: an explicit
 //! graph of [`Step`]s. Nothing is decided after that.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod assemble;
 mod cascade;
 pub mod change;

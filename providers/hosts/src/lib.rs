@@ -4,6 +4,12 @@
 //! or by an agent that runs there; the agent does the work inside it, with the types of the node provider. A session asks
 //! every host once for all that it has.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the executable beside this one, and agents that the caller has granted"
+)]
 mod agents;
 mod assign;
 mod catalog;
@@ -15,6 +21,7 @@ mod facts;
 mod inventory;
 mod preflight;
 mod provider;
+#[allow(clippy::disallowed_methods, reason = "hosts that the caller has granted")]
 mod remote;
 mod schema;
 mod session;
