@@ -12,6 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_builtin::Vault;
 use slipway_engine::{Comparing, SecretError, SecretSource, has_secret, kept_texts};
+use slipway_limits::size;
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, ClusterUid, Desired, Identity, Secret, SecretText, Value};
@@ -48,7 +49,7 @@ impl UserSecrets {
         let Grounds { policy, tree } = &self.grounds;
         let granted = policy.secret_file(tree, &self.folder.join(path));
         let file = granted.map_err(|refusal| refused(&refusal))?;
-        file.read_to_string().map_err(|error| error.to_string())
+        file.read_text(size::SECRET).map_err(|error| error.to_string())
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use slipway_bootstrap::from_cluster::UserObjects;
+use slipway_limits::size;
 use slipway_provider_kubernetes::files;
 use slipway_resource::{Address, Desired, Secret, SecretText, Value};
 use slipway_spec::model::Manifest;
@@ -59,7 +60,7 @@ pub(super) async fn objects(manifests: Manifests<'_>) -> Result<Vec<UserObjects>
             Some(Manifest::File(path)) => {
                 let file = policy.file(tree, "the add-on's manifest", Path::new(path)).map_err(refused)?;
                 let failed = |error| CommandError::file("the add-on's manifest", Path::new(path), &error);
-                (path.clone(), file.read_to_string().map_err(failed)?)
+                (path.clone(), file.read_text(size::MANIFEST).map_err(failed)?)
             }
             Some(Manifest::Url { url, sha256 }) => {
                 let granted = policy.url(url).map_err(refused)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value as Json;
+use slipway_limits::size;
 use slipway_resource::{Attribute, Names, Schema, Type};
 use slipway_spec::source::Location;
 use slipway_trust::{Refusal, kubeconfig};
@@ -119,7 +120,8 @@ impl Checking<'_> {
         let Grounds { policy, tree } = self.grounds;
         let refused = |reason: String| Refusal::Kubeconfig { path: path.to_owned(), reason };
         // One that cannot be read or parsed is refused by the provider, which says why, and never what is in it.
-        let Ok(text) = policy.file(tree, "the kubeconfig", Path::new(path))?.read_to_string() else {
+        let Ok(text) = policy.file(tree, "the kubeconfig", Path::new(path))?.read_text(size::KUBECONFIG)
+        else {
             return Ok(());
         };
         let Ok(document) = serde_yaml::from_str::<Json>(&text) else { return Ok(()) };

@@ -1,10 +1,11 @@
 //! A file that a spec may name.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use slipway_limits::Size;
 
 /// A file that the policy has granted. Only [`crate::Policy`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,10 +41,12 @@ impl TrustedFile {
     /// The text of the file.
     ///
     /// # Errors
-    /// As for [`Self::open`], and when it is not UTF-8.
-    pub fn read_to_string(&self) -> io::Result<String> {
-        let mut text = String::new();
-        self.open()?.read_to_string(&mut text)?;
-        Ok(text)
+    /// As for [`Self::open`], and when it is not UTF-8 or larger than allowed.
+    pub fn read_text(&self, limit: Size) -> io::Result<String> {
+        let file = self.open()?;
+        let length = file.metadata()?.len();
+        let bytes = slipway_limits::file::bounded(file, length, limit)?;
+        String::from_utf8(bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
     }
 }

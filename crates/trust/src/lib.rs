@@ -6,7 +6,7 @@
 //! the user and never of the spec's folder, and which hands out a value that can be opened ([`TrustedFile`],
 //! [`TrustedVariable`], [`TrustedUrl`], [`TrustedProvider`]) or a [`Refusal`] that names the setting to change.
 //!
-//! The crate knows no other crate of Slipway.
+//! The crate knows no other crate of Slipway but the limits of what is read.
 
 mod environment;
 mod file;

@@ -18,13 +18,8 @@ type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
 
 /// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.
 pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut search = Search {
-        guard,
-        found: Vec::new(),
-        diagnostics: Vec::new(),
-        seen: BTreeSet::new(),
-        entries: 0,
-    };
+    let mut search =
+        Search { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), entries: 0 };
     for path in paths {
         if let Err(stop) = search.given(path) {
             search.diagnostics.push(stop);
