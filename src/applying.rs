@@ -5,7 +5,7 @@ use std::sync::Arc;
 use slipway_engine::journal::EndResult;
 use slipway_engine::{Backoff, Report, Run, State, StopSignal, recover};
 use slipway_plan::Plan;
-use slipway_resource::ClusterUid;
+use slipway_resource::{ClusterUid, ErrorClass};
 use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
 use tokio::time::Instant;
 
@@ -50,13 +50,31 @@ pub(crate) async fn take(
     acquire.options = context.lease;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let mut state = State::of_view(cluster, holder.read().await?)?;
-    let resolved = recover(&holder, &mut state, subject.providers()).await?;
+    // Nobody waits for what another spec had wanted, or for what goes.
+    let superseded = operation == "delete" || subject.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
+    let resolved = match recover(&holder, &mut state, subject.providers(), superseded).await {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            // What stays open is told; that the hold is given back matters more than why that may fail.
+            let _ = holder.release(None).await;
+            return Err(error.into());
+        }
+    };
     for step in &resolved {
         let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
         let how = match &step.result {
             EndResult::Done { .. } => "was done",
             EndResult::NotDone => "was not done",
-            EndResult::Failed { .. } => "is not known; what exists will tell",
+            EndResult::Failed { class: ErrorClass::OutcomeUnknown, .. } => {
+                "is not known; what exists will tell"
+            }
+            EndResult::Failed { message, .. } => {
+                let text = format!(
+                    "An earlier run was interrupted at {what}. It was taken up again and failed: {message}\nThe plan goes on from what exists."
+                );
+                context.output.message(&text);
+                continue;
+            }
         };
         context.output.message(&format!("An earlier run was interrupted at {what}: it {how}."));
     }

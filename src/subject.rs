@@ -10,7 +10,7 @@ use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, Journal};
 
 use crate::error::CommandError;
-use crate::planning::{Planned, Prepared, Request};
+use crate::planning::{Planned, Prepared, Request, to_json};
 use crate::secrets;
 
 /// Something that has a state, providers and a way to plan for it.
@@ -32,6 +32,11 @@ pub(crate) trait Subject {
 
     /// Its own secrets in the state store; none for what keeps none there.
     fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, CommandError>;
+
+    /// What is wanted, in the form in which the state keeps it; none where that is not told by a spec.
+    fn spec(&self) -> Result<Option<serde_json::Value>, CommandError> {
+        Ok(None)
+    }
 
     /// The state as it was read, without a hold.
     fn state(&self) -> Option<&State>;
@@ -67,6 +72,10 @@ impl Subject for Prepared {
     fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, CommandError> {
         let Some(backend) = &self.backend else { return Ok(None) };
         secrets::store(&self.keyring, backend.clone(), self.cluster(), uid).map(Some)
+    }
+
+    fn spec(&self) -> Result<Option<serde_json::Value>, CommandError> {
+        to_json(&self.wanted.cluster).map(Some)
     }
 
     fn state(&self) -> Option<&State> {

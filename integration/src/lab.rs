@@ -176,7 +176,7 @@ impl Lab {
         let acquire = Acquire::new(Identity::current("lab", "apply")).create(uid);
         let holder = Holder::acquire(self.backend.clone(), &name, acquire, Arc::new(SystemClock)).await?;
         let mut state = State::of_view(&cluster.name, holder.read().await?)?;
-        recover(&holder, &mut state, &providers).await?;
+        recover(&holder, &mut state, &providers, false).await?;
         let known = state.head.snapshot.is_some() || state.is_interrupted();
         let plan = self.plan_from(cluster, mode, options, &providers, Some(&state).filter(|_| known)).await?;
         let confirmed = plan.changes.iter().map(|change| change.address.to_string()).collect();

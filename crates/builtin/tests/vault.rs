@@ -71,7 +71,7 @@ async fn an_authority_is_made_once_and_found_again() {
     let first = place.session.apply(request.clone(), EventSink::discard()).await.unwrap();
     let again = place.session.apply(request.clone(), EventSink::discard()).await.unwrap();
     assert_eq!(first, again, "the same step has one effect");
-    let resume = ResumeRequest { request, identity: None, handle: None };
+    let resume = ResumeRequest { request, identity: None, handle: None, superseded: false };
     let resumed = place.session.resume(resume, EventSink::discard()).await.unwrap();
     assert_eq!(resumed, Resolution::Done(first.clone()));
 
@@ -129,7 +129,7 @@ async fn a_deleted_secret_is_gone() {
     let action = Action::Delete { identity: identity.clone() };
     let delete = ApplyRequest { token: Token::new("t2"), action, ..request };
     place.session.apply(delete.clone(), EventSink::discard()).await.unwrap();
-    let resume = ResumeRequest { request: delete, identity: None, handle: None };
+    let resume = ResumeRequest { request: delete, identity: None, handle: None, superseded: false };
     let resumed = place.session.resume(resume, EventSink::discard()).await.unwrap();
     assert!(matches!(resumed, Resolution::Done(_)));
     let gone = place.vault.text(&uid, &identity, "key").await.unwrap_err();

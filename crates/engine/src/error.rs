@@ -139,6 +139,14 @@ pub enum Error {
     /// A secret of the cluster cannot be sealed or opened.
     #[error(transparent)]
     Sealed(slipway_secrets::Error),
+    /// Steps of an interrupted run stay open: nobody could be asked what became of them.
+    #[error("what became of interrupted steps of {cluster} is not known: {}", unresolved(steps))]
+    Unresolved {
+        /// The cluster.
+        cluster: String,
+        /// The steps, with why their providers could not be asked.
+        steps: Vec<crate::Unresolved>,
+    },
     /// The hold on the cluster was lost while the run was under way.
     #[error("the run lost its hold on {cluster}: somebody took over")]
     Lost {
@@ -183,6 +191,7 @@ impl Error {
             Self::Ambiguous { .. } => "RUN0030",
             Self::NothingOwned { .. } => "RUN0021",
             Self::NothingFound { .. } => "RUN0022",
+            Self::Unresolved { .. } => "RUN0040",
         }
     }
 
@@ -234,6 +243,12 @@ impl Error {
                 "check the account, the region and the cluster's name; where nothing was made yet, `slipway apply` begins"
                     .to_owned(),
             ),
+            Self::Unresolved { steps, .. } => {
+                let own = steps.iter().find_map(|step| step.error.hint.clone());
+                let again = "run the same command again when the provider answers: nothing is made twice and nothing is \
+                             forgotten until then; `slipway plan` works meanwhile";
+                Some(own.map_or_else(|| again.to_owned(), |own| format!("{own}; then {again}")))
+            }
             Self::Plan(error) => error.hint(),
             Self::Sealed(error) => error.hint(),
             _ => None,
@@ -248,6 +263,11 @@ fn addresses(ambiguous: &[(Address, Vec<Identity>)]) -> String {
 fn names(confirmations: &[Confirmation]) -> String {
     let names = confirmations.iter().map(|confirmation| confirmation.name.as_str());
     names.collect::<Vec<_>>().join(", ")
+}
+
+fn unresolved(steps: &[crate::Unresolved]) -> String {
+    let told = steps.iter().map(|step| format!("{} (provider {}: {})", step.name, step.provider, step.error));
+    told.collect::<Vec<_>>().join("; ")
 }
 
 fn count(things: usize) -> String {

@@ -37,7 +37,7 @@ pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Looked, Observed, look, observe};
 pub use rebuild::{Rebuild, Rebuilt};
-pub use recover::{Recovery, recover};
+pub use recover::{Recovery, Unresolved, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account, check_generation};

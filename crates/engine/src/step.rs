@@ -247,6 +247,7 @@ async fn resolve(call: &Call, seen: &Seen, shared: &Shared) -> Result<Resolution
             request: call.request.clone(),
             identity: seen.identity.clone(),
             handle: seen.handle.clone(),
+            superseded: false,
         };
         match call.session.resume(request, EventSink::discard()).await {
             Ok(resolution) => return Ok(resolution),

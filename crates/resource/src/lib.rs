@@ -23,7 +23,7 @@ pub use error::{ErrorClass, ProviderError, with_causes};
 pub use ownership::{ClusterUid, Identity, Ownership, Token};
 pub use path::{Path, Segment};
 pub use provider::{Provider, Session};
-pub use resource::{Desired, Lifecycle, Moved, Observation, Observed};
+pub use resource::{Desired, Lifecycle, Moved, Observation, Observed, Turn};
 pub use schema::{Attribute, Mode, Names, ResourceType, Schema, Type};
 pub use secret::{Secret, SecretText};
 pub use value::{RangePart, Reference, TemplatePart, Value};

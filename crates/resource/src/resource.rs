@@ -49,6 +49,28 @@ pub struct Lifecycle {
     /// after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub update_after: Vec<Address>,
+    /// The turn in which it is updated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+}
+
+/// Updates that are made in turn, so that a change that breaks something breaks one unit of many.
+///
+/// The resources of a group are taken by unit, as the host that they are on. The first unit is updated alone, then at most
+/// [`Turn::at_once`] at a time; a unit begins when all updates of those before it are done, and none begins after one that
+/// failed. Creating and deleting takes no turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// The group.
+    pub group: String,
+    /// The unit.
+    pub unit: String,
+    /// Lower ones first. Of a unit counts the lowest of what changes, then its name.
+    #[serde(default)]
+    pub rank: u32,
+    /// How many units of the group may change at the same time while this one does; at least 1.
+    pub at_once: u32,
 }
 
 /// A rename that the spec declares.

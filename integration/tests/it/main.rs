@@ -14,6 +14,7 @@ mod offline;
 mod paused;
 mod plans;
 mod policy;
+mod recovery;
 mod requests;
 mod rollout;
 mod secret_scan;

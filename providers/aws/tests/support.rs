@@ -168,7 +168,8 @@ impl Cloud {
 
     /// What became of a request.
     pub async fn resume(&self, request: &ApplyRequest) -> Resolution {
-        let request = ResumeRequest { request: request.clone(), identity: None, handle: None };
+        let request =
+            ResumeRequest { request: request.clone(), identity: None, handle: None, superseded: false };
         self.session.resume(request, EventSink::discard()).await.unwrap()
     }
 

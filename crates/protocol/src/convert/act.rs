@@ -125,6 +125,7 @@ impl From<ResumeRequest> for proto::ResumeRequest {
             request: Some(request.request.into()),
             identity: request.identity.map(|identity| identity.as_str().to_owned()),
             handle: request.handle,
+            superseded: request.superseded,
         }
     }
 }
@@ -137,6 +138,7 @@ impl TryFrom<proto::ResumeRequest> for ResumeRequest {
             request: message.request.ok_or_else(|| Malformed::missing("request"))?.try_into()?,
             identity: optional_identity(message.identity),
             handle: message.handle,
+            superseded: message.superseded,
         })
     }
 }

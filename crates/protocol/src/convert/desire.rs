@@ -1,7 +1,7 @@
 //! Catalog and expansion.
 
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
-use slipway_resource::{Desired, Lifecycle};
+use slipway_resource::{Desired, Lifecycle, Turn};
 
 use super::{Malformed, address, addresses, digest, json, optional_identity, path, paths, texts, value};
 use crate::generated as proto;
@@ -114,7 +114,20 @@ impl From<Lifecycle> for proto::Lifecycle {
             moved_from: texts(&lifecycle.moved_from),
             existing: lifecycle.existing.map(|identity| identity.as_str().to_owned()),
             update_after: texts(&lifecycle.update_after),
+            turn: lifecycle.turn.map(Into::into),
         }
+    }
+}
+
+impl From<Turn> for proto::Turn {
+    fn from(turn: Turn) -> Self {
+        Self { group: turn.group, unit: turn.unit, rank: turn.rank, at_once: turn.at_once }
+    }
+}
+
+impl From<proto::Turn> for Turn {
+    fn from(message: proto::Turn) -> Self {
+        Self { group: message.group, unit: message.unit, rank: message.rank, at_once: message.at_once }
     }
 }
 
@@ -129,6 +142,7 @@ impl TryFrom<proto::Lifecycle> for Lifecycle {
             moved_from: addresses(&message.moved_from)?,
             existing: optional_identity(message.existing),
             update_after: addresses(&message.update_after)?,
+            turn: message.turn.map(Into::into),
         })
     }
 }

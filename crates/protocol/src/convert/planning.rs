@@ -143,6 +143,7 @@ impl From<Planned> for proto::Planned {
             rollout: planned.rollout.map(Into::into),
             normalised_same_as: SameAs::Unspecified.into(),
             infrastructure_only: planned.infrastructure_only,
+            prepare: planned.prepare.as_ref().map(WireValue::new),
         }
     }
 }
@@ -169,6 +170,7 @@ impl TryFrom<proto::Planned> for Planned {
             estimate_ms: message.estimate_ms,
             rollout: message.rollout.map(TryInto::try_into).transpose()?,
             infrastructure_only: message.infrastructure_only,
+            prepare: optional_value(message.prepare.as_ref())?,
         })
     }
 }

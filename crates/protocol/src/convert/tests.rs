@@ -301,6 +301,7 @@ fn planned() -> impl Strategy<Value = Planned> {
         prop::option::of(any::<u64>()),
         prop::option::of(rollout()),
         prop::option::of(".{0,4}"),
+        prop::option::of(value()),
     )
         .prop_map(
             |(
@@ -312,6 +313,7 @@ fn planned() -> impl Strategy<Value = Planned> {
                 estimate_ms,
                 rollout,
                 infrastructure_only,
+                prepare,
             )| Planned {
                 normalised,
                 replace_paths,
@@ -321,6 +323,7 @@ fn planned() -> impl Strategy<Value = Planned> {
                 estimate_ms,
                 rollout,
                 infrastructure_only,
+                prepare,
             },
         )
 }
@@ -331,14 +334,18 @@ fn desired() -> impl Strategy<Value = Desired> {
         any::<[bool; 2]>(),
         [prop::collection::vec(address(), 0..2), prop::collection::vec(address(), 0..2)],
         prop::option::of(".{0,4}"),
+        prop::option::of((".{0,4}", ".{0,4}", any::<[u32; 2]>())),
     )
-        .prop_map(|(ignore_changes, [protected, retain], [moved_from, update_after], existing)| Lifecycle {
-            ignore_changes,
-            protected,
-            retain,
-            moved_from,
-            existing: existing.map(Identity::new),
-            update_after,
+        .prop_map(|(ignore_changes, [protected, retain], [moved_from, update_after], existing, turn)| {
+            Lifecycle {
+                ignore_changes,
+                protected,
+                retain,
+                moved_from,
+                existing: existing.map(Identity::new),
+                update_after,
+                turn: turn.map(|(group, unit, [rank, at_once])| Turn { group, unit, rank, at_once }),
+            }
         });
     (
         address(),
@@ -404,6 +411,7 @@ proptest! {
         (token, uid, cluster) in (".{0,4}", ".{0,4}", ".{0,4}"),
         (address, action, timeout_ms) in (address(), action(), any::<u64>()),
         (identity, handle) in (prop::option::of(".{0,4}"), prop::option::of(".{0,4}")),
+        superseded in any::<bool>(),
         (attributes, not_shown) in (value(), prop::collection::vec(path(), 0..2)),
     ) {
         let request = ApplyRequest {
@@ -416,7 +424,7 @@ proptest! {
         let identity = identity.map(Identity::new);
         let applied = Applied { identity: identity.clone(), attributes, not_shown };
         prop_assert_eq!(through::<_, proto::Applied>(applied.clone()).unwrap(), applied);
-        let resume = ResumeRequest { request, identity, handle };
+        let resume = ResumeRequest { request, identity, handle, superseded };
         prop_assert_eq!(through::<_, proto::ResumeRequest>(resume.clone()).unwrap(), resume);
     }
 

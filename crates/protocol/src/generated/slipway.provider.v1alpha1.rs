@@ -466,6 +466,25 @@ pub struct Lifecycle {
     /// after it.
     #[prost(string, repeated, tag = "6")]
     pub update_after: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The turn in which it is updated.
+    #[prost(message, optional, tag = "70")]
+    pub turn: ::core::option::Option<Turn>,
+}
+/// Updates that are made in turn. The resources of a group are taken by unit, as the host that they are on. The first unit is
+/// updated alone, then at most so many at a time as each of them allows; a unit begins when all updates of those before it
+/// are done. Creating and deleting takes no turn.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Turn {
+    #[prost(string, tag = "1")]
+    pub group: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub unit: ::prost::alloc::string::String,
+    /// Lower ones first. Of a unit counts the lowest of what changes, then its name.
+    #[prost(uint32, tag = "3")]
+    pub rank: u32,
+    /// How many units of this group may change at the same time while this one does; at least 1.
+    #[prost(uint32, tag = "4")]
+    pub at_once: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Origin {
@@ -674,6 +693,10 @@ pub struct Planned {
     /// missing. Such a plan is carried out only for who asks for infrastructure alone.
     #[prost(string, optional, tag = "90")]
     pub infrastructure_only: ::core::option::Option<::prost::alloc::string::String>,
+    /// The arguments of the gate `prepare` of the resource's type: it runs before the object is changed, and before the first
+    /// unit of its turn is. Absent for a change that needs no preparation.
+    #[prost(message, optional, tag = "70")]
+    pub prepare: ::core::option::Option<crate::wire::WireValue>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rollout {
@@ -979,6 +1002,10 @@ pub struct ResumeRequest {
     pub identity: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(string, optional, tag = "4")]
     pub handle: ::core::option::Option<::prost::alloc::string::String>,
+    /// Whether something else is wanted by now. A provider need not wait for what the action was to bring about: it may answer
+    /// that it had no effect where the object is found again and planned for anew.
+    #[prost(bool, tag = "70")]
+    pub superseded: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ResumeResponse {

@@ -133,6 +133,10 @@ pub struct ResumeRequest {
     pub identity: Option<Identity>,
     /// The handle that was announced, if any.
     pub handle: Option<String>,
+    /// Whether something else is wanted by now. What was not waited for yet need not be waited for: the object is planned
+    /// for anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub superseded: bool,
 }
 
 /// What became of an action.

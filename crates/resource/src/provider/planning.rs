@@ -71,6 +71,10 @@ pub struct Planned {
     /// missing. Such a plan is carried out only for who asks for infrastructure alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_only: Option<String>,
+    /// The arguments of the gate [`operation::PREPARE`], which runs before the object is changed, and before the first unit of
+    /// its turn is; none for a change that needs no preparation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare: Option<Value>,
 }
 
 /// What users of the cluster will notice of a change.
@@ -93,6 +97,8 @@ pub mod operation {
     /// Starts one machine beyond the size: argument `slot`; with `anew` those that are there count for nothing, since
     /// they leave although they are as the pool wants them.
     pub const SURGE: &str = "surge";
+    /// Makes sure that a change can be made at all, and changes nothing that runs.
+    pub const PREPARE: &str = "prepare";
     /// Waits until a machine is a ready node: argument `slot`, or `member`.
     pub const VERIFY: &str = "verify";
     /// Lets nothing new onto a node: argument `member`.

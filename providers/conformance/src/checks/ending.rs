@@ -65,7 +65,7 @@ pub(crate) async fn resume(bench: &mut Bench<'_>) -> Checked {
         ApplyEvent::Handle(handle) => Some(handle.clone()),
         _ => None,
     });
-    let question = ResumeRequest { request: request.clone(), identity, handle };
+    let question = ResumeRequest { request: request.clone(), identity, handle, superseded: false };
     let resolution = bench.session.resume(question, EventSink::discard()).await?;
     let expected = usize::from(matches!(resolution, Resolution::Done(_)));
     let found = bench.discover(|discovery| count(discovery, &slow.address) == expected).await?;
@@ -106,7 +106,7 @@ pub(crate) async fn resume(bench: &mut Bench<'_>) -> Checked {
 pub(crate) async fn resume_unsent(bench: &mut Bench<'_>) -> Checked {
     let sample = bench.first()?;
     let (request, _, _) = bench.creation(&sample).await?;
-    let question = ResumeRequest { request, identity: None, handle: None };
+    let question = ResumeRequest { request, identity: None, handle: None, superseded: false };
     match bench.session.resume(question, EventSink::discard()).await? {
         Resolution::NotDone => Ok(()),
         Resolution::Done(_) => fail("an action that was never sent is called done"),

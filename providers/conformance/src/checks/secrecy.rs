@@ -56,7 +56,12 @@ pub(crate) async fn no_secret_shown(bench: &mut Bench<'_>) -> Checked {
         let (outcome, events) = bench.apply(create.clone()).await;
         watch.see("Apply", &(&outcome, events))?;
         let applied = outcome?;
-        let question = ResumeRequest { request: create, identity: applied.identity.clone(), handle: None };
+        let question = ResumeRequest {
+            request: create,
+            identity: applied.identity.clone(),
+            handle: None,
+            superseded: false,
+        };
         let resolution = bench.session.resume(question, EventSink::discard()).await;
         watch.see("Resume", &resolution)?;
         watch.see("Discover", &bench.discover(|_| true).await?)?;

@@ -155,7 +155,7 @@ impl HostsSession {
         resume: ResumeRequest,
         events: EventSink,
     ) -> Result<Resolution, ProviderError> {
-        let ResumeRequest { request, identity, handle } = resume;
+        let ResumeRequest { request, identity, handle, superseded } = resume;
         let (host, request) = routed(request)?;
         if self.is_lost(&host) {
             // Throwing out a member that is not there any more changes nothing.
@@ -166,7 +166,7 @@ impl HostsSession {
             Some(identity) => Some(split(identity)?.1),
             None => None,
         };
-        let resume = ResumeRequest { request, identity, handle };
+        let resume = ResumeRequest { request, identity, handle, superseded };
         match agent.session.resume(resume, on_events(&host, events)).await {
             Ok(Resolution::Done(applied)) => Ok(Resolution::Done(outside(&host, applied))),
             Ok(other) => Ok(other),

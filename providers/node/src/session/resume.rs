@@ -17,7 +17,7 @@ impl NodeSession {
         resume: ResumeRequest,
         events: EventSink,
     ) -> Result<Resolution, ProviderError> {
-        let ResumeRequest { request, .. } = resume;
+        let ResumeRequest { request, superseded, .. } = resume;
         let address = request.ownership.address.clone();
         let kind = self.kinds.of(&address)?;
         self.host.reachable()?;
@@ -29,6 +29,10 @@ impl NodeSession {
                     return Ok(Resolution::NotDone);
                 };
                 if entry.token != token || entry.uid != request.ownership.uid.as_str() {
+                    return Ok(Resolution::NotDone);
+                }
+                if superseded && entry.stage != Stage::Done {
+                    // Whatever is there is found by the ledger, and planned for anew: nothing of it is waited for.
                     return Ok(Resolution::NotDone);
                 }
                 if !lacks_texts(desired) {

@@ -135,7 +135,7 @@ impl Bench {
     }
 
     pub(crate) async fn resume(&self, request: ApplyRequest) -> Resolution {
-        let resume = ResumeRequest { request, identity: None, handle: None };
+        let resume = ResumeRequest { request, identity: None, handle: None, superseded: false };
         self.session.resume(resume, EventSink::discard()).await.unwrap()
     }
 

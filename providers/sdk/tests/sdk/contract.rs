@@ -55,7 +55,12 @@ async fn every_call_says_what_the_provider_says() {
     assert_eq!(read[0].observation, Observation::Present(sized(3)));
     assert_eq!(read[1].observation, Observation::Absent);
 
-    let resume = |name: &str| ResumeRequest { request: create(name, sized(3)), identity: None, handle: None };
+    let resume = |name: &str| ResumeRequest {
+        request: create(name, sized(3)),
+        identity: None,
+        handle: None,
+        superseded: false,
+    };
     let resolution = session.resume(resume("a"), EventSink::discard()).await.unwrap();
     assert_eq!(resolution, Resolution::Done(applied));
     let resolution = session.resume(resume("b"), EventSink::discard()).await.unwrap();

@@ -57,7 +57,8 @@ async fn a_repeated_token_has_one_effect_and_resume_tells() {
     let directory = tempfile::tempdir().unwrap();
     let harness = open(directory.path(), json!({})).await;
     let request = harness.request("sim_object.a", Action::Create { desired: value(json!({"key": "k"})) });
-    let resume = || ResumeRequest { request: request.clone(), identity: None, handle: None };
+    let resume =
+        || ResumeRequest { request: request.clone(), identity: None, handle: None, superseded: false };
     let session = &harness.session;
     let before = session.resume(resume(), EventSink::discard()).await.unwrap();
     assert_eq!(before, Resolution::NotDone);

@@ -27,7 +27,8 @@ async fn a_call_that_fails_before_has_no_effect_and_one_that_fails_after_has() {
         let error = harness.apply(request.clone()).await.unwrap_err();
         assert_eq!(error.class.name(), "outcome-unknown");
         assert_eq!(Inventory::open(directory.path()).unwrap().objects.len(), objects);
-        let resume = ResumeRequest { request: request.clone(), identity: None, handle: None };
+        let resume =
+            ResumeRequest { request: request.clone(), identity: None, handle: None, superseded: false };
         let found = harness.session.resume(resume, EventSink::discard()).await.unwrap();
         assert_eq!(matches!(found, Resolution::Done(_)), objects == 1);
         harness.apply(request).await.unwrap();
