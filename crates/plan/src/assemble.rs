@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Fate, Member, Rollout};
+use slipway_resource::provider::{Fate, Member, Rollout, operation};
 use slipway_resource::{Address, ResourceType};
 
 use crate::cascade::Cascades;
@@ -16,6 +16,7 @@ use crate::rollout;
 use crate::state::Record;
 use crate::step::{Step, StepAction};
 use crate::step_graph::{Graph, NodeId};
+use crate::turns;
 
 /// All decisions; resources of which nothing is to be done are only counted.
 #[derive(Default)]
@@ -46,6 +47,7 @@ pub(crate) fn plain(change: ResourceChange) -> Decision {
         rollout: None,
         estimate_ms: None,
         unknown_after: Vec::new(),
+        prepare: None,
         drift: None,
         infrastructure_only: None,
     }
@@ -68,13 +70,13 @@ pub(crate) fn deferred(
 
 /// The nodes of one resource.
 #[derive(Default)]
-struct Nodes {
+pub(crate) struct Nodes {
     /// What its dependents wait for.
-    arrival: Option<NodeId>,
+    pub arrival: Option<NodeId>,
     /// The deletion of the old object.
-    removal: Option<NodeId>,
+    pub removal: Option<NodeId>,
     /// Whether the old object goes before the new one comes.
-    removal_first: bool,
+    pub removal_first: bool,
 }
 
 /// Makes the graph, and notes the machines of rolls in the changes.
@@ -117,6 +119,11 @@ fn ordered(
     arrivals_in_order(&mut graph, &nodes, dependencies);
     updates_in_turn(&mut graph, &nodes, decided, dependencies);
     removals_in_order(&mut graph, &nodes, decided, standing_on, cascades);
+    let duration_of = |kind: &str| {
+        let (_, _, kind) = providers.of_type(kind)?;
+        kind.operations.get(operation::PREPARE).map(|declared| declared.duration_ms)
+    };
+    turns::take(&mut graph, &nodes, decided, dependencies, &duration_of);
     rolls(&mut graph, &nodes, decided, providers);
     forgets_last(&mut graph, &nodes, decided);
     graph.finish().map_err(Error::Cycle)

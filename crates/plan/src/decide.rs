@@ -40,6 +40,8 @@ pub(crate) struct Decision {
     pub estimate_ms: Option<u64>,
     /// Computed attributes that an update will change.
     pub unknown_after: Vec<Path>,
+    /// The arguments of the gate that prepares the change.
+    pub prepare: Option<Value>,
     /// What drifted, for the report: before as it was applied, after as it is.
     pub drift: Option<ResourceChange>,
     /// What the infrastructure will not do.
@@ -134,6 +136,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         rollout: planned.rollout,
         estimate_ms: planned.estimate_ms,
         unknown_after: planned.unknown_after,
+        prepare: planned.prepare,
         drift,
         infrastructure_only: planned.infrastructure_only,
     }
@@ -211,6 +214,7 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
         rollout: planned.rollout,
         estimate_ms: planned.estimate_ms,
         unknown_after: Vec::new(),
+        prepare: None,
         drift,
         infrastructure_only: planned.infrastructure_only,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
-use slipway_resource::{Address, Desired};
+use slipway_resource::{Address, Desired, Turn};
 
 use crate::error::Error;
 
@@ -16,6 +16,8 @@ pub(crate) struct Dependencies {
     pub levels: Vec<Vec<Address>>,
     /// By address: whose update is done before its own.
     pub in_turn: BTreeMap<Address, Vec<Address>>,
+    /// By address: the turn in which it is updated.
+    pub turns: BTreeMap<Address, Turn>,
 }
 
 /// Orders the desired resources.
@@ -40,7 +42,9 @@ pub(crate) fn dependencies(desired: &[Desired]) -> Result<Dependencies, Error> {
         .filter(|resource| !resource.lifecycle.update_after.is_empty())
         .map(|resource| (resource.address.clone(), resource.lifecycle.update_after.clone()))
         .collect();
-    Ok(Dependencies { by_address, levels, in_turn })
+    let turn = |resource: &Desired| Some((resource.address.clone(), resource.lifecycle.turn.clone()?));
+    let turns = desired.iter().filter_map(turn).collect();
+    Ok(Dependencies { by_address, levels, in_turn, turns })
 }
 
 /// Kahn's algorithm by layers, in the order of the addresses within each.

@@ -36,6 +36,7 @@ pub mod step;
 mod step_graph;
 mod target;
 pub mod terraform;
+mod turns;
 
 pub use change::{ChangeAction, ResourceChange};
 pub use compare::{Comparison, compare};

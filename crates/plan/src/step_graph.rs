@@ -118,6 +118,54 @@ impl Graph {
         others().filter(|node| !waited.contains(&node.0)).collect()
     }
 
+    /// An order of units of nodes that what they wait for allows, the earliest unit first wherever there is a choice. Units that
+    /// wait for each other have no such order: they come last, and are returned beside it.
+    pub fn order_of(&self, units: &[Vec<NodeId>]) -> (Vec<usize>, Vec<usize>) {
+        // A unit is one node here; nodes of no unit come first, so that what waits only for them is never held back.
+        let mut place: Vec<(bool, usize)> = (0..self.nodes.len()).map(|position| (false, position)).collect();
+        for (unit, members) in units.iter().enumerate() {
+            for member in members {
+                if let Some(place) = place.get_mut(member.0) {
+                    *place = (true, unit);
+                }
+            }
+        }
+        let mut waits: BTreeMap<(bool, usize), BTreeSet<(bool, usize)>> = BTreeMap::new();
+        for (node, own) in self.nodes.iter().zip(&place) {
+            let earlier =
+                node.after.iter().filter_map(|earlier| place.get(*earlier)).filter(|other| *other != own);
+            waits.entry(*own).or_default().extend(earlier);
+        }
+        let mut dependents: BTreeMap<(bool, usize), Vec<(bool, usize)>> = BTreeMap::new();
+        for (own, earlier) in &waits {
+            for earlier in earlier {
+                dependents.entry(*earlier).or_default().push(*own);
+            }
+        }
+        let mut left: BTreeMap<(bool, usize), usize> =
+            waits.iter().map(|(own, earlier)| (*own, earlier.len())).collect();
+        let is_ready =
+            |(own, count): (&(bool, usize), &usize)| (*count == 0).then_some(std::cmp::Reverse(*own));
+        let mut ready: BinaryHeap<_> = left.iter().filter_map(is_ready).collect();
+        let mut order = Vec::with_capacity(units.len());
+        while let Some(std::cmp::Reverse(next)) = ready.pop() {
+            if next.0 {
+                order.push(next.1);
+            }
+            for dependent in dependents.get(&next).into_iter().flatten() {
+                if let Some(count) = left.get_mut(dependent) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(std::cmp::Reverse(*dependent));
+                    }
+                }
+            }
+        }
+        let ordered: BTreeSet<usize> = order.iter().copied().collect();
+        let entwined = (0..units.len()).filter(|unit| !ordered.contains(unit)).collect();
+        (order, entwined)
+    }
+
     /// The steps, each behind those that it waits for; among equals by address and action.
     ///
     /// Returns the addresses of a circle when there is one. Preferences that would close a circle are dropped.
