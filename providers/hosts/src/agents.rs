@@ -260,7 +260,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         // else is left of the cluster. What else is in the folder is not the agent's: a folder that is not empty stays.
         let kept = format!("{}/var/lib/slipway", self.config.root.trim_end_matches('/'));
         let script = format!(
-            "rm -rf {FOLDER}; cd {kept} 2>/dev/null && rm -f owned/*.json owner && rmdir owned draft supervised run 2>/dev/null; cd / && rmdir {kept} 2>/dev/null; true"
+            "rm -rf {FOLDER}; cd {kept} 2>/dev/null && rm -f owned/*.json owner && rmdir owned draft supervised run replaced 2>/dev/null; cd / && rmdir {kept} 2>/dev/null; true"
         );
         ssh.run(&script).await.map(drop).map_err(|failure| failure.told(name, "let its agent go"))
     }

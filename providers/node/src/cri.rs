@@ -14,7 +14,9 @@ use crate::error::transient;
 
 pub use client::{Client, SOCKETS};
 pub(crate) use message::{Container, PodSandbox};
-use message::{ContainerFilter, SandboxId, StopContainer};
+use message::{
+    ContainerFilter, ImageSpec, ImageStatusAnswer, OfImage, PullImageAnswer, SandboxId, StopContainer,
+};
 use message::{
     Empty, ListContainers, ListContainersAnswer, ListPodSandboxes, ListPodSandboxesAnswer, SandboxOf,
 };
@@ -104,6 +106,22 @@ impl Runtime {
         Ok(())
     }
 
+    /// Whether an image is there.
+    pub(crate) async fn has_image(&mut self, image: &str) -> Result<bool, ProviderError> {
+        let answer: Result<ImageStatusAnswer, _> =
+            self.client.ask("ImageService/ImageStatus", of_image(image), ANSWER).await;
+        let answer =
+            answer.map_err(|failure| transient(format!("the container runtime: {}", failure.text)))?;
+        Ok(answer.image.is_some_and(|image| !image.id.is_empty()))
+    }
+
+    /// Pulls an image; why it cannot be had, otherwise.
+    pub(crate) async fn pull_image(&mut self, image: &str, patience: Duration) -> Result<(), String> {
+        let answer: Result<PullImageAnswer, _> =
+            self.client.ask("ImageService/PullImage", of_image(image), patience).await;
+        answer.map(drop).map_err(|failure| failure.text)
+    }
+
     async fn ask<Q, A>(&mut self, method: &str, request: Q, patience: Duration) -> Result<A, ProviderError>
     where
         Q: prost::Message + Default + 'static,
@@ -112,6 +130,10 @@ impl Runtime {
         let answer = self.client.ask(&format!("RuntimeService/{method}"), request, patience).await;
         answer.map_err(|failure| transient(format!("the container runtime: {}", failure.text)))
     }
+}
+
+fn of_image(image: &str) -> OfImage {
+    OfImage { image: Some(ImageSpec { image: image.to_owned() }) }
 }
 
 /// The runtime that the kubelet is configured to use.

@@ -17,6 +17,7 @@ mod ledger;
 mod mounts;
 mod owner;
 mod planning;
+mod previous;
 mod process;
 mod program;
 mod provider;
@@ -25,6 +26,7 @@ mod ready;
 mod replaced;
 mod root;
 mod session;
+mod steady;
 mod supervise;
 pub mod told;
 

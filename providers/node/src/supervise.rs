@@ -6,6 +6,7 @@ mod systemd;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use slipway_resource::ProviderError;
 
 use crate::config::InitSystem;
@@ -21,7 +22,7 @@ pub(crate) enum Supervisor {
 }
 
 /// What a service is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definition {
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
@@ -91,6 +92,24 @@ impl Supervisor {
             Self::OpenRc => openrc::define(work, definition),
             Self::Own => Ok(false),
         }
+    }
+
+    /// The file that [`Supervisor::define`] writes, where it writes one that can be put back.
+    pub(crate) fn definition_path(self, name: &str) -> Option<String> {
+        match self {
+            Self::Systemd => Some(systemd::unit(name)),
+            Self::OpenRc | Self::Own => None,
+        }
+    }
+
+    /// What a service has said since a moment, in seconds since 1970; the last lines. Nothing where nobody knows.
+    pub(crate) async fn said(self, host: &Host, name: &str, since: i64) -> Vec<String> {
+        let text = match self {
+            Self::Systemd => systemd::said(host, name, since).await,
+            Self::OpenRc => None,
+            Self::Own => own::said(host, name),
+        };
+        text.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     /// Has the service start with the machine, or not.

@@ -107,7 +107,7 @@ fn place(
     }
     let mut all: Vec<&Address> = refer(&needed);
     all.extend(after);
-    resources.add(phase, "static_pod", component.name(), attributes, &all)
+    resources.add_in_turn(phase, "static_pod", component.name(), attributes, &all)
 }
 
 /// How etcd's members are reached.

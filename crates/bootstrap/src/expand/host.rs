@@ -27,6 +27,8 @@ pub fn on_host(resources: Vec<Phased>, host: &str) -> Vec<Phased> {
             }
             desired.address = renamed(&desired.address);
             desired.depends_on = desired.depends_on.iter().map(renamed).collect();
+            let update_after = &mut desired.lifecycle.update_after;
+            *update_after = update_after.iter().map(renamed).collect();
             phased
         })
         .collect()

@@ -90,7 +90,7 @@ pub(super) fn virtual_address(resources: &mut Resources, inputs: &Inputs, first:
     let mut all = refer(&kubeconfig);
     all.extend(after);
     let attributes = vec![("path", kube_vip::PATH.into()), ("manifest", yaml::to_string(&pod).into())];
-    resources.add("control-plane/kube-vip", "static_pod", "kube-vip", attributes, &all);
+    resources.add_in_turn("control-plane/kube-vip", "static_pod", "kube-vip", attributes, &all);
 }
 
 /// The labels and taints of a control plane.

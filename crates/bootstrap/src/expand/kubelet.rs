@@ -23,9 +23,14 @@ pub(super) fn add(
         vec![("path", Value::from(path)), ("content", content.into()), ("mode", "0644".into())]
     };
     let mut triggers = Vec::new();
+    let setting = |path: &str, content: String| {
+        let mut attributes = file(path, content);
+        attributes.push(("keep_previous", true.into()));
+        attributes
+    };
     // Named by their paths, so that it is seen when the kubelet runs with something else than they hold.
     let mut add = |resources: &mut Resources, name: &'static str, path: &'static str, content: String| {
-        let address = resources.add(PHASE, "file", name, file(path, content), &[]);
+        let address = resources.add(PHASE, "file", name, setting(path, content), &[]);
         triggers.push((path, Value::reference(address, "sha256")));
     };
     let config = kubelet::config_file(configuration, facts, patches)?;
@@ -57,12 +62,15 @@ pub(super) fn add(
         }
         InitSystem::Systemd | InitSystem::Openrc => {}
     }
+    let timeout = configuration.node.timeouts.kubelet_health_check.get().as_secs();
+    attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
     if !configuration.is_control_plane() {
         // On a control plane the static pods are waited for, and they need the kubelet: no time is lost there.
-        let timeout = configuration.node.timeouts.kubelet_health_check.get().as_secs();
         attributes.push(("ready_url", kubelet::health_url(configuration).into()));
-        attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
     }
+    attributes.push(("steady_url", kubelet::health_url(configuration).into()));
+    attributes.push(("steady_node", configuration.node.name.clone().into()));
+    attributes.push(("steady_kubeconfig_path", KUBELET.into()));
     Ok(resources.add(PHASE, "service", "kubelet", attributes, &refer(&after)))
 }
 

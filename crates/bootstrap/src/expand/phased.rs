@@ -50,6 +50,24 @@ impl Resources {
         address
     }
 
+    /// The same of one that is updated after all of its kind that are there already, never beside them.
+    pub fn add_in_turn(
+        &mut self,
+        phase: &'static str,
+        kind: &'static str,
+        name: &str,
+        attributes: Vec<(&str, Value)>,
+        after: &[&Address],
+    ) -> Address {
+        let addresses = self.0.iter().map(|phased| &phased.desired.address);
+        let earlier = addresses.filter(|address| address.kind() == kind).cloned().collect();
+        let address = self.add(phase, kind, name, attributes, after);
+        if let Some(phased) = self.0.last_mut() {
+            phased.desired.lifecycle.update_after = earlier;
+        }
+        address
+    }
+
     /// Adds an API object; returns its address.
     pub fn object(&mut self, phase: &'static str, object: &Json, after: &[&Address]) -> Address {
         self.manifest(phase, Value::from_json(object), Vec::new(), after)

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::{Address, Desired, Path, Secret, Value};
+use slipway_resource::{Address, Desired, Path, Secret, Turn, Value};
 use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
@@ -66,7 +66,7 @@ pub(super) fn nodes(
     }
     made.members_leave_in_turn(&founding);
     made.members_know_each_other(&members);
-    made.control_planes_change_in_turn(&members);
+    made.machines_change_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -208,20 +208,26 @@ impl Making<'_> {
         }
     }
 
-    /// A change of static pods restarts them: one control plane after the other, so that the API answers and etcd keeps its
-    /// majority all the while.
-    fn control_planes_change_in_turn(&mut self, members: &[&Machine]) {
-        let mut before: Vec<Address> = Vec::new();
-        for machine in members {
-            let is_own = |desired: &Desired| {
-                desired.address.kind() == "static_pod" && is_inside_of(desired, &machine.name)
-            };
-            let mut own = Vec::new();
-            for desired in self.resources.iter_mut().filter(|desired| is_own(desired)) {
-                desired.lifecycle.update_after.extend(before.iter().cloned());
-                own.push(desired.address.clone());
-            }
-            before.extend(own);
+    /// What is on machines changes on one of them first, then within the budgets of their pools: a setting that breaks a
+    /// machine breaks one. Control planes change one after the other, so that the API answers and etcd keeps its majority
+    /// all the while, and before the workers where their pods change too.
+    fn machines_change_in_turn(&mut self) {
+        let machines: BTreeMap<&str, &Machine> =
+            self.placement.machines.iter().map(|machine| (machine.name.as_str(), machine)).collect();
+        let elected = self.placement.elected().map(|machine| machine.name.as_str());
+        for desired in &mut self.resources {
+            let host = desired.attributes.get("host").and_then(Value::as_str);
+            let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
+            desired.lifecycle.turn = part_of(desired).map(|part| Turn {
+                group: "machines".to_owned(),
+                unit: machine.name.clone(),
+                rank: rank(
+                    part,
+                    is_control_plane(self.cluster, machine),
+                    elected == Some(machine.name.as_str()),
+                ),
+                at_once: at_once(self.cluster, self.placement, machine),
+            });
         }
     }
 
@@ -359,6 +365,49 @@ impl Making<'_> {
     fn becomes_ready(&self) -> bool {
         objects::flannel(self.cluster).is_some()
     }
+}
+
+/// Of which part of a machine a resource is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The kubelet, and the machine as such.
+    Node,
+    /// Pods of the control plane, and what they read when they start.
+    ControlPlane,
+}
+
+/// The part of a machine that a change of a resource can break; none where it cannot. Certificates and keys are no settings,
+/// and the encryption of what is at rest has to change everywhere at the same time.
+fn part_of(desired: &Desired) -> Option<Part> {
+    let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
+    match (desired.address.kind(), name) {
+        ("static_pod", _) | ("file", "audit-policy" | "authentication-configuration") => {
+            Some(Part::ControlPlane)
+        }
+        ("file", "encryption-configuration" | "ca") => None,
+        ("file", name) if name.starts_with("pki/") => None,
+        ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
+        _ => None,
+    }
+}
+
+/// Which machines come first. The one that everybody is sent to comes last of all, unless its pods change as well: a kubelet
+/// may not be newer than the API servers, so that all of these come before the workers.
+const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
+    match (control_plane, part, elected) {
+        (true, _, false) => 0,
+        (true, Part::ControlPlane, true) => 1,
+        (false, _, _) => 2,
+        (true, Part::Node, true) => 3,
+    }
+}
+
+/// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
+fn at_once(cluster: &Cluster, placement: &Placement, machine: &Machine) -> u32 {
+    let pool = cluster.pool(&machine.pool).filter(|_| !is_control_plane(cluster, machine));
+    let count = placement.machines.iter().filter(|other| other.pool == machine.pool).count();
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    pool.map_or(1, |pool| pool.rollout.max_unavailable.of_rounded_down(count).max(1))
 }
 
 fn is_administrator(desired: &Desired, machine: &Machine) -> bool {

@@ -1,17 +1,22 @@
 use std::collections::BTreeSet;
 
-use slipway_resource::{Address, Desired, Value};
+use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
 
 use super::{Machine, Placement, endpoint, expand};
 
 fn cluster(wanted: &str) -> Cluster {
+    with_pool(wanted, "")
+}
+
+/// The same with another document.
+fn with_pool(wanted: &str, more: &str) -> Cluster {
     let text = format!(
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: demo}}\nspec:\n  provider: {{name: hosts}}\n  \
          kubernetesVersion: 1.34.4\n  controlPlane:\n    endpoint: {{ {wanted} }}\n---\n\
          apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{name: control-plane}}\nspec:\n  \
-         role: controlPlane\n  size: {{ fixed: 3 }}\n  hosts: {{ inventory: rack }}\n"
+         role: controlPlane\n  size: {{ fixed: 3 }}\n  hosts: {{ inventory: rack }}\n{more}"
     );
     let loaded = slipway_spec::load::load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
     loaded.clusters.into_iter().next().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics))
@@ -103,21 +108,84 @@ fn the_endpoint_may_be_one_that_joined_later() {
     }
 }
 
+/// The machines in the order in which resources of them change, those with the same turn sorted by name; with how many may
+/// change at once.
+fn turns<'a>(resources: &'a [Desired], kinds: &[&str]) -> Vec<(&'a str, u32)> {
+    let mut turns: Vec<&Turn> = resources
+        .iter()
+        .filter(|desired| kinds.contains(&desired.address.kind()))
+        .filter_map(|desired| desired.lifecycle.turn.as_ref())
+        .collect();
+    turns.sort_by(|one, other| (one.rank, &one.unit).cmp(&(other.rank, &other.unit)));
+    let mut order: Vec<(&str, u32)> = Vec::new();
+    for turn in turns {
+        assert_eq!(turn.group, "machines");
+        if order.iter().all(|(unit, _)| *unit != turn.unit) {
+            order.push((&turn.unit, turn.at_once));
+        }
+    }
+    order
+}
+
 #[test]
-fn the_pods_of_control_planes_change_one_machine_after_the_other() {
+fn machines_change_in_turn_and_the_one_of_the_endpoint_last() {
+    let workers = "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {name: workers}\nspec:\n  role: worker\n  \
+                   size: { fixed: 4 }\n  rollout: { maxUnavailable: 2 }\n  hosts: { inventory: rack }\n";
+    for founding in [1, 3] {
+        let mut placement = placement(founding);
+        let worker = |index: usize| -> Machine {
+            let machine = serde_json::json!({
+                "name": format!("w-{index}"), "pool": "workers", "address": format!("192.0.2.2{index}"),
+            });
+            serde_json::from_value(machine).unwrap()
+        };
+        placement.machines.extend((0..4).map(worker));
+        let resources = expand(&with_pool("elected: {}", workers), &placement, &[]).unwrap().resources;
+        // Settings of kubelets: control planes one at a time, workers within their budget, the endpoint's host at the end.
+        let workers = [("w-0", 2), ("w-1", 2), ("w-2", 2), ("w-3", 2)];
+        let kubelets = [&[("cp-1", 1), ("cp-2", 1)][..], &workers, &[("cp-0", 1)]].concat();
+        assert_eq!(turns(&resources, &["service"]), kubelets);
+        // Where the pods change too, all control planes come before the workers.
+        let all = [&[("cp-1", 1), ("cp-2", 1), ("cp-0", 1)][..], &workers].concat();
+        assert_eq!(turns(&resources, &["service", "static_pod"]), all);
+    }
+}
+
+#[test]
+fn pods_of_one_machine_change_one_after_the_other() {
     for founding in [1, 3] {
         let resources = expand(&cluster("elected: {}"), &placement(founding), &[]).unwrap().resources;
-        let before = |machine: &str, pod: &str| -> BTreeSet<String> {
-            let desired = find(&resources, &format!("static_pod.{machine}/{pod}"));
-            desired.lifecycle.update_after.iter().map(ToString::to_string).collect()
-        };
-        for pod in ["etcd", "kube-apiserver", "kube-scheduler"] {
-            assert!(before("cp-0", pod).is_empty());
-            let of_last = before("cp-2", pod);
-            for earlier in ["cp-0/etcd", "cp-0/kube-apiserver", "cp-1/etcd", "cp-1/kube-controller-manager"] {
-                assert!(of_last.contains(&format!("static_pod.{earlier}")), "{of_last:#?}");
+        for machine in ["cp-0", "cp-1", "cp-2"] {
+            let before = |pod: &str| -> Vec<String> {
+                let desired = find(&resources, &format!("static_pod.{machine}/{pod}"));
+                desired.lifecycle.update_after.iter().map(ToString::to_string).collect()
+            };
+            let pods = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+            for (index, pod) in pods.iter().enumerate() {
+                let earlier: Vec<String> =
+                    pods[..index].iter().map(|pod| format!("static_pod.{machine}/{pod}")).collect();
+                assert_eq!(before(pod), earlier, "{machine}/{pod}");
             }
-            assert!(before("cp-1", pod).iter().all(|other| other.starts_with("static_pod.cp-0/")));
+        }
+    }
+}
+
+#[test]
+fn what_can_break_a_machine_has_a_turn_and_keys_have_none() {
+    let resources = expand(&cluster("elected: {}"), &placement(3), &[]).unwrap().resources;
+    for desired in &resources {
+        let has_turn = desired.lifecycle.turn.is_some();
+        let address = desired.address.to_string();
+        match desired.address.kind() {
+            "service" | "static_pod" => assert!(has_turn, "{address}"),
+            "certificate" | "kubeconfig" | "kubernetes_object" | "kubernetes_node" | "etcd_member" => {
+                assert!(!has_turn, "{address}");
+            }
+            "file" if address.contains("/kubelet-") => assert!(has_turn, "{address}"),
+            "file" if address.contains("/pki/") || address.ends_with("/encryption-configuration") => {
+                assert!(!has_turn, "{address}");
+            }
+            _ => {}
         }
     }
 }

@@ -119,6 +119,9 @@ pub(crate) struct Container {
 struct ContainerMetadata {
     #[prost(string, tag = "1")]
     name: String,
+    /// How often a container of this name was made in its pod before.
+    #[prost(uint32, tag = "2")]
+    attempt: u32,
 }
 
 impl Container {
@@ -130,15 +133,57 @@ impl Container {
     pub(crate) fn is_running(&self) -> bool {
         self.state == 1
     }
+
+    /// How often a container of this name was made in its pod before.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.attempt)
+    }
 }
 
 #[cfg(test)]
 impl Container {
     /// One that runs.
     pub(crate) fn running(id: &str, pod: &str, name: &str) -> Self {
-        let metadata = Some(ContainerMetadata { name: name.to_owned() });
+        let metadata = Some(ContainerMetadata { name: name.to_owned(), attempt: 0 });
         Self { id: id.to_owned(), pod: pod.to_owned(), metadata, state: 1 }
     }
+
+    /// One that has ended, and was made so many times before.
+    pub(crate) fn ended(id: &str, pod: &str, name: &str, attempt: u32) -> Self {
+        let metadata = Some(ContainerMetadata { name: name.to_owned(), attempt });
+        Self { metadata, state: 2, ..Self::running(id, pod, name) }
+    }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct OfImage {
+    #[prost(message, optional, tag = "1")]
+    pub(super) image: Option<ImageSpec>,
+}
+
+/// An image by its name.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ImageSpec {
+    #[prost(string, tag = "1")]
+    pub(super) image: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct ImageStatusAnswer {
+    #[prost(message, optional, tag = "1")]
+    pub(super) image: Option<Image>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Image {
+    #[prost(string, tag = "1")]
+    pub(super) id: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct PullImageAnswer {
+    #[prost(string, tag = "1")]
+    pub(super) image: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

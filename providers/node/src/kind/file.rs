@@ -15,7 +15,7 @@ use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::{conflict, invalid};
 use crate::ledger::Found;
-use crate::replaced;
+use crate::{previous, replaced};
 use content::{Content, Memory, Version};
 use key::REPLACES;
 
@@ -69,6 +69,13 @@ impl Kind for File {
                     optional(Type::String).write_only().describe(
                         "The fingerprint of the key that may be overwritten. Without it a key is never overwritten by \
                          another one.",
+                    ),
+                ),
+                (
+                    "keep_previous",
+                    optional(Type::Bool).write_only().describe(
+                        "Whether a changed file is kept as it was until the service that reads it runs well with the new one; \
+                         else that service puts it back.",
                     ),
                 ),
                 (
@@ -176,6 +183,9 @@ impl Kind for File {
                 Some(there) if there == wanted.bytes => wanted.version(),
                 there => {
                     key::refuse_overwriting(work, there.as_deref(), &wanted.bytes)?;
+                    if work.wanted().flag("keep_previous") {
+                        previous::keep(disk, path)?;
+                    }
                     disk.write(path, &wanted.bytes, access)?;
                     wanted.version()
                 }
@@ -192,6 +202,7 @@ impl Kind for File {
         work.blocking(|work| {
             let path = work.identity();
             let disk = &work.host().disk;
+            previous::forget(disk, path)?;
             match work.place.entry.as_ref().map(|entry| entry.found) {
                 Some(Found::Nothing | Found::TakenOver) => disk.remove(path).map(drop),
                 Some(Found::Replaced) => replaced::bring_back(disk, path),

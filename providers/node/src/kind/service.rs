@@ -1,11 +1,13 @@
 //! A service: a program that is kept running.
 
+mod change;
 mod seen;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned};
@@ -16,9 +18,12 @@ use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::invalid;
-use crate::ledger::Found;
+use crate::ledger::{Found, Stage};
+use crate::previous;
 use crate::ready::{self, Condition, VERIFY};
+use crate::steady::{self, Steady};
 use crate::supervise::{self, Definition, State};
+use change::{Changed, is_change};
 use seen::Seen;
 
 /// How long a program that was started has until its process is seen.
@@ -37,6 +42,9 @@ struct Memory {
     seen: Seen,
     /// Whether the service was there before, as that of a package, and whether it was enabled then.
     found_enabled: Option<bool>,
+    /// What it was when it ran well for the last time.
+    #[serde(default)]
+    definition: Option<Definition>,
 }
 
 #[async_trait]
@@ -94,6 +102,7 @@ impl Kind for Service {
             ],
         );
         service.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
+        service.attributes.extend(steady::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
         service.operations.insert(VERIFY.to_owned(), ready::operation());
         service
     }
@@ -148,6 +157,12 @@ impl Kind for Service {
         let mut memory: Memory = recall(work.place.memory()).unwrap_or_default();
         let with = started_with(&definition, wanted)?;
         let supervisor = supervise::of(work.host());
+        let is_change = is_change(work);
+        let unit =
+            supervisor.definition_path(work.identity()).filter(|_| is_change && definition.unit.is_some());
+        if let Some(path) = unit.clone() {
+            work.blocking(move |work| previous::keep(&work.host().disk, &path)).await?;
+        }
         let was_defined = supervisor.define(work, &definition).await?;
         supervisor.enable(work, enabled).await?;
         let state = supervisor.state(work.host(), work.identity()).await?;
@@ -157,6 +172,11 @@ impl Kind for Service {
             && memory.started_with.as_deref() == Some(with.as_str())
             && memory.seen.is_current(&work.host().disk, wanted, pid)?;
         let seen = Seen::now(&work.host().disk, wanted)?;
+        let changed = Changed { steady: Steady::of(wanted)?, unit, before: memory.definition.clone() };
+        let starts = running && !(is_running && is_current);
+        let was_ready =
+            starts && is_change && is_running && changed.steady.is_node_ready(&work.host().disk).await;
+        let begun = Timestamp::now();
         match (running, is_running) {
             (false, true) => supervisor.stop(work).await?,
             (false, false) => {}
@@ -164,12 +184,16 @@ impl Kind for Service {
             (true, true) if is_current => {}
             (true, true) => supervisor.restart(work, &definition).await?,
         }
-        if running && !(is_running && is_current) {
+        if starts {
             memory.seen = seen.by(started(work).await?);
         }
-        if running {
+        if starts && is_change && !changed.steady.is_empty() {
+            changed.runs_well(work, begun, was_ready).await?;
+        } else if running {
             Condition::of(wanted)?.wait(work).await?;
         }
+        changed.is_done(work).await?;
+        memory.definition = Some(definition);
         memory.started_with = Some(with);
         memorise(&memory)
     }
@@ -194,15 +218,15 @@ impl Kind for Service {
         let State { running, enabled, unit, pid } = match (state, &place.entry) {
             (Some(state), _) => state,
             // Without an init system nothing is left of a service that does not run but the ledger's word.
-            (None, Some(entry))
-                if supervise::of(&place.host).is_ours() && entry.stage != crate::ledger::Stage::Creating =>
-            {
+            (None, Some(entry)) if supervise::of(&place.host).is_ours() && entry.stage != Stage::Creating => {
                 State::stopped()
             }
             _ => return Ok(None),
         };
         let memory: Memory = recall(place.memory()).unwrap_or_default();
-        let current = !running || memory.seen.is_current(&place.host.disk, wanted, pid)?;
+        // After a step that has not ended nobody knows whether what runs is what was wanted.
+        let has_ended = place.entry.as_ref().is_none_or(|entry| entry.stage == Stage::Done);
+        let current = !running || (has_ended && memory.seen.is_current(&place.host.disk, wanted, pid)?);
         let mut value = Value::map([
             ("name", Value::from(place.identity.as_str())),
             ("running", running.into()),

@@ -1,5 +1,6 @@
 //! A pod that the kubelet runs from a file.
 
+mod images;
 mod manifest;
 mod processes;
 mod running;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned};
-use slipway_resource::{Attribute, Digest, Path, ProviderError, ResourceType, Type, Value};
+use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned, operation};
+use slipway_resource::schema::Operation;
+use slipway_resource::{Attribute, Digest, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
 use super::form::{self, memorise, recall};
@@ -20,7 +22,7 @@ use crate::attributes::Attributes;
 use crate::cri::{self, Runtime};
 use crate::disk::Access;
 use crate::error::{conflict, invalid};
-use crate::ledger::Found;
+use crate::ledger::{Entry, Found, Stage};
 use crate::ready::{self, Condition, VERIFY};
 use manifest::Manifest;
 use running::{Before, SEEN};
@@ -100,6 +102,12 @@ impl Kind for StaticPod {
                     Attribute::computed(Type::String).describe("Digest of the manifest in hexadecimal digits."),
                 ),
                 (
+                    "settled",
+                    Attribute::optional(Type::Bool).default_to(true).describe(
+                        "Whether the last change of it has come to its end: it is waited for again otherwise. Not to be set.",
+                    ),
+                ),
+                (
                     "healthy",
                     Attribute::computed(Type::Bool).describe("Whether its ready_url answers as it should."),
                 ),
@@ -107,6 +115,13 @@ impl Kind for StaticPod {
         );
         kind.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
         kind.operations.insert(VERIFY.to_owned(), ready::operation());
+        let prepare = Operation {
+            description: "Makes sure that images are on the node: the argument `images` names them."
+                .to_owned(),
+            duration_ms: 5_000,
+            read_only: false,
+        };
+        kind.operations.insert(operation::PREPARE.to_owned(), prepare);
         kind
     }
 
@@ -137,6 +152,15 @@ impl Kind for StaticPod {
         let same_inputs = item.last_applied.is_none()
             || inputs(item.last_applied.as_ref()) == inputs(Some(&planned.normalised));
         planned.normalised.set(&Path::key("sha256"), digest);
+        if let (Some(wanted), Some(there)) =
+            (manifest_of(Some(&planned.normalised)), manifest_of(Some(observed)))
+        {
+            let images = images::new_ones(&wanted, &there);
+            if !images.is_empty() {
+                let images = Value::list(images.iter().map(String::as_str));
+                planned.prepare = Some(Value::map([("images", images)]));
+            }
+        }
         if !same_manifest || !same_inputs {
             planned.unknown_after.push(Path::key("healthy"));
             planned.disruption = Disruption::Brief;
@@ -183,7 +207,9 @@ impl Kind for StaticPod {
         let mut runtime = self.runtime(work).await;
         let mut before = memory.before(&manifest);
         let mut processes = BTreeSet::new();
+        let old = there.as_deref().and_then(Manifest::of).filter(|old| old.digest != manifest.digest);
         if there.as_deref() != Some(text) {
+            self.images(work, runtime.as_mut(), &manifest, old.as_ref()).await?;
             if let (Some(there), None) = (there.as_deref().and_then(Manifest::of), &runtime)
                 && there.digest != manifest.digest
             {
@@ -202,14 +228,15 @@ impl Kind for StaticPod {
         if is_first && wanted.flag("ready_later") {
             condition = condition.waived();
         }
-        match &mut runtime {
-            Some(runtime) if !before.is_empty() => {
-                running::wait(work, runtime, &manifest, &before, &condition).await?;
-            }
-            _ => {
-                processes::ended(work, &manifest, processes).await?;
-                condition.wait(work).await?;
-            }
+        let outcome = comes_up(work, runtime.as_mut(), &manifest, &before, processes, &condition).await;
+        if let Err(error) = outcome {
+            let old = there.as_deref().zip(old.as_ref()).filter(|_| !is_first && is_final(work, &error));
+            return Err(match old {
+                Some(old) => {
+                    put_back(work, runtime.as_mut(), &manifest, old, access, &condition, error).await?
+                }
+                None => error,
+            });
         }
         let hashes = match &mut runtime {
             Some(runtime) => running::hashes(runtime, &manifest).await.unwrap_or_default(),
@@ -263,6 +290,7 @@ impl Kind for StaticPod {
         let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
         set("mode", form::mode_text(status.mode()).into());
         set("sha256", file_digest(text.as_bytes()).into());
+        set("settled", place.entry.as_ref().is_none_or(has_ended).into());
         let condition = Condition::of(place.wanted())?;
         if !condition.is_empty() {
             set("healthy", condition.look(disk).await.is_ok().into());
@@ -271,6 +299,14 @@ impl Kind for StaticPod {
     }
 
     async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
+        if name == operation::PREPARE {
+            let images: BTreeSet<String> = Attributes(arguments).texts("images").into_iter().collect();
+            match self.runtime(work).await {
+                Some(mut runtime) => images::need(work, &mut runtime, &images).await?,
+                None => return Err(images::unverified(&images)),
+            }
+            return Ok(Applied::new(work.place.identity.clone(), Value::Null));
+        }
         if name != VERIFY {
             return Err(invalid(format!("a static pod has no operation {name}")));
         }
@@ -282,12 +318,95 @@ impl Kind for StaticPod {
 }
 
 impl StaticPod {
+    /// Makes sure that the images of a manifest are there before it is written. Where a pod runs already that would have to go for
+    /// it, nothing is left to chance.
+    async fn images(
+        &self,
+        work: &Work,
+        runtime: Option<&mut Runtime>,
+        manifest: &Manifest,
+        old: Option<&Manifest>,
+    ) -> Result<(), ProviderError> {
+        let images = old.map_or_else(|| manifest.images.clone(), |old| images::new_ones(manifest, old));
+        match runtime {
+            _ if images.is_empty() => Ok(()),
+            Some(runtime) if old.is_some() => images::need(work, runtime, &images).await,
+            None if old.is_some() && work.host().disk.root().is_machine() => Err(images::unverified(&images)),
+            _ => Ok(()),
+        }
+    }
+
     async fn runtime(&self, work: &Work) -> Option<Runtime> {
         let asked = [work.wanted(), work.place.wanted()];
         let endpoint =
             asked.iter().find_map(|wanted| wanted.optional_text("runtime_endpoint").ok().flatten());
         Runtime::of(&work.host().disk, endpoint).await
     }
+}
+
+/// Whether what an entry says is over. Of one that another tool has made, nothing was ever begun.
+fn has_ended(entry: &Entry) -> bool {
+    entry.stage == Stage::Done || entry.uid.is_empty()
+}
+
+/// The manifest among the attributes of a pod.
+fn manifest_of(attributes: Option<&Value>) -> Option<Manifest> {
+    Manifest::of(attributes?.get("manifest")?.as_str()?)
+}
+
+/// Waits until the pod of a manifest runs in place of what was there before, and is ready.
+async fn comes_up(
+    work: &Work,
+    runtime: Option<&mut Runtime>,
+    manifest: &Manifest,
+    before: &Before,
+    processes: BTreeSet<(u32, u64)>,
+    condition: &Condition,
+) -> Result<(), ProviderError> {
+    match runtime {
+        Some(runtime) if !before.is_empty() => {
+            running::wait(work, runtime, manifest, before, condition).await
+        }
+        _ => {
+            processes::ended(work, manifest, processes).await?;
+            condition.wait(work).await
+        }
+    }
+}
+
+/// Whether a failure is the pod's own, and not that somebody stopped the step or that its time is over.
+fn is_final(work: &Work, error: &ProviderError) -> bool {
+    error.class == ErrorClass::Permanent && Instant::now() + Duration::from_secs(1) < work.deadline
+}
+
+/// Puts the manifest back that was there before one that does not come up, and waits for its pod. Returns the failure with what
+/// became of that.
+async fn put_back(
+    work: &Work,
+    runtime: Option<&mut Runtime>,
+    failed: &Manifest,
+    (text, old): (&str, &Manifest),
+    access: Access,
+    condition: &Condition,
+    error: ProviderError,
+) -> Result<ProviderError, ProviderError> {
+    work.tell(format!("{}; the manifest before comes back", error.message));
+    let (mut before, mut runtime) = (Before::default(), runtime);
+    let mut processes = BTreeSet::new();
+    match &mut runtime {
+        Some(runtime) => before.hashes = running::hashes(runtime, failed).await?,
+        None => processes = processes::of(work, failed),
+    }
+    let memory: Memory = recall(work.place.memory()).unwrap_or_default();
+    before.hashes.retain(|hash| !memory.replaced.contains(hash));
+    write(work, text, access).await?;
+    let came_back = match comes_up(work, runtime, old, &before, processes, condition).await {
+        Ok(()) => "the manifest before was put back, and its pod is ready again".to_owned(),
+        Err(error) => {
+            format!("the manifest before was put back, and its pod is not ready yet: {}", error.message)
+        }
+    };
+    Ok(ProviderError { message: format!("{}; {came_back}", error.message), ..error })
 }
 
 /// Whether it was started with other inputs than there are now.

@@ -152,6 +152,13 @@ fn open_log(disk: &Disk, name: &str) -> Result<File, ProviderError> {
     log.map_err(|error| of_path(&place, "open", &error))
 }
 
+/// The end of a service's log.
+pub(super) fn said(host: &Host, name: &str) -> Option<String> {
+    let text = host.disk.read_text(&format!("{LOGS}/{name}.log")).ok()??;
+    let lines: Vec<&str> = text.lines().collect();
+    Some(lines.get(lines.len().saturating_sub(60)..).unwrap_or_default().join("\n"))
+}
+
 pub(super) async fn stop(work: &Work) -> Result<(), ProviderError> {
     let begun = Instant::now();
     let mut asked = false;

@@ -12,7 +12,7 @@ use crate::program;
 use crate::replaced;
 
 /// The administrator's unit of a service; those of packages are elsewhere.
-fn unit(name: &str) -> String {
+pub(super) fn unit(name: &str) -> String {
     format!("/etc/systemd/system/{name}.service")
 }
 
@@ -64,6 +64,16 @@ pub(super) async fn define(work: &Work, definition: &Definition) -> Result<bool,
         reload(work).await?;
     }
     Ok(written)
+}
+
+pub(super) async fn said(host: &Host, name: &str, since: i64) -> Option<String> {
+    if !host.disk.root().is_machine() {
+        return None;
+    }
+    let since = format!("@{since}");
+    let arguments = ["--unit", name, "--no-pager", "--output", "cat", "--since", &since, "--lines", "200"];
+    let output = program::run(host, "journalctl", &arguments).await.ok()?;
+    output.success.then_some(output.out)
 }
 
 async fn reload(work: &Work) -> Result<(), ProviderError> {

@@ -238,3 +238,75 @@ async fn what_has_read_the_right_content_goes_on() {
     assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
     bench.delete("service.example", "example").await.unwrap();
 }
+
+/// Answers every request with 200, as long as the test runs.
+fn healthy() -> String {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/healthz", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok");
+        }
+    });
+    url
+}
+
+/// A service that runs with good settings only, with the digest of those that it shall have.
+fn picky(bench: &Bench, digest: &str, url: &str) -> Value {
+    let root = bench.root.display();
+    let script = format!(
+        "sleep 0.6; grep -q good {root}/settings || {{ echo 'Error: unrecognized setting'; exit 1; }}; echo $$ >>{root}/runs; \
+         while [ -d {root} ]; do sleep 0.2; done"
+    );
+    value(json!({
+        "name": "picky",
+        "command": ["/bin/sh", "-c", script],
+        "restart_triggers": {"/settings": digest},
+        "steady_url": url,
+        "steady_seconds": 2,
+        "ready_timeout_seconds": 60,
+    }))
+}
+
+#[tokio::test]
+async fn settings_with_which_it_does_not_run_well_are_put_back() {
+    let bench = Bench::new().await;
+    let url = healthy();
+    let settings = |text: &str| value(json!({"path": "/settings", "content": text, "keep_previous": true}));
+    let digest = async || {
+        let found = bench.attributes("file.settings", "/settings").await;
+        found.get("sha256").and_then(Value::as_str).unwrap().to_owned()
+    };
+    bench.create("file.settings", settings("good")).await.unwrap();
+    bench.create("service.picky", picky(&bench, &digest().await, &url)).await.unwrap();
+    let runs = || std::fs::read_to_string(bench.path("/runs")).unwrap_or_default();
+    until("the first run", || (!runs().is_empty()).then_some(())).await;
+
+    // Twice: what comes back is what was last known to work.
+    for bad in ["bad", "worse"] {
+        bench.update("file.settings", "/settings", settings(bad)).await.unwrap();
+        let wanted = picky(&bench, &digest().await, &url);
+        let refused = bench.update("service.picky", "picky", wanted.clone()).await.unwrap_err();
+        for part in [
+            "does not run well with its new settings: it ends again and again",
+            "It said: Error: unrecognized setting",
+            "/settings was put back as it was, and picky runs well with that",
+        ] {
+            assert!(refused.message.contains(part), "{part} in {}", refused.message);
+        }
+        assert_eq!(bench.text("/settings"), "good");
+        assert_eq!(bench.changes("service.picky", "picky", &wanted).await, ["current: false -> true"]);
+    }
+
+    bench.update("file.settings", "/settings", settings("good enough")).await.unwrap();
+    let wanted = picky(&bench, &digest().await, &url);
+    bench.update("service.picky", "picky", wanted.clone()).await.unwrap();
+    assert_eq!(bench.changes("service.picky", "picky", &wanted).await, [""; 0]);
+    assert_eq!(bench.text("/settings"), "good enough");
+    let kept = std::fs::read_dir(bench.root.join("var/lib/slipway/replaced")).unwrap().count();
+    assert_eq!(kept, 0, "nothing is kept of settings that work");
+    bench.delete("service.picky", "picky").await.unwrap();
+}

@@ -40,3 +40,21 @@ async fn a_pod_that_gets_ready_later_is_waited_for_from_its_first_change_on() {
     let refused = bench.update("static_pod.member", PATH, later("2")).await.unwrap_err();
     assert!(refused.message.contains("was not ready within"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_manifest_whose_pod_does_not_come_up_gives_way_to_the_one_before() {
+    let bench = Bench::new().await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let mut first = pod("1", port);
+    first.set(&Path::key("ready_later"), true.into());
+    bench.create("static_pod.member", first).await.unwrap();
+    let before = bench.text(PATH);
+    let refused = bench.update("static_pod.member", PATH, pod("2", port)).await.unwrap_err();
+    assert!(refused.message.contains("; the manifest before was put back"), "{refused}");
+    assert_eq!(bench.text(PATH), before);
+    // It is waited for again, whatever is wanted next.
+    let changes = bench.changes("static_pod.member", PATH, &pod("1", port)).await;
+    assert!(changes.contains(&"settled: false -> true".to_owned()), "{changes:?}");
+}

@@ -100,7 +100,7 @@ impl Version {
 }
 
 /// The files among what a service is restarted for, and the digests that they shall have.
-fn paths(wanted: Attributes<'_>) -> BTreeMap<String, &str> {
+pub(super) fn paths(wanted: Attributes<'_>) -> BTreeMap<String, &str> {
     let triggers = wanted.0.get("restart_triggers").and_then(slipway_resource::Value::as_map);
     let all = triggers.into_iter().flatten();
     all.filter(|(name, _)| name.starts_with('/'))

@@ -1,5 +1,7 @@
 //! What a manifest says of its pod, as far as it matters here.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 use slipway_resource::{Digest, ProviderError, Value};
 
@@ -15,6 +17,8 @@ pub(super) struct Manifest {
     pub(super) name: String,
     /// The names of the containers that run side by side.
     pub(super) containers: Vec<String>,
+    /// The images of all its containers, each once.
+    pub(super) images: BTreeSet<String>,
     /// The programs of those that name one, with their arguments.
     pub(super) commands: Vec<Vec<String>>,
     /// How long it may take to end.
@@ -44,11 +48,16 @@ impl Manifest {
             command.extend(words(container, "args"));
             is_named.then_some(command)
         });
+        let first = document.pointer("/spec/initContainers").and_then(Json::as_array);
+        let images = containers.iter().chain(first.into_iter().flatten());
+        let images = images.filter_map(|container| container.get("image")?.as_str());
+        let images = images.filter(|image| !image.is_empty()).map(str::to_owned).collect();
         let grace = document.pointer("/spec/terminationGracePeriodSeconds").and_then(Json::as_u64);
         Some(Self {
             namespace: field("/metadata/namespace").unwrap_or_else(|| "default".to_owned()),
             name,
             commands: commands.collect(),
+            images,
             containers: containers
                 .iter()
                 .filter_map(|container| container.get("name")?.as_str())

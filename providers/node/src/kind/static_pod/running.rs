@@ -19,6 +19,9 @@ use crate::supervise;
 
 /// How long the kubelet has to see a changed manifest: it looks every twenty seconds where it is not told.
 pub(super) const SEEN: Duration = Duration::from_secs(45);
+/// How often a container may have been made before one that ends counts as one that never stays: the kubelet waits 10, 20 and
+/// 40 s between them.
+const CRASHES: u32 = 3;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How often people are told why it still waits.
@@ -46,6 +49,8 @@ enum Progress {
     Untouched,
     /// It is at work: why that is not enough.
     UnderWay(String),
+    /// It ends whenever it is started: why.
+    Crashes(String),
     /// What is wanted runs, and nothing else: in these containers.
     Runs(BTreeSet<String>),
 }
@@ -92,6 +97,11 @@ pub(super) async fn wait(
                 return condition.wait(work).await;
             }
             Progress::UnderWay(why) => why,
+            Progress::Crashes(why) => {
+                let text = format!("{} does not come up: {why}", work.identity());
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("what the pod says in its log on the node: `slipway node logs COMPONENT`"));
+            }
         };
         if told.is_none_or(|told| told.elapsed() >= TELL) {
             work.tell(format!("waits until the new pod is ready: {why}"));
@@ -147,6 +157,13 @@ fn judge(pods: &[PodSandbox], containers: &[Container], manifest: &Manifest, bef
     let running = runs_in(pod);
     let missing = manifest.containers.iter().find(|name| running.iter().all(|one| one.name() != *name));
     match missing {
+        Some(name)
+            if containers.iter().any(|one| {
+                one.pod == pod.id && one.name() == *name && one.attempt() >= CRASHES && !one.is_running()
+            }) =>
+        {
+            Progress::Crashes(format!("its container {name} ends whenever it is started"))
+        }
         Some(name) => Progress::UnderWay(format!("its container {name} does not run")),
         None => Progress::Runs(running.iter().map(|container| container.id.clone()).collect()),
     }
@@ -192,6 +209,21 @@ mod tests {
         let other = PodSandbox::of_file("3", "kube-system", "website-node", "old", true);
         let running = Progress::Runs(["2a", "2b"].map(str::to_owned).into());
         assert_eq!(judge(&[&ending, &new, &other], &[&a, &b]), running);
+    }
+
+    #[test]
+    fn a_container_that_ends_again_and_again_is_not_waited_for() {
+        let manifest = Manifest::of(
+            "kind: Pod\nmetadata: {name: web, namespace: kube-system}\nspec: {containers: [{name: a}]}\n",
+        );
+        let manifest = manifest.unwrap();
+        let pods = [pod("p", "new", true)];
+        let judge = |attempt: u32| {
+            let containers = [Container::ended("1", "p", "a", attempt)];
+            super::judge(&pods, &containers, &manifest, &Before::default())
+        };
+        assert!(matches!(judge(0), Progress::UnderWay(_)) && matches!(judge(2), Progress::UnderWay(_)));
+        assert!(matches!(judge(3), Progress::Crashes(_)));
     }
 
     #[test]
