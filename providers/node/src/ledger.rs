@@ -159,6 +159,11 @@ impl Entry {
 }
 
 impl Entry {
+    /// Whether the last step is over. Of an object that others have made, nothing was ever begun.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.stage == Stage::Done || self.uid.is_empty()
+    }
+
     /// An entry that is in no ledger: what would be wanted of an object that others have made. It tells a reader where to
     /// look, and in which form to answer.
     pub(crate) fn supposed(address: &Address, identity: &str, wanted: &Value) -> Self {

@@ -18,7 +18,7 @@ use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::invalid;
-use crate::ledger::{Found, Stage};
+use crate::ledger::{Entry, Found, Stage};
 use crate::previous;
 use crate::ready::{self, Condition, VERIFY};
 use crate::steady::{self, Steady};
@@ -225,7 +225,7 @@ impl Kind for Service {
         };
         let memory: Memory = recall(place.memory()).unwrap_or_default();
         // After a step that has not ended nobody knows whether what runs is what was wanted.
-        let has_ended = place.entry.as_ref().is_none_or(|entry| entry.stage == Stage::Done);
+        let has_ended = place.entry.as_ref().is_none_or(Entry::has_ended);
         let current = !running || (has_ended && memory.seen.is_current(&place.host.disk, wanted, pid)?);
         let mut value = Value::map([
             ("name", Value::from(place.identity.as_str())),

@@ -22,7 +22,7 @@ use crate::attributes::Attributes;
 use crate::cri::{self, Runtime};
 use crate::disk::Access;
 use crate::error::{conflict, invalid};
-use crate::ledger::{Entry, Found, Stage};
+use crate::ledger::{Entry, Found};
 use crate::ready::{self, Condition, VERIFY};
 use manifest::Manifest;
 use running::{Before, SEEN};
@@ -290,7 +290,7 @@ impl Kind for StaticPod {
         let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
         set("mode", form::mode_text(status.mode()).into());
         set("sha256", file_digest(text.as_bytes()).into());
-        set("settled", place.entry.as_ref().is_none_or(has_ended).into());
+        set("settled", place.entry.as_ref().is_none_or(Entry::has_ended).into());
         let condition = Condition::of(place.wanted())?;
         if !condition.is_empty() {
             set("healthy", condition.look(disk).await.is_ok().into());
@@ -342,11 +342,6 @@ impl StaticPod {
             asked.iter().find_map(|wanted| wanted.optional_text("runtime_endpoint").ok().flatten());
         Runtime::of(&work.host().disk, endpoint).await
     }
-}
-
-/// Whether what an entry says is over. Of one that another tool has made, nothing was ever begun.
-fn has_ended(entry: &Entry) -> bool {
-    entry.stage == Stage::Done || entry.uid.is_empty()
 }
 
 /// The manifest among the attributes of a pod.
