@@ -12,6 +12,7 @@ use slipway_resource::ProviderError;
 use crate::attributes::Attributes;
 use crate::disk::Disk;
 use crate::kind::file_digest;
+use crate::previous;
 use crate::process::Process;
 
 /// The files of a program when it was started here.
@@ -81,6 +82,12 @@ impl Seen {
             return Ok(known.sha256.clone());
         }
         let now = Version::of(disk, path)?;
+        // It was changed for a service that has not been started with it yet: what runs has read what is kept.
+        if let (Some(process), Some(kept)) = (process, previous::content(disk, path)?)
+            && now.changed.is_none_or(|changed| changed > process.started_before())
+        {
+            return Ok(Some(file_digest(&kept)));
+        }
         let is_the_same = match process {
             // It was started by somebody else, or by itself: it has read what has not changed since.
             Some(process) => now.changed.is_some_and(|changed| changed <= process.started_before()),
