@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use slipway_limits::count::RETRY_AFTER_MILLISECONDS;
 use slipway_resource::{ErrorClass, ProviderError};
 
 /// Exponential backoff with full jitter, bounded in number.
@@ -36,7 +37,7 @@ impl Backoff {
         let wait = ceiling.mul_f64(0.5 + jitter / 2.0);
         match error.class {
             ErrorClass::Throttled { retry_after_ms: Some(asked), .. } => {
-                Some(wait.max(Duration::from_millis(asked)))
+                Some(wait.max(Duration::from_millis(asked.min(RETRY_AFTER_MILLISECONDS))))
             }
             _ => Some(wait),
         }
@@ -65,6 +66,8 @@ mod tests {
         assert!(of(ErrorClass::OutcomeUnknown).is_none());
         let throttled = ErrorClass::Throttled { rate_class: "x".into(), retry_after_ms: Some(9_000) };
         assert_eq!(of(throttled), Some(Duration::from_secs(9)));
+        let endless = ErrorClass::Throttled { rate_class: "x".into(), retry_after_ms: Some(u64::MAX) };
+        assert_eq!(of(endless), Some(Duration::from_millis(RETRY_AFTER_MILLISECONDS)));
     }
 
     #[test]

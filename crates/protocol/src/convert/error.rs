@@ -1,6 +1,6 @@
 //! Failures.
 
-use slipway_limits::{count, size, text::shorten_in_place};
+use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::{ErrorClass, ProviderError};
 
 use super::{Malformed, optional_address, optional_identity};
@@ -74,7 +74,7 @@ fn class(class: i32, detail: Option<Detail>) -> ErrorClass {
         (Ok(proto::ErrorClass::PreconditionFailed), _) => ErrorClass::PreconditionFailed,
         (Ok(proto::ErrorClass::Throttled), Some(Detail::Throttled(throttled))) => ErrorClass::Throttled {
             rate_class: throttled.rate_class,
-            retry_after_ms: throttled.retry_after_ms.map(|asked| asked.min(count::RETRY_AFTER_MILLISECONDS)),
+            retry_after_ms: throttled.retry_after_ms,
         },
         (Ok(proto::ErrorClass::Throttled), _) => {
             ErrorClass::Throttled { rate_class: String::new(), retry_after_ms: None }
