@@ -23,6 +23,9 @@ fn an_endpoint_moves_when_its_host_goes() {
     eprintln!("a flag changes: the API answered again after {:.1} s at most", gap.as_secs_f64());
     assert!(gap < Duration::from_secs(8), "the API was gone for {gap:?}");
 
+    a_setting_that_no_kubelet_knows_breaks_one(&lab);
+    a_version_without_images_takes_nothing_down(&lab);
+
     // The host that holds the endpoint goes: out of the inventory, out of the cluster.
     lab.forget_host("cp-0");
     lab.edit("size: { fixed: 3 }", "size: { fixed: 2 }");
@@ -40,4 +43,72 @@ fn an_endpoint_moves_when_its_host_goes() {
 
     lab.done(&["delete", "hosts-ha", "--yes", "--confirm", "hosts-ha"]);
     lab.machines.iter().for_each(|machine| lab.nothing_is_left(machine));
+}
+
+const MACHINES: [&str; 4] = ["cp-0", "cp-1", "cp-2", "worker-0"];
+
+/// What each machine says.
+fn said_by_all(lab: &Lab, command: &str) -> Vec<String> {
+    let machines = lab.machines.iter().filter(|machine| MACHINES.contains(&machine.name()));
+    machines.map(|machine| machine.check(["sh", "-c", command]).unwrap()).collect()
+}
+
+/// One kubelet is tried and comes back by itself, the others are left alone, and the corrected setting is applied.
+fn a_setting_that_no_kubelet_knows_breaks_one(lab: &Lab) {
+    let kubelets = || said_by_all(lab, "systemctl show kubelet --property MainPID --value");
+    let before = kubelets();
+    lab.edit("    failSwapOn: false\n", "    failSwapOn: false\n    featureGates: { NoSuchGate: true }\n");
+    let said = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
+    for part in
+        ["NoSuchGate", "cp-1", "/var/lib/kubelet/config.yaml was put back as it was", "runs well with that"]
+    {
+        assert!(
+            said.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(part),
+            "{part} in {}",
+            said.err
+        );
+    }
+    let after = kubelets();
+    let touched: Vec<&str> = MACHINES
+        .into_iter()
+        .zip(before.iter().zip(&after))
+        .filter(|(_, (one, other))| one != other)
+        .map(|(name, _)| name)
+        .collect();
+    // Not the host of the endpoint, and only one.
+    assert_eq!(touched, ["cp-1"]);
+    for answer in said_by_all(lab, "curl --silent --max-time 5 http://127.0.0.1:10248/healthz") {
+        assert_eq!(answer, "ok");
+    }
+    for config in said_by_all(lab, "cat /var/lib/kubelet/config.yaml") {
+        assert!(!config.contains("NoSuchGate"), "{config}");
+    }
+    for node in MACHINES {
+        lab.ready_since(node);
+    }
+
+    lab.edit("featureGates: { NoSuchGate: true }", "maxPods: 90");
+    lab.changes("the corrected setting", &["~ service"]);
+    for config in said_by_all(lab, "cat /var/lib/kubelet/config.yaml") {
+        assert!(config.contains("maxPods: 90"), "{config}");
+    }
+}
+
+/// A version of which no host has the images: it is found out before a manifest changes.
+fn a_version_without_images_takes_nothing_down(lab: &Lab) {
+    let manifests = || said_by_all(lab, "cat /etc/kubernetes/manifests/* 2>/dev/null | sha256sum");
+    let servers = || said_by_all(lab, "pidof kube-apiserver etcd kube-scheduler || true");
+    let before = (manifests(), servers());
+    lab.edit("kubernetesVersion: 1.34.4", "kubernetesVersion: 1.34.99");
+    let said = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
+    let text = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        ["kube-apiserver:v1.34.99 cannot be had", "cp-0", "is left as it is", "ctr -n k8s.io images import"]
+    {
+        assert!(text.contains(part), "{part} in {}", said.err);
+    }
+    assert_eq!((manifests(), servers()), before);
+    lab.edit("kubernetesVersion: 1.34.99", "kubernetesVersion: 1.34.4");
+    lab.apply("the version that was there");
+    lab.is_as_wanted();
 }

@@ -98,7 +98,7 @@ impl Steady {
         let begun = Instant::now();
         let supervisor = supervise::of(work.host());
         let tells = supervisor.tells_processes(work.host());
-        let mut good_since = None::<Instant>;
+        let (mut good_since, mut same) = (None::<Instant>, None::<u32>);
         let mut processes = BTreeSet::new();
         let mut seen_at = begun;
         let mut told = begun;
@@ -112,7 +112,12 @@ impl Steady {
             if processes.len() >= PROCESSES || seen_at.elapsed() > ABSENT {
                 return Ok(Err("it ends again and again".to_owned()));
             }
-            let looked = match state.is_some_and(|state| state.running) {
+            // The same process all the while: one that was started again begins anew.
+            let pid = state.as_ref().and_then(|state| state.pid);
+            if tells && pid != same {
+                (same, good_since) = (pid, None);
+            }
+            let looked = match state.is_some_and(|state| is_seen(&state)) {
                 true => self.look(&work.host().disk, started, node).await,
                 false => Err("it does not run".to_owned()),
             };
@@ -215,7 +220,10 @@ pub(crate) fn last_errors(lines: &[String]) -> String {
         let mut letters = line.chars();
         let is_klog = matches!(letters.next(), Some('E' | 'F'))
             && letters.next().is_some_and(|letter| letter.is_ascii_digit());
-        is_klog || line.starts_with("Error: ") || line.contains("level=error") || line.contains("level=fatal")
+        is_klog
+            || ["Error: ", "panic: ", "fatal error: "].iter().any(|head| line.starts_with(head))
+            || line.contains("level=error")
+            || line.contains("level=fatal")
     };
     let mut told: Vec<&String> = lines.iter().rev().filter(is_error).collect();
     if told.is_empty() {
@@ -256,6 +264,10 @@ mod tests {
                 .map(str::to_owned)
                 .into();
         assert_eq!(last_errors(&lines), "\"command failed\" err=\"unrecognized feature gate: NoSuchGate\"");
+        // As a program of Go ends: what it says first, and then where it was.
+        let panic =
+            ["panic: unrecognized feature gate: NoSuchGate", "", "goroutine 1 [running]:", "main.main()"];
+        assert_eq!(last_errors(&panic.map(str::to_owned)), "panic: unrecognized feature gate: NoSuchGate");
         let plain = ["one".to_owned(), "two\u{1b}[31m".to_owned(), String::new()];
         assert_eq!(last_errors(&plain), "one; two[31m");
     }
