@@ -71,17 +71,17 @@ spec:
 apiVersion: slipway.dev/v1alpha1
 kind: Host
 metadata: { name: worker-0, labels: { role: worker } }
-spec: { inventory: rack, zone: a, region: north, nodeLabels: { example.com/rack: r1 }, lost: false, addresses: [ { address: 10.0.0.20 } ], agent: { socket: /run/worker-0.sock } }
+spec: { inventory: rack, zone: a, region: north, nodeLabels: { example.com/rack: r1 }, lost: false, addresses: [ { address: 10.0.0.20 } ], agent: { socket: /run/slipway/worker-0.sock } }
 ---
 apiVersion: slipway.dev/v1alpha1
 kind: Host
 metadata: { name: worker-1, labels: { role: worker } }
-spec: { inventory: rack, zone: a, addresses: [ { address: 10.0.0.21 } ], agent: { socket: /run/worker-1.sock } }
+spec: { inventory: rack, zone: a, addresses: [ { address: 10.0.0.21 } ], agent: { socket: /run/slipway/worker-1.sock } }
 ---
 apiVersion: slipway.dev/v1alpha1
 kind: Host
 metadata: { name: worker-2, labels: { role: worker } }
-spec: { inventory: rack, zone: b, addresses: [ { address: 10.0.0.22 } ], agent: { socket: /run/worker-2.sock } }
+spec: { inventory: rack, zone: b, addresses: [ { address: 10.0.0.22 } ], agent: { socket: /run/slipway/worker-2.sock } }
 "#;
 
 /// Leaves that only count when a step works inside the machine; tests of the provider that does it have them.
