@@ -234,8 +234,7 @@ mod tests {
                     let rest = field.strip_prefix(*outer);
                     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
                 };
-                !READ.iter().any(|outer| is_read(&outer))
-                    && without_effect([field.as_str()].into_iter()).is_empty()
+                !READ.iter().any(is_read) && without_effect([field.as_str()].into_iter()).is_empty()
             })
             .collect();
         assert!(undecided.is_empty(), "neither read on hosts nor refused: {undecided:#?}");
