@@ -83,8 +83,11 @@ async fn a_group_waits_for_its_new_instance_profile() {
         let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
         Verdict::Answer { status: 400, headers, body: body.as_bytes().to_vec() }
     });
+    // What another session made is not new to this one.
+    let earlier = Cloud::open(&moto.endpoint()).await;
+    let ground = Ground::lay(&earlier).await;
+    earlier.end().await;
     let cloud = Cloud::open(&proxy.endpoint()).await;
-    let ground = Ground::lay(&cloud).await;
     // Without a profile it is a mistake, and told at once.
     let action = Action::Create { desired: Value::from_json(&ground.group(1, 1)) };
     let error = cloud.apply(&GROUP.parse().unwrap(), action.clone()).await.unwrap_err();

@@ -11,7 +11,7 @@ use slipway_testkit::Moto;
 
 use crate::adopted::CASES;
 use crate::disturbance::Call;
-use crate::several::each;
+use crate::several::each_anew;
 use crate::world::World;
 
 const REPLAY: &str = include_str!("replay.py");
@@ -43,7 +43,7 @@ fn cases() -> Result<Vec<(PathBuf, Key)>> {
 
 /// The first plan is empty, and nothing was written on the way to it.
 pub fn nothing_differs() -> Result<()> {
-    each(&cases()?, |world, (recording, key)| {
+    each_anew(&cases()?, |world, (recording, key)| {
         let adopted = || -> Result<()> {
             let before = take_over(world, recording, *key)?;
             let changes = world.plan()?;
@@ -60,7 +60,7 @@ pub fn nothing_differs() -> Result<()> {
 
 /// What a field of the spec asks for is planned, and that alone.
 pub fn what_the_spec_asks_for_is_planned() -> Result<()> {
-    each(&recordings()?, |world, recording| {
+    each_anew(&recordings()?, |world, recording| {
         let changed = || -> Result<()> {
             take_over(world, recording, Key::LeftOut)?;
             let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
@@ -80,6 +80,7 @@ pub fn what_the_spec_asks_for_is_planned() -> Result<()> {
 
 /// Replays a recording and takes the cluster over; what there is then.
 fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::cloud::Object>> {
+    // The recording has a zone of its own.
     world.cloud.reset()?;
     let script = world.place().write("replay.py", REPLAY)?;
     let calls = recording.join("calls.jsonl");

@@ -37,9 +37,11 @@ def replay(endpoint, recording):
         headers = dict(call["headers"], Host=place.netloc)
         connection.request(call["method"], renamed(call["path"]), body, headers)
         answer = connection.getresponse()
-        told = ID.findall(answer.read().decode("utf-8", "replace"))
+        said = answer.read().decode("utf-8", "replace")
+        told = ID.findall(said)
         if answer.status != call["status"]:
-            sys.exit(f"{call['method']} {call['path'][:60]} {body[:90]!r}: {answer.status}, not {call['status']}")
+            sent = f"{call['method']} {call['path'][:60]} {body[:200]!r}"
+            sys.exit(f"{sent}: {answer.status}, not {call['status']}: {said[:300]}")
         if len(told) == len(call["ids"]):
             names.update((old, new) for old, new in zip(call["ids"], told) if old != new)
 

@@ -20,6 +20,14 @@ pub fn each<T: Sync>(cases: &[T], live: impl Fn(&World, &T) -> Result<()> + Sync
     })
 }
 
+/// Does something for each of some cases, each in a cloud of its own: one that was reset is not quite a new one.
+pub fn each_anew<T: Sync>(cases: &[T], live: impl Fn(&World, &T) -> Result<()> + Sync) -> Result<()> {
+    in_turns(cases, |next| {
+        next.each(|case| World::new().and_then(|world| live(&world, case)));
+        Ok(())
+    })
+}
+
 /// Does something for each of some cases, each from the same beginning.
 pub fn each_from<T: Sync>(
     begin: impl Fn(&World) -> Result<()> + Sync,

@@ -16,7 +16,7 @@ use crate::disturbance::{Call, Disturbance};
 
 /// Brings a cluster to the spec; that its machines do not become nodes is known.
 pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
-/// Removes a cluster. The name of each cluster of these tests confirms that its own etcd goes.
+/// Removes a cluster of the specs below. The name of each confirms that its own etcd goes.
 #[rustfmt::skip]
 pub const DELETE: &[&str] = &[
     "delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "minimal.example.com", "--confirm",
@@ -181,9 +181,11 @@ impl World {
         self.expect(0, APPLY)
     }
 
-    /// Removes the cluster.
+    /// Removes the cluster. Its name, as the spec has it, confirms that its own etcd goes.
     pub fn delete(&self) -> Result<Ended> {
-        self.expect(0, DELETE)
+        let text = std::fs::read_to_string(self.place.path().join("spec.yaml"))?;
+        let name = cluster_name(&text).context("the spec has no cluster")?;
+        self.expect(0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", name])
     }
 
     /// Sees that nothing is left to do.
@@ -247,4 +249,13 @@ fn changes_of(plan: &Json) -> Result<BTreeMap<String, String>> {
         changes.insert(address.to_owned(), text);
     }
     Ok(changes)
+}
+
+/// The name of the cluster that a spec describes, whose metadata is in block or in flow form.
+fn cluster_name(text: &str) -> Option<&str> {
+    let document =
+        text.split("\n---").find(|document| document.lines().any(|line| line == "kind: Cluster"))?;
+    let (_, metadata) = document.split_once("\nmetadata:")?;
+    let (_, name) = metadata.split_once(" name: ")?;
+    name.split([' ', '\n', '}']).next().map(|name| name.trim_matches('"'))
 }
