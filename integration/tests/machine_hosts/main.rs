@@ -90,7 +90,7 @@ fn foreign_data_is_named_and_left(lab: &Lab) {
     let forced = lab.run(&forced).wanted(1, "slipway apply").unwrap();
     let said = format!("{}{}", forced.out, forced.err);
     assert!(said.contains("etcd member a of cluster b"), "{said}");
-    lab.done(&["delete", "hosts-single", "--yes"]);
+    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     assert_eq!(content(), before);
 }
 
