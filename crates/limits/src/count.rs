@@ -58,8 +58,9 @@ pub const LOG_DAYS: u32 = 36_600;
 /// How many rotated logs are kept.
 pub const LOG_FILES: u32 = 10_000;
 
-/// Causes and hints of one failure that are shown.
-pub const CAUSES: usize = 50;
+/// Causes and hints of one failure that are shown. The checks of one running control plane find about thirty, and those of
+/// all hosts belong in one report.
+pub const CAUSES: usize = 1_000;
 
 /// How long a provider may ask to be left alone before a call is repeated: an hour.
 pub const RETRY_AFTER_MILLISECONDS: u64 = 3_600_000;
