@@ -63,14 +63,16 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     lab.nothing_is_left(&lab.machines[0]);
     lab.machines[0].check(["ls", "-d", "/var/lib/etcd"]).unwrap();
     assert!(!lab.is_claimed("server"));
-    foreign_data_is_named_and_left(&lab);
 }
 
 /// The beginning of the log of etcd's member a in cluster b, as `printf` takes it.
 const LOG: &str = r"\004\000\000\000\000\000\000\204\010\004\020\000\000\000\000\000\012\000\000\000\000\000\000\206\010\001\020\000\032\004\010\012\020\013\000\000\000\000\000\000";
 
-/// Data of another etcd is a finding with its ids; whoever goes on in spite of it does not start a member on it.
-fn foreign_data_is_named_and_left(lab: &Lab) {
+/// Data of another etcd is a finding with its ids, and stays as it is.
+#[test]
+#[ignore = "needs root and namespaces"]
+fn foreign_data_is_named_and_left() {
+    let lab = Lab::new("hosts-single", &["server"]);
     let machine = &lab.machines[0];
     let make = format!(
         "mkdir -p /var/lib/etcd/member/wal /var/lib/etcd/member/snap && printf '{LOG}' > /var/lib/etcd/member/wal/0-0.wal && echo data > /var/lib/etcd/member/snap/db"
@@ -86,11 +88,6 @@ fn foreign_data_is_named_and_left(lab: &Lab) {
     assert!(plan.contains("/var/lib/etcd has the data of etcd member a of cluster b ("), "{plan}");
     let apply = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(apply.contains("CLI0013") && !lab.is_claimed("server"), "{apply}");
-    let forced = ["apply", "-f", "spec", "--yes", "--no-preflight"];
-    let forced = lab.run(&forced).wanted(1, "slipway apply").unwrap();
-    let said = format!("{}{}", forced.out, forced.err);
-    assert!(said.contains("etcd member a of cluster b"), "{said}");
-    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     assert_eq!(content(), before);
 }
 
