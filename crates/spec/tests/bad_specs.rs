@@ -125,7 +125,11 @@ fn every_code_but_those_of_files_is_exercised() {
     let unseen: Vec<&str> = slipway_spec::diagnostic::code::ALL
         .iter()
         .map(|code| code.id)
-        .filter(|id| !seen.contains_key(id) && !matches!(*id, "SPEC0011" | "SPEC0012" | "SPEC0013"))
+        .filter(|id| {
+            !seen.contains_key(id)
+                && !matches!(*id, "SPEC0011" | "SPEC0012" | "SPEC0013" | "SPEC0080")
+                && !id.starts_with("LIMIT")
+        })
         .collect();
     assert!(unseen.is_empty(), "no case for {unseen:?}");
 }
