@@ -139,7 +139,7 @@ pub enum Error {
     /// A secret of the cluster cannot be sealed or opened.
     #[error(transparent)]
     Sealed(slipway_secrets::Error),
-    /// Steps of an interrupted run stay open: nobody could be asked what became of them.
+    /// Steps of an interrupted run stay open: their provider could not say how they ended.
     #[error("what became of interrupted steps of {cluster} is not known: {}", unresolved(steps))]
     Unresolved {
         /// The cluster.

@@ -26,7 +26,7 @@ pub struct Recovery {
     pub result: EndResult,
 }
 
-/// A step of which nobody could be asked what became of it.
+/// A step whose provider could not say how it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
     /// The step.

@@ -2,8 +2,8 @@
 //!
 //! A [target](mod@target) is a function that reads bytes and tells in a few words what became of them. The
 //! [worker](mod@worker) mutates the [corpus](mod@corpus), files of `fixtures/` and `specs/`, line by line, token by token
-//! and byte by byte, and keeps an input whose outcome nobody gave before: messages of a parser are a map of its branches,
-//! where a stable compiler counts none. The [campaign](mod@campaign) runs workers as processes whose memory the kernel
+//! and byte by byte, and keeps each input with a new outcome: a stable compiler counts no branches, so messages of a parser stand
+//! for them. The [campaign](mod@campaign) runs workers as processes whose memory the kernel
 //! limits, and finds the input of one that dies.
 
 pub mod campaign;

@@ -73,8 +73,8 @@ pub struct Inputs<'a> {
     pub providers: &'a Providers,
     /// What the providers' choices are pinned to.
     pub catalogs: BTreeMap<String, Catalog>,
-    /// Resources whose secrets cannot be compared with what was applied last, each with the reason: nobody knows whether they
-    /// differ.
+    /// Resources whose secrets cannot be compared with what was applied last, each with the reason. The plan
+    /// defers them.
     pub uncompared: BTreeMap<Address, String>,
     /// What else was asked for.
     pub options: Options,

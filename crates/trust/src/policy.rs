@@ -357,7 +357,7 @@ impl Policy {
         self.settings.lock_file.as_deref().unwrap_or(Path::new("slipway.lock"))
     }
 
-    /// The state in a folder that nobody has named.
+    /// The state in its default folder, which neither a flag nor the configuration names.
     ///
     /// # Errors
     /// When the spec is a stranger's and there is such a folder.

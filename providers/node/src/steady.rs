@@ -210,7 +210,7 @@ fn is_ready(node: &Json) -> Result<(), String> {
     let Some(ready) = ready else { return Err("it does not say".to_owned()) };
     match ready["status"].as_str() {
         Some("True") => Ok(()),
-        _ => Err(ready["message"].as_str().unwrap_or("no reason is told").to_owned()),
+        _ => Err(ready["message"].as_str().unwrap_or("the condition Ready gives no reason").to_owned()),
     }
 }
 

@@ -690,7 +690,7 @@ pub struct Planned {
     #[prost(enumeration = "SameAs", tag = "8")]
     pub normalised_same_as: i32,
     /// Set where the change makes infrastructure that will not do what the spec asks for: a sentence that says what is
-    /// missing. Such a plan is carried out only for who asks for infrastructure alone.
+    /// missing. An apply carries out such a plan only with `--infrastructure-only`.
     #[prost(string, optional, tag = "90")]
     pub infrastructure_only: ::core::option::Option<::prost::alloc::string::String>,
     /// The arguments of the gate `prepare` of the resource's type: it runs before the object is changed, and before the first

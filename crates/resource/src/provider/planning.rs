@@ -68,7 +68,7 @@ pub struct Planned {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
     /// Set where the change makes infrastructure that will not do what the spec asks for: a sentence that says what is
-    /// missing. Such a plan is carried out only for who asks for infrastructure alone.
+    /// missing. An apply carries out such a plan only with `--infrastructure-only`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_only: Option<String>,
     /// The arguments of the gate [`operation::PREPARE`], which runs before the object is changed, and before the first unit of

@@ -78,7 +78,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the guard lets nobody open a path; it has said why.
+    /// Whether the guard refuses to open a path; the refusal is then among the diagnostics.
     fn is_refused(&mut self, path: &Path) -> bool {
         let refused = (self.guard)(path);
         let is_refused = refused.is_some();
