@@ -19,15 +19,18 @@ use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::invalid;
 use crate::ledger::{Entry, Found, Stage};
-use crate::previous;
 use crate::ready::{self, Condition, VERIFY};
 use crate::steady::{self, Steady};
 use crate::supervise::{self, Definition, State};
+use crate::{previous, process};
 use change::{Changed, is_change};
 use seen::Seen;
 
 /// How long a program that was started has until its process is seen.
 const SEEN: Duration = Duration::from_secs(10);
+
+/// How long one that nobody starts right now has: a watch notes the process right after it started it.
+const NOTED: Duration = Duration::from_secs(1);
 
 /// A service of the node's init system, or, where there is none, of Slipway's own watch.
 pub(crate) struct Service;
@@ -213,7 +216,7 @@ impl Kind for Service {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        let state = supervise::of(&place.host).state(&place.host, place.identity.as_str()).await?;
+        let state = settled(place).await?;
         let wanted = place.wanted();
         let State { running, enabled, unit, pid } = match (state, &place.entry) {
             (Some(state), _) => state,
@@ -255,6 +258,21 @@ impl Kind for Service {
             of_arguments.wait(work).await?;
         }
         Ok(Applied::new(work.place.identity.clone(), Value::Null))
+    }
+}
+
+/// How a service is. Between the start of a program and the note of its process nobody can tell what runs, so that is
+/// waited for; a program that ended and is started again later has no process.
+async fn settled(place: &Place) -> Result<Option<State>, ProviderError> {
+    let (supervisor, until) = (supervise::of(&place.host), Instant::now() + NOTED);
+    loop {
+        let state = supervisor.state(&place.host, place.identity.as_str()).await?;
+        let is_settled =
+            state.as_ref().is_none_or(|state| !state.running || state.pid.and_then(process::start).is_some());
+        if is_settled || !supervisor.is_ours() || Instant::now() >= until {
+            return Ok(state);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -239,6 +239,27 @@ async fn what_has_read_the_right_content_goes_on() {
     bench.delete("service.example", "example").await.unwrap();
 }
 
+#[tokio::test]
+async fn a_program_whose_process_is_not_noted_yet_is_waited_for() {
+    let bench = Bench::new().await;
+    let (file, wanted) = reading(&bench).await;
+    bench.put(SETTINGS, BAD);
+    bench.update("file.settings", SETTINGS, file).await.unwrap();
+    kill(starts(&bench)[0].0);
+    until("the second start", || starts(&bench).get(1).cloned()).await;
+    // The watch starts a program first, and notes its process then: here it takes longer than usual.
+    let noted = bench.path("/var/lib/slipway/services/example/child");
+    let process = until("the note", || std::fs::read_to_string(&noted).ok()).await;
+    std::fs::remove_file(&noted).unwrap();
+    let late = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        std::fs::write(&noted, process).unwrap();
+    });
+    assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
+    late.await.unwrap();
+    bench.delete("service.example", "example").await.unwrap();
+}
+
 /// Answers every request with 200, as long as the test runs.
 fn healthy() -> String {
     use std::io::{Read as _, Write as _};
