@@ -63,7 +63,9 @@ pub struct FileAccess {
 #[async_trait]
 impl Access for FileAccess {
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
-        match tokio::fs::read_to_string(&self.path).await {
+        let path = self.path.clone();
+        let read = move || slipway_limits::file::read_given_text(&path, slipway_limits::size::KUBECONFIG);
+        match tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.into())) {
             Ok(text) => {
                 let text = SecretText::new(text);
                 let context = self.context.clone();
