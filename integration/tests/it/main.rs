@@ -4,6 +4,7 @@ mod adopt;
 mod cli;
 mod concurrency;
 mod crash;
+mod documents;
 mod failures;
 mod formats;
 mod hosts_plans;

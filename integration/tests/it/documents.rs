@@ -1,0 +1,159 @@
+//! Runs the commands of README and guide, and compares the output that the pages show.
+//!
+//! Each page has a story in `fixtures/documents`: its command blocks in order, with what has to happen before a block. A block
+//! without an entry fails, and so does an entry without a block, so that a page and its story stay in step.
+
+mod page;
+mod shown;
+mod story;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use slipway_integration::bucket::Bucket;
+use slipway_integration::place::{Ended, Place};
+use slipway_provider_sim::inspect::Tamper;
+
+use crate::PROGRAM;
+use page::{Block, blocks};
+use story::{Entry, Story};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// A folder like a fresh clone, with `slipway` on the path.
+struct Reader {
+    place: Place,
+}
+
+impl Reader {
+    fn new(story: &Story) -> Result<Self> {
+        let place = if story.bucket {
+            Place::on_s3(PROGRAM)?
+        } else if story.offline {
+            crate::offline::place()?
+        } else {
+            Place::new(PROGRAM)?
+        };
+        std::fs::create_dir(place.path().join("bin"))?;
+        std::os::unix::fs::symlink(PROGRAM, place.path().join("bin/slipway"))?;
+        for folder in ["specs", "fixtures/kops", "fixtures/bad-specs"] {
+            let to = place.path().join(folder);
+            std::fs::create_dir_all(to.parent().context("a parent")?)?;
+            let copied = Command::new("cp").arg("-r").arg(repository().join(folder)).arg(&to).status()?;
+            ensure!(copied.success(), "{folder} cannot be copied");
+        }
+        Ok(Self { place })
+    }
+
+    /// The URL of its bucket; nothing without one.
+    fn bucket(&self) -> String {
+        self.place.bucket().map(Bucket::url).unwrap_or_default()
+    }
+
+    /// Runs a script in the folder, as a reader of the page would.
+    fn run(&self, script: &str) -> Result<Ended> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        // The environment is that of any other test; the program is found by its name.
+        let like = self.place.command(&[]);
+        let mut shell = Command::new("bash");
+        for (name, value) in like.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        // One session from top to bottom: what is exported stays so. The state is where the page says.
+        let script = format!(
+            "if [ -e .session ]; then . ./.session; fi\n{script}\ncode=$?\nexport -p >.session\nexit $code"
+        );
+        shell
+            .args(["-c", &script])
+            .current_dir(self.place.path())
+            .env_remove("SLIPWAY_STATE")
+            .env("PATH", format!("{}:{path}", self.place.path().join("bin").display()))
+            .env("HOME", self.place.path())
+            .env("BUCKET", self.bucket())
+            .stdin(Stdio::null());
+        Ended::of(shell.output()?)
+    }
+
+    fn block(&self, block: &Block, entry: &Entry) -> Result<()> {
+        if !entry.before.is_empty() {
+            let ended = self.run(&format!("set -e\n{}", entry.before))?;
+            ensure!(ended.code == Some(0), "before the block: {}{}", ended.out, ended.err);
+        }
+        if entry.unowned {
+            let tamper = Tamper::open(self.place.cloud());
+            for object in self.place.inventory()?.objects {
+                tamper.set_owner(&object.id, None)?;
+            }
+        }
+        let commands = block.commands(entry.whole);
+        for (number, command) in commands.iter().enumerate() {
+            let script = entry.replaced(&command.script);
+            let ended = self.run(&script)?;
+            let wanted = entry.exits.get(number).copied().unwrap_or(0);
+            ensure!(
+                ended.code == Some(wanted),
+                "`{script}` ended with {:?}, wanted {wanted}\n--- out\n{}\n--- err\n{}",
+                ended.code,
+                ended.out,
+                ended.err
+            );
+            let said = format!("{}\n{}", ended.out, ended.err);
+            let output = entry.replaced(&command.output).replace("$BUCKET", &self.bucket());
+            if let Some(missing) = shown::missing(&output, &said) {
+                bail!("`{script}` does not print this line of the page:\n{missing}\n--- it prints\n{said}");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tell(story: &Story) -> Result<()> {
+    let text = std::fs::read_to_string(repository().join(&story.page))?;
+    let blocks = blocks(&text);
+    let mut entries = story.blocks.iter();
+    let reader = Reader::new(story)?;
+    for block in &blocks {
+        let entry = entries
+            .next()
+            .with_context(|| format!("no entry for the block in line {}: {}", block.line, block.first()))?;
+        ensure!(
+            block.first() == entry.begins,
+            "line {}: the block begins with\n  {}\nand its entry with\n  {}",
+            block.line,
+            block.first(),
+            entry.begins
+        );
+        match &entry.run_by {
+            Some(proof) => story::exists(&repository(), proof)?,
+            None => {
+                reader.block(block, entry).with_context(|| format!("the block in line {}", block.line))?
+            }
+        }
+    }
+    if let Some(entry) = entries.next() {
+        bail!("the page has no block that begins with `{}`", entry.begins);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_command_of_a_page_runs_and_prints_what_the_page_shows() -> Result<()> {
+    let stories = story::all(&repository().join("fixtures/documents"))?;
+    let mut failed: Vec<String> = stories
+        .iter()
+        .filter_map(|story| Some(format!("{}: {:#}", story.page, tell(story).err()?)))
+        .collect();
+    for page in page::with_commands(&repository())? {
+        if !stories.iter().any(|story| story.page == page) {
+            failed.push(format!("{page} has commands and no story in fixtures/documents"));
+        }
+    }
+    ensure!(failed.is_empty(), "{}", failed.join("\n\n"));
+    Ok(())
+}
