@@ -137,7 +137,7 @@ pub(crate) fn refuse_without_effect(wanted: &Wanted) -> Result<(), CommandError>
     );
     let mut error = CommandError::new("HOST0001", text);
     for unused in &found {
-        let place = wanted.locate(&unused.field).unwrap_or_default();
+        let place = wanted.place(&unused.field).map(ToString::to_string).unwrap_or_default();
         error = error.cause(format!("{place}: {}: {}", unused.field, unused.why));
     }
     Err(error.hint("remove these fields, or do what stands behind each of them"))

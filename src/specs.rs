@@ -1,8 +1,9 @@
 //! From files to clusters, with every problem reported in one run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use slipway_plan::Located;
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic;
 use slipway_spec::model::Cluster;
@@ -22,6 +23,8 @@ pub(crate) struct Wanted {
     pub cluster: Cluster,
     /// Where its fields stand.
     pub sources: FieldSources,
+    /// What its files are called in plans.
+    files: FileNames,
     /// The folders in which it may name files.
     pub tree: Tree,
     /// The settings of its provider that a flag says, and not the spec.
@@ -34,7 +37,14 @@ impl Wanted {
     /// A cluster as the caller's own state or plan has it, without its files.
     pub fn recorded(context: &Context, cluster: Cluster) -> Self {
         let tree = context.policy.recorded();
-        Self { cluster, sources: FieldSources::default(), tree, from_caller: BTreeSet::new(), recorded: true }
+        Self {
+            cluster,
+            sources: FieldSources::default(),
+            files: FileNames::default(),
+            tree,
+            from_caller: BTreeSet::new(),
+            recorded: true,
+        }
     }
 
     /// The folder of the spec: secrets in files are named relative to it.
@@ -48,8 +58,7 @@ impl Wanted {
     fn find_files(&mut self) {
         let folder_of = |field: &str| {
             let location = self.sources.nearest(field)?;
-            let file = std::path::absolute(location.file.as_ref()).ok()?;
-            file.parent().map(PathBuf::from)
+            real(&location.file).parent().map(PathBuf::from)
         };
         let absolute = |file: &mut String, field: &str| {
             if let Some(folder) = folder_of(field) {
@@ -79,9 +88,9 @@ impl Wanted {
         }
     }
 
-    /// Where a field stands, as `specs/a.yaml:14:11`; `None` for a default.
-    pub fn locate(&self, field: &str) -> Option<String> {
-        self.place(field).map(ToString::to_string)
+    /// Where a field stands, as a plan keeps it and as the caller knows it; `None` for a default.
+    pub fn locate(&self, field: &str) -> Option<Located> {
+        self.place(field).map(|place| self.files.locate(place))
     }
 
     /// Whether somebody wrote a field, or a part of it.
@@ -95,6 +104,43 @@ impl Wanted {
             Origin::Written(location) => Some(location),
             Origin::Default => self.sources.nearest(field),
         }
+    }
+}
+
+/// What the files of a cluster are called in plans: their paths from the deepest folder that has them all. So a plan is the
+/// same, however its files are spelled and wherever the program is called.
+#[derive(Clone, Debug, Default)]
+struct FileNames {
+    by_given: BTreeMap<String, String>,
+}
+
+impl FileNames {
+    fn of(sources: &FieldSources) -> Self {
+        let files: Vec<(&str, PathBuf)> = sources.files().map(|given| (given, real(given))).collect();
+        let mut common: Option<PathBuf> = None;
+        for (_, file) in &files {
+            let folder = file.parent().unwrap_or(file);
+            let mut shared = common.take().unwrap_or_else(|| folder.to_owned());
+            while !folder.starts_with(&shared) && shared.pop() {}
+            common = Some(shared);
+        }
+        let common = common.unwrap_or_default();
+        let name = |file: &Path| file.strip_prefix(&common).unwrap_or(file).display().to_string();
+        Self { by_given: files.iter().map(|(given, file)| ((*given).to_owned(), name(file))).collect() }
+    }
+
+    fn locate(&self, place: &Location) -> Located {
+        let name = self.by_given.get(&*place.file).map_or(&*place.file, String::as_str);
+        Located { location: format!("{name}:{}:{}", place.line, place.column), shown: place.to_string() }
+    }
+}
+
+/// A file under its own name in its real folder; as it is given where that cannot be found.
+fn real(given: &str) -> PathBuf {
+    let path = std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given));
+    match (path.parent().map(std::fs::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path,
     }
 }
 
@@ -144,7 +190,8 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Wan
         }
         let sources = loaded.sources.cluster(&cluster.name).cloned().unwrap_or_default();
         let tree = context.policy.tree(&selection.files);
-        let mut one = Wanted { cluster, sources, tree, from_caller: BTreeSet::new(), recorded: false };
+        let files = FileNames::of(&sources);
+        let mut one = Wanted { cluster, sources, files, tree, from_caller: BTreeSet::new(), recorded: false };
         one.find_files();
         override_provider(&mut one, selection)?;
         wanted.push(one);

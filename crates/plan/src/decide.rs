@@ -9,7 +9,7 @@ use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, Resource
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
 use crate::observations::Found;
 use crate::precondition::Precondition;
-use crate::reason::{Reason, ReasonCode};
+use crate::reason::{Located, Reason, ReasonCode};
 use crate::state::Record;
 
 /// All that is known of a wanted resource when it is decided.
@@ -50,7 +50,7 @@ pub(crate) struct Decision {
 
 /// Where a field of the spec stands, and which other resources give way to new ones.
 pub(crate) struct Context<'a> {
-    pub locate: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
+    pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
     pub replaced: &'a BTreeMap<Address, Vec<Reason>>,
 }
 
@@ -187,7 +187,7 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
     } else {
         Reason::new(ReasonCode::Wanted, "the spec asks for it")
     };
-    reason.location = origin.as_deref().and_then(context.locate);
+    reason = reason.located(origin.as_deref().and_then(context.locate));
     reason.origin = origin;
     let mut reasons = vec![reason];
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
@@ -293,7 +293,7 @@ fn change_reason(
         });
     }
     reason.causes.extend(causes);
-    reason.location = origin.as_deref().and_then(context.locate);
+    reason = reason.located(origin.as_deref().and_then(context.locate));
     reason.origin = origin;
     reason.at(&change.path)
 }

@@ -47,7 +47,7 @@ pub use observations::Observations;
 pub use planner::{Inputs, Options, plan};
 pub use prices::Prices;
 pub use providers::{ProviderHandle, Providers};
-pub use reason::{Reason, ReasonCode};
+pub use reason::{Located, Reason, ReasonCode};
 pub use resolve::resolve_known;
 pub use scope::LeftOut;
 pub use state::{Record, Snapshot};

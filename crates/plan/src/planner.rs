@@ -18,7 +18,7 @@ use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
 use crate::providers::{self, Providers, ask, preflight};
 use crate::queue::ReadyQueue;
-use crate::reason::{Reason, ReasonCode};
+use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
 use crate::{estimate, forgotten, prices, renames, scope, target};
@@ -79,7 +79,7 @@ pub struct Inputs<'a> {
     /// What else was asked for.
     pub options: Options,
     /// Where a field of the spec stands in its file.
-    pub locate: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
+    pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
 }
 
 /// Makes a plan. Pure but for the providers' own pure calls: the same inputs give the same plan.

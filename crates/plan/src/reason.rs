@@ -17,15 +17,28 @@ pub struct Reason {
     /// The field of the spec that it comes from, as `pools[workers].image`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Where that field stands, as `specs/a.yaml:14:11`.
+    /// Where that field stands, as `a.yaml:14:11`: the file as it is named from the deepest folder that has all files of
+    /// the spec, so that a plan does not depend on how and from where the files were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
+    /// The same with the file as the caller named it, for people. It is no part of the plan.
+    #[serde(skip)]
+    pub shown: Option<String>,
     /// The other resource whose change is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because_of: Option<Address>,
     /// What stands behind it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Reason>,
+}
+
+/// Where a field of the spec stands in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// As a plan keeps it; see [`Reason::location`].
+    pub location: String,
+    /// As people know it; see [`Reason::shown`].
+    pub shown: String,
 }
 
 /// The kinds of reasons. Readers must bear with ones they do not know.
@@ -82,9 +95,18 @@ impl Reason {
             path: None,
             origin: None,
             location: None,
+            shown: None,
             because_of: None,
             causes: Vec::new(),
         }
+    }
+
+    /// The same reason with the place of the field that it comes from.
+    pub(crate) fn located(mut self, place: Option<Located>) -> Self {
+        let (location, shown) = place.map(|place| (place.location, place.shown)).unzip();
+        self.location = location;
+        self.shown = shown;
+        self
     }
 
     /// The same reason about an attribute.

@@ -1,6 +1,10 @@
 //! Files of a spec, places in them, and which place each field of a cluster comes from.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -194,6 +198,13 @@ impl FieldSources {
             rest = parent;
         }
         self.key("")
+    }
+
+    /// The files that the fields stand in, in the order of their paths.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let places = self.places.values();
+        let files = places.flat_map(|place| place.key.iter().chain([&place.value])).map(|place| &*place.file);
+        files.collect::<BTreeSet<&str>>().into_iter()
     }
 
     /// Every written path, in order.

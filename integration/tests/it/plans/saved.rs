@@ -1,6 +1,7 @@
 //! Saved plans: applied exactly, or refused.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::Ended;
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
 
@@ -73,5 +74,52 @@ fn a_changed_object_stops_its_step_and_what_stands_on_it_only() -> Result<()> {
     ensure!(actions(&plan).contains(&("sim_target_group.api".to_owned(), "update".to_owned())));
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn a_plan_is_the_same_however_its_files_are_spelled() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    let folder = place.path().display().to_string();
+    let name = place.path().file_name().and_then(|name| name.to_str()).context("a name")?.to_owned();
+    let spelled = [
+        "spec.yaml".to_owned(),
+        "./spec.yaml".to_owned(),
+        format!("{folder}/spec.yaml"),
+        format!("../{name}/spec.yaml"),
+    ];
+    let mut plans = std::collections::BTreeSet::new();
+    for file in &spelled {
+        let shown = place.expect(2, &["plan", "-f", file, "--out", "one.plan"])?.out;
+        ensure!(shown.contains(&format!("{file}:")), "shown as it was named: {file}: {shown}");
+        plans.insert(std::fs::read(place.path().join("one.plan"))?);
+    }
+    ensure!(plans.len() == 1, "{} plans of one spec", plans.len());
+
+    // From elsewhere, and of several files in several folders.
+    let [cluster, pools] = [CLUSTER, &[CONTROL_PLANE, WORKERS].concat()];
+    place.write("a/cluster.yaml", cluster)?;
+    place.write("a/pools/pools.yaml", pools)?;
+    let mut plans = std::collections::BTreeSet::new();
+    let out = place.path().join("two.plan").display().to_string();
+    let elsewhere = place.path().join("a/pools");
+    let whole = format!("{folder}/a");
+    for (from, files) in [
+        (place.path(), vec!["a"]),
+        (place.path(), vec!["./a/"]),
+        (place.path(), vec![whole.as_str()]),
+        (place.path(), vec!["a/cluster.yaml", "a/pools/pools.yaml"]),
+        (elsewhere.as_path(), vec![".."]),
+        (elsewhere.as_path(), vec!["../cluster.yaml", "pools.yaml"]),
+        (std::path::Path::new("/"), vec![whole.as_str()]),
+    ] {
+        let named: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
+        let arguments = [&["plan", "--offline", "--out", &out][..], &named].concat();
+        let ended = Ended::of(place.command(&arguments).current_dir(from).output()?)?;
+        ensure!(ended.code == Some(2), "{files:?}: {}{}", ended.out, ended.err);
+        plans.insert(std::fs::read(&out)?);
+    }
+    ensure!(plans.len() == 1, "{} plans of one folder", plans.len());
     Ok(())
 }
