@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use slipway_engine::journal::EndResult;
-use slipway_engine::{Backoff, Report, Run, State, StopSignal, recover};
-use slipway_plan::Plan;
+use slipway_engine::{Backoff, Recovery, Report, Run, State, StopSignal, recover};
+use slipway_plan::{Mode, Plan};
 use slipway_resource::{ClusterUid, ErrorClass};
 use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
 use tokio::time::Instant;
@@ -16,6 +16,7 @@ use crate::confirming::{self, Names};
 use crate::error::CommandError;
 use crate::planning::{Planned, Request};
 use crate::program::Context;
+use crate::protection;
 use crate::subject::Subject;
 use crate::ui;
 
@@ -23,6 +24,8 @@ use crate::ui;
 pub(crate) struct Held {
     pub holder: Holder,
     pub state: State,
+    /// What the state knows of the cluster's protection from deletion.
+    pub protection: protection::Known,
     /// Whether steps of an interrupted run were resolved, so that a plan made before is out of date.
     pub recovered: bool,
 }
@@ -49,15 +52,12 @@ pub(crate) async fn take(
     acquire.wait = arguments.wait;
     acquire.options = context.lease;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
-    let mut state = State::of_view(cluster, holder.read().await?)?;
-    // Nobody waits for what another spec had wanted, or for what goes.
-    let superseded = operation == "delete" || subject.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
-    let resolved = match recover(&holder, &mut state, subject.providers(), superseded).await {
-        Ok(resolved) => resolved,
+    let (state, resolved, protection) = match settle(&holder, subject, operation).await {
+        Ok(settled) => settled,
         Err(error) => {
             // What stays open is told; that the hold is given back matters more than why that may fail.
             let _ = holder.release(None).await;
-            return Err(error.into());
+            return Err(error);
         }
     };
     for step in &resolved {
@@ -78,8 +78,26 @@ pub(crate) async fn take(
         };
         context.output.message(&format!("An earlier run was interrupted at {what}: it {how}."));
     }
+    let mut state = state;
     subject.taken(&mut state);
-    Ok(Held { holder, state, recovered: !resolved.is_empty() })
+    Ok(Held { holder, state, protection, recovered: !resolved.is_empty() })
+}
+
+/// Reads the state that was taken, and finds out what became of the steps that an earlier run left open.
+async fn settle(
+    holder: &Holder,
+    subject: &dyn Subject,
+    operation: &str,
+) -> Result<(State, Vec<Recovery>, protection::Known), CommandError> {
+    let cluster = subject.cluster();
+    let view = holder.read().await?;
+    let complete = view.snapshot.as_ref().map(|bytes| State::snapshot_of(cluster, bytes)).transpose()?;
+    let mut state = State::of_view(cluster, view)?;
+    let protection = protection::Known::of(complete.as_ref(), &state);
+    // Nobody waits for what another spec had wanted, or for what goes.
+    let superseded = operation == "delete" || subject.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
+    let resolved = recover(holder, &mut state, subject.providers(), superseded).await?;
+    Ok((state, resolved, protection))
 }
 
 /// Brings a cluster to what a request says: shows the plan, asks, runs. Returns whether it is through.
@@ -94,14 +112,16 @@ pub(crate) async fn bring(
     if subject.state().is_some_and(busy) {
         // Somebody is at work here, or was interrupted: what to plan for is known once the cluster is held.
         let held = take(context, subject, arguments, operation(request), None).await?;
+        let held = check_protection(subject, request, held).await?;
         return under_hold(context, subject, request, arguments, full, held, None).await;
     }
     let planned = subject.plan_from(request, subject.state().map(|state| &state.snapshot)).await?;
     let named = approve(context, &planned.plan, arguments, full).await?;
-    if planned.plan.is_empty() {
+    if protection::is_nothing(&planned.plan) {
         return Ok(true);
     }
     let held = take(context, subject, arguments, operation(request), planned.uid.clone()).await?;
+    let held = check_protection(subject, request, held).await?;
     let seen = planned.plan.binding.generation.unwrap_or(0);
     let unmoved = seen == held.state.head.generation.0 && !held.recovered && !held.state.is_interrupted();
     if unmoved {
@@ -149,8 +169,23 @@ async fn under_hold(
     finish(context, subject, &planned, held, named).await
 }
 
+/// Gives the cluster back where it is to be deleted and is protected by now.
+async fn check_protection(
+    subject: &dyn Subject,
+    request: &Request,
+    held: Held,
+) -> Result<Held, CommandError> {
+    if request.mode != Mode::Delete {
+        return Ok(held);
+    }
+    match protection::check(subject.cluster(), held.protection, None, request.unprotect) {
+        Ok(()) => Ok(held),
+        Err(error) => give_back(held, error).await,
+    }
+}
+
 /// Lets the cluster go after a failure that is more worth telling than one of letting go.
-async fn give_back<T>(held: Held, error: CommandError) -> Result<T, CommandError> {
+pub(crate) async fn give_back<T>(held: Held, error: CommandError) -> Result<T, CommandError> {
     let _ = held.holder.release(None).await;
     Err(error)
 }
@@ -173,7 +208,7 @@ pub(crate) async fn agree(
     plan: &Plan,
     arguments: &RunArguments,
 ) -> Result<Names, CommandError> {
-    if plan.is_empty() {
+    if protection::is_nothing(plan) {
         return Ok(Names::new());
     }
     stop_at_findings(plan)?;
@@ -192,7 +227,7 @@ async fn finish(
     confirmed: Names,
 ) -> Result<bool, CommandError> {
     let report = run(context, subject, &planned.plan, held, confirmed, Some(planned.observed_at)).await?;
-    if planned.plan.is_empty() {
+    if protection::is_nothing(&planned.plan) {
         context.output.message("The interrupted run is through; nothing was left to do.");
     } else {
         ui::report::show(context, &planned.plan, &report)?;
@@ -202,7 +237,7 @@ async fn finish(
 
 fn operation(request: &Request) -> &'static str {
     match request.mode {
-        slipway_plan::Mode::Delete => "delete",
+        Mode::Delete => "delete",
         _ => "apply",
     }
 }
@@ -220,7 +255,10 @@ pub(crate) async fn run(
     let signals = ui::signals::watch(context, stop.clone());
     let mut progress = ui::progress::Progress::new(context.output, plan);
     subject.begins(held.holder.journal(), &held.state);
-    let store = subject.secret_store(&held.state.snapshot.uid)?;
+    let store = match subject.secret_store(&held.state.snapshot.uid) {
+        Ok(store) => store,
+        Err(error) => return give_back(held, error).await,
+    };
     let run = Run {
         plan,
         providers: subject.providers(),

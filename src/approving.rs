@@ -8,6 +8,7 @@ use crate::cli::RunArguments;
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
+use crate::protection;
 
 /// How many approvals are needed, as the options or the configuration say.
 fn needed(context: &Context, arguments: &RunArguments) -> u16 {
@@ -23,7 +24,7 @@ pub(crate) async fn check(
     arguments: &RunArguments,
 ) -> Result<(), CommandError> {
     let needed = needed(context, arguments);
-    if needed == 0 || plan.is_empty() {
+    if needed == 0 || protection::is_nothing(plan) {
         return Ok(());
     }
     let digest = plan_source::digest(plan)?;

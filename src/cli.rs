@@ -397,6 +397,9 @@ pub(crate) struct DeleteArguments {
     /// Delete backups too.
     #[arg(long)]
     pub delete_backups: bool,
+    /// Delete the cluster although the run that takes its deletion protection away did not complete.
+    #[arg(long)]
+    pub unprotect: bool,
     #[command(flatten)]
     pub show: ShowOptions,
     #[command(flatten)]

@@ -62,7 +62,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
 pub(crate) fn pending(plan: &slipway_plan::Plan) -> ExitCode {
     if plan.has_deferred() || !plan.findings.is_empty() {
         ExitCode::from(1)
-    } else if plan.is_empty() {
+    } else if crate::protection::is_nothing(plan) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(2)

@@ -30,6 +30,7 @@ mod plan_source;
 mod planning;
 #[allow(clippy::disallowed_methods, reason = "the variable that names the configuration")]
 mod program;
+mod protection;
 mod providers;
 mod recorded;
 mod secrets;
@@ -38,6 +39,7 @@ mod subject;
 mod trust;
 mod ui;
 mod upgrade;
+mod version_change;
 
 pub use cli::command;
 pub use program::{DecorateBackend, Program};

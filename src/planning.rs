@@ -20,11 +20,13 @@ use crate::composition::{self, Manifests};
 use crate::error::CommandError;
 use crate::health;
 use crate::program::Context;
+use crate::protection;
 use crate::providers::{self, Asked};
 use crate::secrets::{self, UserSecrets};
 use crate::specs::Wanted;
 use crate::trust::Grounds;
 use crate::upgrade;
+use crate::version_change::{self, VersionChange};
 
 /// What to plan.
 #[derive(Clone, Debug)]
@@ -35,6 +37,10 @@ pub(crate) struct Request {
     pub offline: bool,
     /// Pools to roll although nothing differs; none for no roll.
     pub roll: Option<Vec<String>>,
+    /// For an upgrade: what the plan is narrowed to, and what it leaves out.
+    pub version_change: Option<VersionChange>,
+    /// For a deletion: whether a run may have taken the protection away that did not complete.
+    pub unprotect: bool,
 }
 
 impl Request {
@@ -46,7 +52,14 @@ impl Request {
             preflight,
             ..Options::default()
         };
-        Self { mode: Mode::Apply, options, offline: false, roll: None }
+        Self {
+            mode: Mode::Apply,
+            options,
+            offline: false,
+            roll: None,
+            version_change: None,
+            unprotect: false,
+        }
     }
 }
 
@@ -61,6 +74,8 @@ pub(crate) struct Prepared {
     pub texts: UserSecrets,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
+    /// What the state knows of the cluster's protection from deletion.
+    pub protection: protection::Known,
     /// The secrets that the cluster keeps itself.
     pub vault: Arc<Vault>,
     /// The way to the API of a cluster whose authority is among them.
@@ -142,7 +157,9 @@ impl Prepared {
             manifests: Arc::default(),
             vault: vault.clone(),
         };
-        Ok(Self { wanted, providers, backend, keyring: context.keyring(), texts, state, vault, access })
+        let protection = protection_of(backend.as_deref(), &wanted.cluster.name, state.as_ref()).await?;
+        let keyring = context.keyring();
+        Ok(Self { wanted, providers, backend, keyring, texts, state, protection, vault, access })
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.
@@ -187,13 +204,21 @@ impl Prepared {
         };
         let (wanted, there) = tokio::join!(wanted, there);
         let (mut desired, mut notes) = wanted?;
+        let mut beside = match &request.version_change {
+            Some(change) => Some(change.expand(self, prior).await?),
+            None => None,
+        };
         notes.extend(self.said_of_version(request, prior).await?);
         // Where it will be reached is known now; where it was stays known, should nobody answer there yet.
         self.check_api(&catalogs)?;
         self.access.also_at(composition::endpoints(cluster, &catalogs));
         let observed = match there? {
             None => Observed { observations: Observations::default(), uid: None, at: Instant::now() },
-            Some(looked) => looked.complete(&self.providers, prior, &desired).await?,
+            Some(looked) => {
+                let written = beside.iter().flat_map(|beside| &beside.written);
+                let all: Vec<Desired> = desired.iter().chain(written).cloned().collect();
+                looked.complete(&self.providers, prior, &all).await?
+            }
         };
         let generation = match &self.backend {
             Some(backend) => generation(&**backend, &cluster.name).await?,
@@ -206,16 +231,27 @@ impl Prepared {
             let found = secrets::compare(&mut desired, prior, uid, &store, &self.texts).await?;
             notes.extend(found.notes);
             uncompared = found.resources;
+            if let Some(beside) = &mut beside {
+                let found = secrets::compare(&mut beside.written, prior, uid, &store, &self.texts).await?;
+                beside.uncompared = found.resources;
+            }
         }
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();
         options.preflight &= !request.offline;
         options.roll = request.roll.clone();
+        options.only = beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &desired));
+        let observations = beside.as_ref().map(|_| observed.observations.clone());
+        let mut spec = to_json(cluster)?;
+        if request.mode == Mode::Apply {
+            let is_partial = options.is_partial();
+            notes.extend(protection::planned(self.protection, &mut spec, is_partial));
+        }
         let inputs = Inputs {
             cluster: &cluster.name,
             uid: uid.clone(),
             mode: request.mode,
-            spec: to_json(cluster)?,
+            spec,
             desired,
             notes,
             prior,
@@ -227,7 +263,28 @@ impl Prepared {
             options,
             locate: &locate,
         };
-        let plan = slipway_plan::plan(inputs).await?;
+        let mut plan = slipway_plan::plan(inputs).await?;
+        if let (Some(change), Some(beside), Some(observations)) =
+            (&request.version_change, beside, observations)
+        {
+            let whole = Inputs {
+                cluster: &cluster.name,
+                uid: uid.clone(),
+                mode: request.mode,
+                spec: to_json(&change.written.cluster)?,
+                desired: beside.written,
+                notes: Vec::new(),
+                prior,
+                generation,
+                observations,
+                providers: &self.providers,
+                catalogs: beside.catalogs,
+                uncompared: beside.uncompared,
+                options: Options::default(),
+                locate: &locate,
+            };
+            version_change::name_left_out(&mut plan, slipway_plan::plan(whole).await);
+        }
         let (changes, steps) = (plan.changes.len(), plan.steps.len());
         tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
         Ok(Planned { plan, observed_at: observed.at, uid })
@@ -285,23 +342,30 @@ impl Prepared {
         &self,
         catalogs: &mut BTreeMap<String, Catalog>,
     ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
+        self.expand_as(&self.wanted, catalogs).await
+    }
+
+    /// The same of the cluster as another spec wants it.
+    pub async fn expand_as(
+        &self,
+        wanted: &Wanted,
+        catalogs: &mut BTreeMap<String, Catalog>,
+    ) -> Result<(Vec<Desired>, Vec<ExpandNote>), CommandError> {
         let mut desired = Vec::new();
         let mut notes = Vec::new();
         for (name, handle) in self.providers.iter() {
-            let request = CatalogRequest {
-                cluster: to_json(&self.wanted.cluster)?,
-                pinned: catalogs.get(name).cloned(),
-            };
+            let request =
+                CatalogRequest { cluster: to_json(&wanted.cluster)?, pinned: catalogs.get(name).cloned() };
             let catalog = handle.session.catalog_for(request).await;
-            let catalog = catalog.map_err(|error| self.wanted.refused(error))?;
+            let catalog = catalog.map_err(|error| wanted.refused(error))?;
             catalogs.insert(name.to_owned(), catalog.clone());
-            let request = ExpandRequest { cluster: to_json(&self.wanted.cluster)?, catalog };
+            let request = ExpandRequest { cluster: to_json(&wanted.cluster)?, catalog };
             let catalog = request.catalog.clone();
             let expansion = handle.session.expand(request).await;
-            let expansion = expansion.map_err(|error| self.wanted.refused(error))?;
+            let expansion = expansion.map_err(|error| wanted.refused(error))?;
             if composition::works_on_hosts(&handle.schema) {
                 let offline = self.backend.is_none();
-                let manifests = Manifests { wanted: &self.wanted, texts: &self.texts, offline };
+                let manifests = Manifests { wanted, texts: &self.texts, offline };
                 let (inside, remarks) =
                     composition::expand(&catalog, &expansion.resources, manifests).await?;
                 desired.extend(inside);
@@ -310,29 +374,29 @@ impl Prepared {
             desired.extend(expansion.resources);
             notes.extend(expansion.notes);
         }
-        let remarks = slipway_plan::lifecycle::ignore_changes(&mut desired, self.ignored(), &self.providers);
+        let remarks = slipway_plan::lifecycle::ignore_changes(&mut desired, ignored(wanted), &self.providers);
         let remark = |message| ExpandNote { field: "ignoreChanges".to_owned(), message };
         notes.extend(remarks.into_iter().map(remark));
-        slipway_plan::lifecycle::renames(&mut desired, self.renames()?);
+        slipway_plan::lifecycle::renames(&mut desired, renames(wanted)?);
         Ok((desired, notes))
     }
+}
 
-    fn ignored(&self) -> impl Iterator<Item = (&str, &str)> {
-        let ignored = &self.wanted.cluster.ignore_changes;
-        ignored.iter().map(|ignored| (ignored.resource.as_str(), ignored.attribute.as_str()))
-    }
+fn ignored(wanted: &Wanted) -> impl Iterator<Item = (&str, &str)> {
+    let ignored = &wanted.cluster.ignore_changes;
+    ignored.iter().map(|ignored| (ignored.resource.as_str(), ignored.attribute.as_str()))
+}
 
-    fn renames(&self) -> Result<Vec<slipway_resource::Moved>, CommandError> {
-        let parse = |text: &str| {
-            text.parse().map_err(|error: slipway_resource::AddressError| {
-                CommandError::new("CLI0008", format!("a rename in the spec names no resource: {error}"))
-            })
-        };
-        let moved = self.wanted.cluster.moved.iter();
-        moved
-            .map(|moved| Ok(slipway_resource::Moved { from: parse(&moved.from)?, to: parse(&moved.to)? }))
-            .collect()
-    }
+fn renames(wanted: &Wanted) -> Result<Vec<slipway_resource::Moved>, CommandError> {
+    let parse = |text: &str| {
+        text.parse().map_err(|error: slipway_resource::AddressError| {
+            CommandError::new("CLI0008", format!("a rename in the spec names no resource: {error}"))
+        })
+    };
+    let moved = wanted.cluster.moved.iter();
+    moved
+        .map(|moved| Ok(slipway_resource::Moved { from: parse(&moved.from)?, to: parse(&moved.to)? }))
+        .collect()
 }
 
 /// The head's generation, also that of a deleted cluster's tombstone.
@@ -345,6 +409,29 @@ pub(crate) async fn generation(backend: &dyn Backend, cluster: &str) -> Result<O
 pub(crate) fn to_json(cluster: &Cluster) -> Result<serde_json::Value, CommandError> {
     serde_json::to_value(cluster)
         .map_err(|error| CommandError::internal("the spec cannot be written as JSON", &error))
+}
+
+/// The last generation of a cluster, without what runs that did not complete have done since.
+pub(crate) async fn committed(
+    backend: &dyn Backend,
+    cluster: &str,
+) -> Result<Option<Snapshot>, CommandError> {
+    let view = slipway_state_store::read(backend, &ClusterName::new(cluster)?).await?;
+    let bytes = view.filter(|view| !view.head.deleted).and_then(|view| view.snapshot);
+    Ok(bytes.map(|bytes| State::snapshot_of(cluster, &bytes)).transpose()?)
+}
+
+/// What the state knows of a cluster's protection. Only what a run left that did not complete is read beside the state.
+async fn protection_of(
+    backend: Option<&dyn Backend>,
+    cluster: &str,
+    state: Option<&State>,
+) -> Result<protection::Known, CommandError> {
+    let (Some(backend), Some(state)) = (backend, state) else { return Ok(protection::Known::default()) };
+    if state.is_interrupted() {
+        return Ok(protection::Known::of(committed(backend, cluster).await?.as_ref(), state));
+    }
+    Ok(protection::Known::of(state.head.snapshot.is_some().then_some(&state.snapshot), state))
 }
 
 /// The cluster that the state has: as it was applied last.

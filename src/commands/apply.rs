@@ -11,6 +11,7 @@ use crate::cli::ApplyArguments;
 use crate::error::CommandError;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
+use crate::protection;
 use crate::secrets::sealed;
 use crate::specs::{self, Selection, Wanted};
 use crate::{composition, plan_source, ui};
@@ -41,7 +42,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let (plan, sealed) = plan_source::read_with_sealed(context, path).await?;
     plan_source::check_fits(context, &plan).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
-    if plan.is_empty() {
+    if protection::is_nothing(&plan) {
         return Ok(ExitCode::SUCCESS);
     }
     let confirmed = applying::agree(context, &plan, &arguments.run).await?;
@@ -62,7 +63,15 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
             }
         }
     }
+    if plan.mode == Mode::Delete {
+        protection::check_prepared(&prepared, false)?;
+    }
     let held = applying::take(context, &prepared, &arguments.run, "apply", plan.binding.uid.clone()).await?;
+    if plan.mode == Mode::Delete
+        && let Err(error) = protection::check(&plan.cluster, held.protection, None, false)
+    {
+        return applying::give_back(held, error).await;
+    }
     let report = applying::run(context, &prepared, &plan, held, confirmed, None).await?;
     ui::report::show(context, &plan, &report)?;
     Ok(done(report.is_complete() && !plan.has_deferred()))

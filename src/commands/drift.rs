@@ -19,7 +19,14 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     };
     let wanted = planning::recorded(context, &name).await?;
     let prepared = Prepared::open(context, wanted, false).await?;
-    let request = Request { mode: Mode::Drift, options: Options::default(), offline: false, roll: None };
+    let request = Request {
+        mode: Mode::Drift,
+        options: Options::default(),
+        offline: false,
+        roll: None,
+        version_change: None,
+        unprotect: false,
+    };
     let plan = prepared.plan(&request).await?.plan;
     ui::show::plan(context, &plan, &arguments.show)?;
     Ok(super::pending(&plan))

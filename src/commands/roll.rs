@@ -34,6 +34,8 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
         options: Options { preflight: true, ..Options::default() },
         offline: false,
         roll: Some(arguments.pool.clone()),
+        version_change: None,
+        unprotect: false,
     };
     if arguments.dry_run {
         let plan = prepared.plan(&request).await?.plan;

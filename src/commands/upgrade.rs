@@ -12,11 +12,11 @@ use crate::cli::UpgradeArguments;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::plan_source;
-use crate::planning::{Prepared, Request};
+use crate::planning::{self, Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection, Wanted};
 use crate::upgrade::{applied_version, check_exists, hops};
-use crate::{applying, ui};
+use crate::{applying, ui, version_change};
 
 /// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own.
 pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
@@ -24,14 +24,17 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         CommandError::new("CLI0017", format!("`{}` is no Kubernetes version", arguments.to))
             .cause(format!("{error}"))
     })?;
-    let wanted = specs::one(context, &Selection::from(&arguments.specs))?;
-    let mut prepared = Prepared::open(context, wanted.clone(), false).await?;
+    let written = specs::one(context, &Selection::from(&arguments.specs))?;
+    let mut prepared = Prepared::open(context, written.clone(), false).await?;
     check_exists(context, &prepared, "upgrade")?;
-    let from = applied_version(prepared.state.as_ref().map(|state| &state.snapshot))
-        .unwrap_or_else(|| wanted.cluster.kubernetes_version.clone());
+    // Where a run towards another version did not complete, the machines do not have that version yet.
+    let complete = planning::committed(&*context.backend()?, &written.cluster.name).await?;
+    let from =
+        applied_version(complete.as_ref()).unwrap_or_else(|| written.cluster.kubernetes_version.clone());
     let way = hops(&from, &to)?;
     // Where the state has the version already, the spec still may not.
     let way = if way.is_empty() { vec![to.clone()] } else { way };
+    let mut from = from;
     let mut through = true;
     for (index, version) in way.iter().enumerate() {
         let later: Vec<String> = way
@@ -39,12 +42,15 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             .skip(index + 1)
             .map(|next| format!("then Kubernetes {next}, as a plan of its own when this one is through"))
             .collect();
-        prepared = Prepared { wanted: at_version(&wanted, version), ..prepared };
+        let (wanted, change) = version_change::narrowed(&written, prepared.state.as_ref(), &from, version)?;
+        prepared = Prepared { wanted, ..prepared };
         let request = Request {
             mode: Mode::Apply,
             options: Options { preflight: true, ..Options::default() },
             offline: false,
             roll: None,
+            version_change: Some(change),
+            unprotect: false,
         };
         if arguments.dry_run {
             let mut plan = prepared.plan(&request).await?.plan;
@@ -61,26 +67,13 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             return Ok(done(false));
         }
         if !arguments.keep_spec {
-            write_version(context, &wanted, version)?;
+            write_version(context, &written, version)?;
         }
         // The next plan starts from what this one has left.
-        let wanted = prepared.wanted.clone();
-        prepared = Prepared::open(context, wanted, false).await?;
+        from = version.clone();
+        prepared = Prepared::open(context, written.clone(), false).await?;
     }
     Ok(done(through))
-}
-
-/// The cluster at another version: with it go the pools that have no version of their own.
-fn at_version(wanted: &Wanted, version: &KubernetesVersion) -> Wanted {
-    let mut next = wanted.clone();
-    let follows = |name: &str| {
-        matches!(wanted.sources.origin(&format!("pools[{name}].kubernetesVersion")), Origin::Default)
-    };
-    for pool in next.cluster.pools.iter_mut().filter(|pool| follows(&pool.name)) {
-        pool.kubernetes_version = version.clone();
-    }
-    next.cluster.kubernetes_version = version.clone();
-    next
 }
 
 /// Puts the version into the spec file, where it stands, and leaves the rest of the file as it is.

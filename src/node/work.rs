@@ -158,7 +158,8 @@ impl<'a> Work<'a> {
         }
         let replace = manner.replace.to_vec();
         let options = Options { preflight: true, replace, ..Options::default() };
-        let request = Request { mode, options, offline: false, roll: None };
+        let request =
+            Request { mode, options, offline: false, roll: None, version_change: None, unprotect: false };
         if manner.dry_run {
             let prior = subject.state().map(|state| &state.snapshot);
             let plan = subject.plan_from(&request, prior).await?.plan;

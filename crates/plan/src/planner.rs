@@ -35,6 +35,8 @@ pub struct Options {
     /// Pools whose machines are replaced although nothing asks for it, by name or address; an empty list for
     /// all of them, `None` for none. The plan is about these pools only: what belongs to them, and what that needs.
     pub roll: Option<Vec<String>>,
+    /// Only these resources, and what they need: what a change of version brings. `None` for no such limit.
+    pub only: Option<BTreeSet<Address>>,
     /// Whether to ask the providers what would stop the plan.
     pub preflight: bool,
     /// Whether infrastructure that will not do what the spec asks for is wanted all the same.
@@ -45,7 +47,7 @@ impl Options {
     /// Whether the plan is about a part of the cluster only, and may leave pending changes out.
     #[must_use]
     pub fn is_partial(&self) -> bool {
-        !self.targets.is_empty() || self.roll.is_some()
+        !self.targets.is_empty() || self.roll.is_some() || self.only.is_some()
     }
 }
 

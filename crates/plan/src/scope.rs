@@ -36,7 +36,8 @@ impl LeftOut {
     }
 }
 
-/// The resources that a plan is about: those that targets name, and those of the pools that are rolled. `None` for a plan
+/// The resources that a plan is about: those that targets name, those of the pools that are
+/// rolled, and those that are listed. `None` for a plan
 /// of everything.
 pub(crate) fn of(
     options: &Options,
@@ -54,6 +55,7 @@ pub(crate) fn of(
         let belongs = |desired: &&Desired| belongs_to_pool(pools, desired);
         scope.extend(desired.iter().filter(belongs).map(|desired| desired.address.clone()));
     }
+    scope.extend(options.only.iter().flatten().cloned());
     Some(scope)
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use slipway_resource::Value;
 
 use super::shared::*;
-use crate::PLAN;
+use crate::{APPLY, PLAN};
 
 const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--pool", "workers", "--yes"];
 
@@ -89,4 +89,93 @@ fn rolls_and_upgrades_create_nothing() -> Result<()> {
     }
     ensure!(!place.cloud().join("objects").exists() && identities(&place).map_or(true, |ids| ids.is_empty()));
     Ok(())
+}
+
+const UPGRADE: &[&str] = &["upgrade", "-f", "spec.yaml", "--to", "1.36.0"];
+
+fn version(place: &slipway_integration::place::Place, address: &str) -> Result<Option<Value>> {
+    Ok(object(place, address)?.attributes.at(&"kubernetes_version".parse()?).cloned())
+}
+
+#[test]
+fn an_upgrade_changes_the_version_and_names_what_it_leaves() -> Result<()> {
+    let place = applied(&two_pools("sim.medium"))?;
+    let pending = two_pools("sim.large").replace("team: platform", "team: network");
+    let pending = pending.replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b]");
+    place.write("spec.yaml", &pending)?;
+    let shown = place.expect(2, &[UPGRADE, &["--dry-run"]].concat())?.out;
+    let (doing, leaving) = shown.split_once("Pending, left out").context(shown.clone())?;
+    for pool in ["control-plane", "workers", "databases"] {
+        ensure!(doing.contains(&format!("sim_machine_pool.{pool}")), "{pool}: {shown}");
+    }
+    ensure!(!doing.contains("sim.large") && !doing.contains("team"), "more than the version:\n{shown}");
+    ensure!(
+        leaving.contains("sim_machine_pool.databases") && leaving.contains("sim_network.main"),
+        "{shown}"
+    );
+
+    place.expect(0, &[UPGRADE, &["--yes"]].concat())?;
+    for pool in ["control-plane", "workers", "databases"] {
+        let pool = format!("sim_machine_pool.{pool}");
+        ensure!(version(&place, &pool)? == Some("1.36.0".into()), "{pool}");
+    }
+    let attribute = |address: &str, path: &str| -> Result<Option<Value>> {
+        Ok(object(&place, address)?.attributes.at(&path.parse()?).cloned())
+    };
+    let kind = attribute("sim_machine_pool.databases", "machine_type")?;
+    ensure!(kind == Some("sim.medium".into()), "another change was applied: {kind:?}");
+    ensure!(attribute("sim_network.main", "tags.team")? == Some("platform".into()), "a label was applied");
+    ensure!(place.inventory()?.at(&"sim_subnet.sim-1b".parse()?).is_empty(), "a subnet was made");
+    // The version was written, and the rest is pending still.
+    ensure!(std::fs::read_to_string(place.path().join("spec.yaml"))? == pending.replace("1.35.2", "1.36.0"));
+    let plan = planned(&place, 2, &[])?;
+    let changed: Vec<String> = actions(&plan).into_iter().map(|(address, _)| address).collect();
+    ensure!(changed.iter().any(|address| address == "sim_machine_pool.databases"), "{changed:?}");
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
+fn an_upgrade_that_was_killed_goes_on_as_an_upgrade() -> Result<()> {
+    let place = applied(&two_pools("sim.medium"))?;
+    place.write("spec.yaml", &two_pools("sim.large"))?;
+    let upgrade = [UPGRADE, &["--yes"]].concat();
+    let mut killed = place.command(&upgrade);
+    let ended = slipway_integration::place::Ended::of(killed.env("SLIPWAY_TEST_KILL", "6:after").output()?)?;
+    ensure!(ended.code.is_none(), "it was not killed: {}{}", ended.out, ended.err);
+    place.expect(0, &upgrade)?;
+    for pool in ["control-plane", "workers", "databases"] {
+        let pool = format!("sim_machine_pool.{pool}");
+        ensure!(version(&place, &pool)? == Some("1.36.0".into()), "{pool}");
+    }
+    ensure!(
+        place.inventory()?.machines.iter().all(|machine| machine.kubernetes_version == "1.36.0"),
+        "machines were left"
+    );
+    let kind = object(&place, "sim_machine_pool.databases")?.attributes.at(&"machine_type".parse()?).cloned();
+    ensure!(kind == Some("sim.medium".into()), "another change was applied: {kind:?}");
+    Ok(())
+}
+
+#[test]
+fn a_comment_on_a_roll_never_says_that_nothing_is_dangerous() -> Result<()> {
+    let place = applied(&two_pools("sim.medium"))?;
+    let roll: &[&str] = &["roll", "-f", "spec.yaml", "--pool", "workers", "--dry-run", "-o", "markdown"];
+    let upgrade = [UPGRADE, &["--dry-run", "-o", "markdown"]].concat();
+    let says = |arguments: &[&str], pool: &str| -> Result<()> {
+        let comment = place.expect(2, arguments)?.out;
+        let open = comment.split("<details>").next().context("a comment")?;
+        ensure!(!comment.contains("No dangerous changes") && open.contains("dangerous change"), "{comment}");
+        ensure!(open.contains(&format!("sim_machine_pool.{pool}")), "folded away: {comment}");
+        Ok(())
+    };
+    says(roll, "workers")?;
+    says(&upgrade, "control-plane")?;
+    // By a field that replaces every machine, and by leaving a pool out.
+    place.write("spec.yaml", &two_pools("sim.large"))?;
+    let plan = [PLAN, &["-o", "markdown"]].concat();
+    says(&plan, "databases")?;
+    place.write("spec.yaml", &spec())?;
+    says(&plan, "databases")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use slipway_integration::place::Place;
+use slipway_integration::place::{Ended, Place};
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
 
@@ -133,7 +133,10 @@ fn protection_shows_everything_and_refuses() -> Result<()> {
     ensure!(refused.out.contains("- sim_network.main"), "the plan is hidden:\n{}", refused.out);
     ensure!(refused.err.contains("CLI0010") && refused.err.contains("hint:"), "{}", refused.err);
     ensure!(identities(&place)? == before, "something was deleted");
-    place.expect(2, &["delete", "small", "--dry-run"])?;
+    for form in ["text", "json", "markdown"] {
+        let shown = place.expect(2, &["delete", "small", "--dry-run", "-o", form])?.out;
+        ensure!(shown.contains("will be refused"), "{form}: {shown}");
+    }
     // Taking it away is a plan of its own, that touches no object.
     place.write("spec.yaml", &spec())?;
     place.expect(2, PLAN)?;
@@ -142,5 +145,79 @@ fn protection_shows_everything_and_refuses() -> Result<()> {
     ensure!(identities(&place)? == before, "objects came or went");
     place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
     ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+fn protected() -> String {
+    spec().replace("  cloudLabels:", "  deletionProtection: true\n  cloudLabels:")
+}
+
+const DELETE: &[&str] = &["delete", "small", "--yes", "--confirm", "small"];
+
+#[test]
+fn a_run_that_did_not_complete_takes_no_protection_away() -> Result<()> {
+    let place = applied(&protected())?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    let mut killed = place.command(APPLY);
+    let ended = Ended::of(killed.env("SLIPWAY_TEST_KILL", "4:after").output()?)?;
+    ensure!(ended.code.is_none(), "it was not killed: {}{}", ended.out, ended.err);
+    let before = identities(&place)?;
+    for delete in [DELETE, &["delete", "-f", "spec.yaml", "--yes", "--confirm", "small"]] {
+        let refused = place.expect(1, delete)?;
+        ensure!(
+            refused.err.contains("CLI0010") && refused.err.contains("did not complete"),
+            "{}",
+            refused.err
+        );
+        ensure!(
+            refused.err.contains("--unprotect") && refused.err.contains("generation 1"),
+            "{}",
+            refused.err
+        );
+    }
+    ensure!(identities(&place)? == before, "something was deleted");
+    // Once it is through, the protection is gone; and before, for who says so.
+    let other = fresh("")?;
+    other.copy_from(&place)?;
+    other.expect(0, &[DELETE, &["--unprotect"]].concat())?;
+    ensure!(identities(&other)?.is_empty(), "something is left");
+    place.expect(0, APPLY)?;
+    place.expect(0, DELETE)?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+#[test]
+fn a_plan_of_a_part_takes_no_protection_away() -> Result<()> {
+    let place = applied(&protected())?;
+    place.write("spec.yaml", &spec().replace("fixed: 2", "fixed: 3"))?;
+    let part = [APPLY, &["--target", "sim_machine_pool.workers"]].concat();
+    let applied = place.expect(0, &part)?;
+    ensure!(
+        applied.out.contains("deletionProtection") && applied.out.contains("stays true"),
+        "{}",
+        applied.out
+    );
+    ensure!(place.expect(1, DELETE)?.err.contains("CLI0010"));
+    let whole = place.expect(0, APPLY)?;
+    ensure!(whole.out.contains("is false from now on"), "{}", whole.out);
+    place.expect(0, PLAN)?;
+    place.expect(0, DELETE)?;
+    Ok(())
+}
+
+#[test]
+fn a_saved_deletion_is_held_against_the_protection_again() -> Result<()> {
+    let place = applied(&spec())?;
+    place.expect(2, &["delete", "small", "--dry-run", "--out", "small.plan"])?;
+    // It is being protected, and that is not through yet: the generation is the one of the plan.
+    place.write("spec.yaml", &protected())?;
+    let mut killed = place.command(APPLY);
+    let ended = Ended::of(killed.env("SLIPWAY_TEST_KILL", "3:after").output()?)?;
+    ensure!(ended.code.is_none(), "it was not killed: {}{}", ended.out, ended.err);
+    let before = identities(&place)?;
+    let refused = place.expect(1, &["apply", "small.plan", "--yes", "--confirm", "small"])?;
+    ensure!(refused.err.contains("CLI0010"), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was deleted");
     Ok(())
 }

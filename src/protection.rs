@@ -1,0 +1,157 @@
+//! Protection from deletion: who has it, what changes it, and when a deletion is refused.
+
+use slipway_engine::State;
+use slipway_plan::{Mode, Plan, Snapshot};
+use slipway_resource::provider::ExpandNote;
+
+use crate::error::CommandError;
+use crate::planning::Prepared;
+
+/// The field of the spec.
+const FIELD: &str = "deletionProtection";
+
+/// What a plan says that takes protection away.
+const LIFTED: &str =
+    "is false from now on: once this plan is carried out, `slipway delete` is not refused any more";
+
+/// What a plan says that protects a cluster.
+const SET: &str = "is true from now on: once this plan is carried out, `slipway delete` is refused";
+
+/// What a plan of a part says that does not take protection away.
+const KEPT: &str = "stays true: a plan of a part of the cluster does not take the protection away";
+
+/// What the state knows of a cluster's protection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// As the last generation has it, with its number; none before the first.
+    complete: Option<(u64, bool)>,
+    /// As the run has it that did not complete; none where every run did.
+    begun: Option<bool>,
+}
+
+impl Known {
+    /// What a state knows, beside its last generation.
+    pub fn of(complete: Option<&Snapshot>, state: &State) -> Self {
+        Self {
+            complete: complete.map(|complete| (state.head.generation.0, is_set(&complete.spec))),
+            begun: state.is_interrupted().then(|| is_set(&state.snapshot.spec)),
+        }
+    }
+
+    /// As the last run has it that completed, and before any as the one that began.
+    fn now(self) -> Option<bool> {
+        self.complete.map(|(_, is_set)| is_set).or(self.begun)
+    }
+}
+
+/// Refuses to delete a protected cluster. What a run wanted that did not complete takes no protection away, unless that
+/// is asked for by name.
+///
+/// # Errors
+/// When the cluster is protected: by the last generation, by a run that began, or by the spec that was named.
+pub(crate) fn check(
+    cluster: &str,
+    known: Known,
+    written: Option<bool>,
+    unprotect: bool,
+) -> Result<(), CommandError> {
+    let refused =
+        || CommandError::new("CLI0010", format!("{cluster} is protected from deletion; nothing was done"));
+    match (known.complete, known.begun) {
+        (Some((generation, true)), Some(false)) if !unprotect => Err(refused()
+            .cause(format!(
+                "generation {generation}, the last that is complete, has {FIELD}: true; the run that sets it to false did not complete"
+            ))
+            .hint("`slipway apply -f …` completes that run; delete the cluster after that")
+            .hint("a cluster that no apply can complete is deleted with `slipway delete … --unprotect`")),
+        (Some((_, true)), Some(false)) => Ok(()),
+        (Some((_, true)), _) | (_, Some(true)) => Err(refused().hint(ways_out())),
+        _ if written == Some(true) => Err(refused().hint(ways_out())),
+        _ => Ok(()),
+    }
+}
+
+fn ways_out() -> String {
+    format!("set {FIELD}: false in its spec, apply that, and delete again")
+}
+
+/// What is known of a cluster, and what the spec says that somebody named.
+pub(crate) fn check_prepared(prepared: &Prepared, unprotect: bool) -> Result<(), CommandError> {
+    let wanted = &prepared.wanted;
+    let written = (!wanted.recorded).then_some(wanted.cluster.deletion_protection);
+    check(&wanted.cluster.name, prepared.protection, written, unprotect)
+}
+
+/// The remark on a deletion that is only shown and will be refused.
+pub(crate) fn will_be_refused(error: &CommandError) -> ExpandNote {
+    ExpandNote {
+        field: FIELD.to_owned(),
+        message: format!("this deletion will be refused: {}", error.message()),
+    }
+}
+
+/// What a plan does to the protection, as a remark. A plan of a part takes none away: it leaves other changes out that
+/// were reviewed together with this one.
+pub(crate) fn planned(known: Known, spec: &mut serde_json::Value, is_partial: bool) -> Option<ExpandNote> {
+    let message = match (known.now()?, is_set(spec)) {
+        (true, false) if is_partial => {
+            if let Some(fields) = spec.as_object_mut() {
+                fields.insert(FIELD.to_owned(), true.into());
+            }
+            KEPT
+        }
+        (true, false) => LIFTED,
+        (false, true) => SET,
+        _ => return None,
+    };
+    Some(ExpandNote { field: FIELD.to_owned(), message: message.to_owned() })
+}
+
+/// Whether a plan has nothing to do and nothing to record.
+pub(crate) fn is_nothing(plan: &Plan) -> bool {
+    let changes = |note: &ExpandNote| note.field == FIELD && [LIFTED, SET].contains(&note.message.as_str());
+    plan.is_empty() && !(plan.mode == Mode::Apply && plan.notes.iter().any(changes))
+}
+
+fn is_set(spec: &serde_json::Value) -> bool {
+    spec.get(FIELD).and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(complete: Option<bool>, begun: Option<bool>, written: Option<bool>, unprotect: bool) -> bool {
+        let known = Known { complete: complete.map(|is_set| (3, is_set)), begun };
+        check("demo", known, written, unprotect).is_err()
+    }
+
+    #[test]
+    fn only_a_complete_run_takes_protection_away() {
+        assert!(refused(Some(true), None, Some(false), true), "the spec that is named takes nothing away");
+        assert!(refused(Some(true), Some(false), None, false), "an incomplete run takes nothing away");
+        assert!(!refused(Some(true), Some(false), None, true), "but for who says so");
+        assert!(refused(Some(true), Some(true), None, true));
+        assert!(refused(Some(false), Some(true), None, false), "a run that began to protect it");
+        assert!(refused(None, Some(true), None, true), "the first run did not complete");
+        assert!(refused(None, None, Some(true), false) && refused(Some(false), None, Some(true), false));
+        assert!(!refused(Some(false), None, None, false) && !refused(None, None, Some(false), false));
+    }
+
+    #[test]
+    fn a_plan_says_what_becomes_of_the_protection() {
+        let said = |known: Option<bool>, wanted: bool, is_partial: bool| {
+            let known = Known { complete: known.map(|is_set| (3, is_set)), begun: None };
+            let mut spec = json!({ "name": "demo", FIELD: wanted });
+            let note = planned(known, &mut spec, is_partial);
+            (note.map(|note| note.message), is_set(&spec))
+        };
+        assert_eq!(said(Some(true), false, false), (Some(LIFTED.to_owned()), false));
+        assert_eq!(said(Some(true), false, true), (Some(KEPT.to_owned()), true));
+        assert_eq!(said(Some(false), true, true), (Some(SET.to_owned()), true));
+        assert_eq!(said(Some(true), true, false), (None, true));
+        assert_eq!(said(None, true, false), (None, true), "the first apply has nothing to compare with");
+    }
+}

@@ -1,0 +1,161 @@
+//! An upgrade changes the version and nothing else: it starts from the spec that is applied, and leaves out what else the
+//! written spec asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_engine::State;
+use slipway_plan::{LeftOut, Plan, ResourceChange, Snapshot};
+use slipway_resource::provider::{Catalog, ExpandNote};
+use slipway_resource::{Address, Desired};
+use slipway_spec::model::Cluster;
+use slipway_spec::source::Origin;
+use slipway_spec::value::KubernetesVersion;
+
+use crate::error::CommandError;
+use crate::planning::{Prepared, to_json};
+use crate::specs::Wanted;
+
+/// A change of version, and what it is told apart from.
+#[derive(Clone, Debug)]
+pub(crate) struct VersionChange {
+    /// The spec of the state at the version that is left: what differs from it is what the version brings.
+    from: Box<Wanted>,
+    /// The spec of the state, as the upgrade found it.
+    found: serde_json::Value,
+    /// The written spec at the new version: what it asks for beyond the version is named and left out.
+    pub written: Box<Wanted>,
+}
+
+/// What a plan of a version change is compared with.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    /// The resources at the version that is left.
+    pub at_from: Vec<Desired>,
+    /// The resources that the written spec asks for at the new version.
+    pub written: Vec<Desired>,
+    /// Of those: what the providers' choices are pinned to.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// Of those: resources whose secrets cannot be compared, with the reason.
+    pub uncompared: BTreeMap<Address, String>,
+}
+
+/// The applied spec at another version, and what a plan for it is compared with.
+///
+/// The way to the provider stays as it is written: it says how to speak with the cloud, and makes nothing there.
+pub(crate) fn narrowed(
+    written: &Wanted,
+    state: Option<&State>,
+    from: &KubernetesVersion,
+    to: &KubernetesVersion,
+) -> Result<(Wanted, VersionChange), CommandError> {
+    let name = &written.cluster.name;
+    let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
+    let mut applied: Cluster = serde_json::from_value(found.clone()).map_err(|error| {
+        CommandError::new(
+            "CLI0080",
+            format!("{name}: the state does not have the spec that was applied last"),
+        )
+        .cause(error.to_string())
+        .hint("`slipway apply -f …` with the version that the cluster has records it; upgrade after that")
+    })?;
+    applied.provider = written.cluster.provider.clone();
+    let mut at_found = written.clone();
+    at_found.cluster = applied;
+    let applied = at_found;
+    let change = VersionChange {
+        from: Box::new(at_version(&applied, written, from)),
+        found,
+        written: Box::new(at_version(written, written, to)),
+    };
+    Ok((at_version(&applied, written, to), change))
+}
+
+/// A cluster at another version: with it go the pools that follow the cluster's version.
+fn at_version(wanted: &Wanted, written: &Wanted, version: &KubernetesVersion) -> Wanted {
+    let mut next = wanted.clone();
+    let has_own = |name: &str| {
+        matches!(written.sources.origin(&format!("pools[{name}].kubernetesVersion")), Origin::Written(_))
+    };
+    let current = &wanted.cluster.kubernetes_version;
+    for pool in &mut next.cluster.pools {
+        if pool.kubernetes_version == *current && !has_own(&pool.name) {
+            pool.kubernetes_version = version.clone();
+        }
+    }
+    next.cluster.kubernetes_version = version.clone();
+    next
+}
+
+impl VersionChange {
+    /// Expands what a plan of it is compared with.
+    ///
+    /// # Errors
+    /// When the state has another spec by now, or a provider refuses.
+    pub async fn expand(
+        &self,
+        prepared: &Prepared,
+        prior: Option<&Snapshot>,
+    ) -> Result<Beside, CommandError> {
+        let recorded = prior.map(|prior| &prior.spec);
+        let own = to_json(&prepared.wanted.cluster)?;
+        if recorded.is_none_or(|recorded| *recorded != self.found && *recorded != own) {
+            let text = format!(
+                "{}: another spec was applied since this upgrade began",
+                prepared.wanted.cluster.name
+            );
+            return Err(CommandError::new("CLI0081", text)
+                .hint("run `slipway upgrade` again: it starts from the spec that is applied now"));
+        }
+        let pinned = || prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        let (at_from, _) = prepared.expand_as(&self.from, &mut pinned()).await?;
+        let mut catalogs = pinned();
+        let (written, _) = prepared.expand_as(&self.written, &mut catalogs).await?;
+        Ok(Beside { at_from, written, catalogs, uncompared: BTreeMap::new() })
+    }
+}
+
+/// The resources that a change of version brings: those that differ between the versions, come with it, or go.
+pub(crate) fn brings(from: &[Desired], to: &[Desired]) -> BTreeSet<Address> {
+    let by_address = |all: &[Desired]| -> BTreeMap<Address, Desired> {
+        all.iter().map(|desired| (desired.address.clone(), desired.clone())).collect()
+    };
+    let (from, to) = (by_address(from), by_address(to));
+    let is_other = |address: &&Address| {
+        let attributes =
+            |side: &BTreeMap<Address, Desired>| side.get(*address).map(|desired| desired.attributes.clone());
+        attributes(&from) != attributes(&to)
+    };
+    from.keys().chain(to.keys()).filter(is_other).cloned().collect()
+}
+
+/// Names what the whole written spec would change and the plan of the version change does not.
+pub(crate) fn name_left_out(plan: &mut Plan, whole: Result<Plan, slipway_plan::Error>) {
+    let whole = match whole {
+        Ok(whole) => whole,
+        Err(error) => {
+            let message = format!(
+                "what else the spec changes is left out of this upgrade, and cannot be planned: {error}"
+            );
+            plan.notes.push(ExpandNote { field: "spec".to_owned(), message });
+            return;
+        }
+    };
+    let is_done = |change: &&ResourceChange| {
+        let same = |own: &ResourceChange| {
+            own.address == change.address && own.action == change.action && own.after == change.after
+        };
+        !plan.changes.iter().any(same)
+    };
+    let mut pending: BTreeMap<Address, LeftOut> =
+        plan.pending.drain(..).map(|left_out| (left_out.address.clone(), left_out)).collect();
+    for change in whole.changes.iter().filter(is_done) {
+        let left_out = LeftOut {
+            address: change.address.clone(),
+            action: change.action,
+            rolls: !change.machines.is_empty(),
+        };
+        pending.insert(change.address.clone(), left_out);
+    }
+    plan.pending = pending.into_values().collect();
+    plan.left_out = plan.pending.len() as u64;
+}
