@@ -50,6 +50,7 @@ pub(crate) async fn take(
     };
     let mut acquire = Acquire::new(Actor::current(context).doing(operation)).create(uid);
     acquire.wait = arguments.wait;
+    acquire.describe = Some(State::progress);
     acquire.options = context.lease;
     let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
     let (state, resolved, protection) = match settle(&holder, subject, operation).await {

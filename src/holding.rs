@@ -34,6 +34,7 @@ impl Holding {
         let actor = Actor::current(context);
         let mut acquire = Acquire::new(actor.doing(operation));
         acquire.wait = wait;
+        acquire.describe = Some(State::progress);
         let name = ClusterName::new(cluster)?;
         let holder = Holder::acquire(context.backend()?, &name, acquire, Arc::new(SystemClock)).await?;
         let read = match holder.read().await {

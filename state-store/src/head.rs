@@ -156,6 +156,8 @@ pub enum Outcome {
     Failed,
     /// It was told to stop.
     Stopped,
+    /// It was killed, or lost its hold: somebody took over. No head has it, only the record of a run.
+    Interrupted,
 }
 
 impl Outcome {
@@ -166,6 +168,7 @@ impl Outcome {
             Self::Deferred => "deferred",
             Self::Failed => "failed",
             Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
         }
     }
 }

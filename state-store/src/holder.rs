@@ -26,6 +26,7 @@ use crate::journal::writer::{Task, Tip};
 use crate::layout;
 use crate::name::{ClusterName, Epoch, Generation};
 use crate::retry::Retry;
+use crate::runs::{self, Run};
 use crate::state::{self, View};
 use crate::write::{Outcome, Writer};
 use hold::Hold;
@@ -211,11 +212,12 @@ impl Holder {
         Ok(self.order(Event::Commit(Box::new(commit))).await?.generation)
     }
 
-    /// Tells in the head of a run that ends without a commit, until the next commit.
+    /// Tells of a run that ends without a commit: in the head until the next commit, and in a record that stays.
     ///
     /// # Errors
     /// [`Error::Lost`] when somebody took over.
     pub async fn unfinished(&self, meta: CommitMeta) -> Result<()> {
+        runs::end(&self.writer, &Run::ended(&self.head(), meta.clone())).await?;
         self.order(Event::Unfinished(Box::new(meta))).await.map(|_| ())
     }
 

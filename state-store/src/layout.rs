@@ -5,6 +5,7 @@
 //! <cluster>/snapshots/<generation>-<digest>
 //! <cluster>/journal/<epoch>/<sequence>
 //! <cluster>/history/<generation>
+//! <cluster>/runs/<epoch>
 //! <cluster>/plans/<digest>
 //! <cluster>/approvals/<digest of the plan>/<who>
 //! ```
@@ -46,6 +47,16 @@ pub fn history(cluster: &ClusterName, generation: Generation) -> Key {
 /// What is told of all earlier generations.
 pub fn histories(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/history"))
+}
+
+/// What is told of a run that ended without a commit.
+pub fn run(cluster: &ClusterName, epoch: Epoch) -> Key {
+    Key::trusted(format!("{cluster}/runs/{:012}", epoch.0))
+}
+
+/// What is told of all such runs.
+pub fn runs(cluster: &ClusterName) -> Prefix {
+    Prefix::trusted(format!("{cluster}/runs"))
 }
 
 /// A stored plan.

@@ -54,6 +54,7 @@ pub mod probe;
 pub mod process;
 mod random;
 mod retry;
+pub mod runs;
 pub mod state;
 pub mod verify;
 mod write;

@@ -17,6 +17,7 @@ use crate::history::Entry;
 use crate::layout;
 use crate::name::{ClusterName, Generation};
 use crate::plans;
+use crate::runs::Run;
 
 /// How many objects are read at once.
 const AT_ONCE: usize = 16;
@@ -166,6 +167,7 @@ impl Look<'_> {
             Some("history") => self.entries.push(Entry::decode(key, &bytes)?),
             Some("journal") => self.segments.push(journal::Seen::read(key, &bytes)?),
             Some("plans") => drop(plans::decode(key, &bytes)?),
+            Some("runs") => drop(Run::decode(key, &bytes)?),
             Some("approvals") => drop(Approval::decode(key, &bytes)?),
             _ => {}
         }
@@ -185,7 +187,7 @@ impl Look<'_> {
             (_, error) if !is_damage(error) => Mend::Other,
             ("plans" | "approvals", _) => Mend::Anew,
             ("snapshots" | "journal", _) if is_current => Mend::Rebuild,
-            ("snapshots" | "journal" | "history", _) => Mend::Past,
+            ("snapshots" | "journal" | "history" | "runs", _) => Mend::Past,
             _ => Mend::Other,
         };
         Some(Finding { key: key.to_string(), problem: problem(error), mend })
@@ -249,7 +251,9 @@ impl Look<'_> {
                 Some("snapshots") if is_stray(head, &self.entries, key) => {
                     "it is of a commit that did not happen"
                 }
-                Some("snapshots" | "history" | "journal" | "plans" | "approvals" | "secrets") => continue,
+                Some("snapshots" | "history" | "runs" | "journal" | "plans" | "approvals" | "secrets") => {
+                    continue;
+                }
                 None => continue,
                 Some(_) => "it is no object of a Slipway state store",
             };

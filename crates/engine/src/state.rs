@@ -67,6 +67,19 @@ impl State {
         serde_json::from_slice(bytes).map_err(corrupt)
     }
 
+    /// How far a run came that did not end, in a sentence for the history; nothing when the state cannot be read.
+    #[must_use]
+    pub fn progress(view: &View) -> Option<String> {
+        let state = Self::of_view(view.head.cluster.as_str(), view.clone()).ok()?;
+        let done = state.replayed.run.as_ref().map_or(0, |run| run.done.len());
+        let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
+        Some(match (done, state.replayed.open.len()) {
+            _ if !state.is_interrupted() => "nothing was begun".to_owned(),
+            (done, 0) => format!("{} done", steps(done)),
+            (done, open) => format!("{} done, {open} under way", steps(done)),
+        })
+    }
+
     /// Whether an earlier run was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {

@@ -39,6 +39,10 @@ fn life() -> Result<(Place, Documents)> {
     place.expect(2, &["plan", "-f", "spec.yaml", "--out", "plan.slipway"])?;
     place.expect(0, APPLY)?;
     place.write("spec.yaml", SMALL)?;
+    let killed = place.command(APPLY).env("SLIPWAY_TEST_KILL", "1:after").output()?;
+    ensure!(killed.status.code().is_none(), "a run is killed and taken up: {killed:?}");
+    place.expect(0, APPLY)?;
+    place.write("spec.yaml", &larger())?;
     let killed =
         place.command(APPLY).envs([("SLIPWAY_TEST_KILL", "5:after"), ("SLIPWAY_TEST_TERM", "1")]).output()?;
     ensure!(killed.status.code().is_none(), "the last run is killed: {killed:?}");
@@ -90,6 +94,7 @@ fn format_of(key: &str) -> Option<&'static str> {
         "snapshots" => "snapshot",
         "journal" => "journal",
         "history" => "history",
+        "runs" => "run",
         "plans" => "stored-plan",
         "approvals" => "approval",
         "secrets" => "secret",
@@ -179,7 +184,7 @@ fn what_is_written_has_the_form_of_its_version() -> Result<()> {
     let (_place, documents) = life()?;
     let forms = forms(&documents)?;
     let formats: BTreeSet<&str> = forms.keys().map(|(format, _)| *format).collect();
-    let wanted = ["approval", "head", "history", "journal", "plan-file", "snapshot", "stored-plan"];
+    let wanted = ["approval", "head", "history", "journal", "plan-file", "run", "snapshot", "stored-plan"];
     ensure!(wanted.iter().all(|format| formats.contains(format)), "{formats:?}");
     let keeps = std::env::var_os("SLIPWAY_KEEP_FORMS").is_some();
     let mut is_new = false;
@@ -342,7 +347,8 @@ fn what_is_newer_is_refused_and_says_what_is_needed() -> Result<()> {
             // A plan that does not fit the state is refused before its approvals are read.
             let head = changed.get_mut("line/head").context("a head")?;
             let text = std::str::from_utf8(head)?;
-            *head = text.replacen("\"generation\": 2", "\"generation\": 1", 1).into_bytes();
+            let now = format!("\"generation\": {}", values(head)[0]["generation"]);
+            *head = text.replacen(&now, "\"generation\": 1", 1).into_bytes();
         }
         let place = restore(&changed)?;
         std::fs::write(place.path().join("plan.slipway"), &changed["plan.slipway"])?;

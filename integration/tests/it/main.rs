@@ -25,6 +25,7 @@ mod state;
 mod state_places;
 mod state_plans;
 mod state_recovery;
+mod state_runs;
 mod terraform_cases;
 mod trust;
 mod upgrade;

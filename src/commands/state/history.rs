@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use slipway_engine::State;
 use slipway_state_store::history::{self, Entry};
-use slipway_state_store::{ClusterName, CommitMeta, read_head};
+use slipway_state_store::runs::{self, Run};
+use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, read_head};
 
 use super::moment;
 use crate::cli::ReportFormat;
@@ -13,22 +15,38 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui::table::table;
 
-/// Shows who made which generation.
+/// Shows who made which generation, and which runs made none.
 pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Result<ExitCode, CommandError> {
     let backend = context.backend()?;
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let entries = history::list(&*backend, &cluster, limit).await?;
-    let head = read_head(&*backend, &cluster).await?.map(|(head, _)| head);
-    let unfinished = head.and_then(|head| head.unfinished);
+    let mut runs = runs::list(&*backend, &cluster).await?;
+    let mut unfinished = None;
+    let mut running = None;
+    if let Some((head, _)) = read_head(&*backend, &cluster).await? {
+        // Of the time before such runs had records, there is only the head.
+        unfinished =
+            head.unfinished.clone().filter(|unfinished| runs.iter().all(|run| run.run != *unfinished));
+        // Who was taken for dead and is at work was not interrupted.
+        runs.retain(|run| run.epoch != head.epoch || head.holder.is_none());
+        running = under_way(&*backend, &cluster, &head).await?;
+    }
+    // What ended before the oldest generation that is shown is as old.
+    let oldest = entries.last().filter(|_| entries.len() >= limit).map(|entry| entry.generation);
+    runs.retain(|run| oldest.is_none_or(|oldest| run.generation >= oldest));
     let text = match arguments.output {
-        ReportFormat::Text => text(&entries, unfinished.as_ref()),
+        ReportFormat::Text => text(&entries, &runs, unfinished.as_ref(), running.as_ref()),
         ReportFormat::Json => {
             let generations: Vec<_> = entries.iter().map(entry_json).collect();
+            let last =
+                runs.first().filter(|run| Some(run.generation) == entries.first().map(|e| e.generation));
             super::json(&json!({
                 "cluster": cluster,
                 "generations": generations,
-                "unfinished": unfinished.as_ref().map(commit_json),
+                "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
+                "unfinished": unfinished.as_ref().or(last.map(|run| &run.run)).map(commit_json),
+                "running": running.as_ref().map(|running| run_json(&running.run)),
             }))?
         }
     };
@@ -36,27 +54,64 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(entries: &[Entry], unfinished: Option<&CommitMeta>) -> String {
-    if entries.is_empty() && unfinished.is_none() {
+/// The run of who holds the cluster now.
+struct Running {
+    run: Run,
+    /// Whether the process is known to be no more; on other hosts nobody knows.
+    is_gone: bool,
+}
+
+async fn under_way(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    head: &Head,
+) -> Result<Option<Running>, CommandError> {
+    let Some(holder) = &head.holder else { return Ok(None) };
+    let is_gone = backend.locality() == Locality::Local && holder.process.is_surely_dead();
+    // How far it came is worth telling, and no reason to tell nothing.
+    let view = slipway_state_store::read(backend, cluster).await.ok().flatten();
+    let run = Run::interrupted(head, view.as_ref().and_then(State::progress));
+    Ok(run.map(|run| Running { run, is_gone }))
+}
+
+fn text(
+    entries: &[Entry],
+    runs: &[Run],
+    unfinished: Option<&CommitMeta>,
+    running: Option<&Running>,
+) -> String {
+    if entries.is_empty() && runs.is_empty() && unfinished.is_none() && running.is_none() {
         return "No generation was committed yet.\n".to_owned();
     }
-    let row = |generation: String, commit: &CommitMeta| {
+    let row = |generation: String, commit: &CommitMeta, outcome: &str| {
         vec![
             generation,
             moment(commit.when),
             commit.who.clone(),
             commit.operation.clone(),
-            commit.outcome.as_str().to_owned(),
+            outcome.to_owned(),
             commit.plan_digest.as_deref().map_or("-", short).to_owned(),
             commit.detail.clone().unwrap_or_default(),
         ]
     };
-    // What made no generation stands where the next one would.
-    let rows: Vec<Vec<String>> = unfinished
+    let without = |commit: &CommitMeta| row("-".to_owned(), commit, commit.outcome.as_str());
+    // What made no generation stands above the one that it began with.
+    let mut rows: Vec<Vec<String>> = running
+        .map(|running| {
+            let outcome = if running.is_gone { running.run.run.outcome.as_str() } else { "running" };
+            row("-".to_owned(), &running.run.run, outcome)
+        })
         .into_iter()
-        .map(|commit| row("-".to_owned(), commit))
-        .chain(entries.iter().map(|entry| row(entry.generation.to_string(), &entry.commit)))
+        .chain(unfinished.map(&without))
         .collect();
+    let mut runs = runs.iter().peekable();
+    for entry in entries {
+        while let Some(run) = runs.next_if(|run| run.generation >= entry.generation) {
+            rows.push(without(&run.run));
+        }
+        rows.push(row(entry.generation.to_string(), &entry.commit, entry.commit.outcome.as_str()));
+    }
+    rows.extend(runs.map(|run| without(&run.run)));
     table(&["GENERATION", "WHEN", "WHO", "OPERATION", "OUTCOME", "PLAN", "WHAT"], &rows)
 }
 
@@ -72,6 +127,16 @@ pub(super) fn entry_json(entry: &Entry) -> serde_json::Value {
         fields.insert("generation".to_owned(), json!(entry.generation));
         fields.insert("deleted".to_owned(), json!(entry.deleted));
         fields.insert("digest".to_owned(), json!(entry.snapshot.as_ref().map(|snapshot| snapshot.digest)));
+    }
+    value
+}
+
+/// A run that made no generation, for programs.
+fn run_json(run: &Run) -> serde_json::Value {
+    let mut value = commit_json(&run.run);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("after_generation".to_owned(), json!(run.generation));
+        fields.insert("epoch".to_owned(), json!(run.epoch));
     }
     value
 }

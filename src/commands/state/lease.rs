@@ -49,7 +49,9 @@ pub(crate) async fn run(
         }
     }
     let actor = Actor::current(context);
-    let acquire = Acquire::new(actor.doing("state break-lease")).replace(holder.id);
+    let acquire = Acquire::new(actor.doing("state break-lease"))
+        .replace(holder.id)
+        .describe(slipway_engine::State::progress);
     let taken = Holder::acquire(backend, &cluster, acquire, Arc::new(SystemClock)).await?;
     let epoch = taken.epoch();
     taken.release(None).await?;

@@ -42,9 +42,14 @@ impl FromStr for Location {
             return Err(invalid(format!("it is empty; {SUPPORTED}")));
         }
         let Some((scheme, rest)) = url.split_once("://") else {
-            return Ok(Self::Directory(PathBuf::from(url)));
+            return match meant(url) {
+                Some(right) => Err(invalid(format!(
+                    "after the scheme comes `://`, as in {right}; a folder of this name is ./{url}"
+                ))),
+                None => Ok(Self::Directory(PathBuf::from(url))),
+            };
         };
-        match scheme {
+        match scheme.to_ascii_lowercase().as_str() {
             "file" => directory(rest).map(Self::Directory).map_err(invalid),
             "s3" => bucket(rest).map(Self::S3).map_err(invalid),
             "gs" => bucket(rest).map(Self::Google).map_err(invalid),
@@ -52,6 +57,24 @@ impl FromStr for Location {
             _ => Err(invalid(format!("the scheme `{scheme}` is not supported; {SUPPORTED}"))),
         }
     }
+}
+
+/// The address that was probably meant by one that begins with a scheme and goes on otherwise, as `s3:/bucket` does. No
+/// state is to be looked for in a folder of that name.
+fn meant(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once(':')?;
+    let is_scheme = scheme.len() > 1
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.chars().all(|other| other.is_ascii_alphanumeric() || matches!(other, '+' | '-' | '.'));
+    if !is_scheme {
+        return None;
+    }
+    let (scheme, rest) = (scheme.to_ascii_lowercase(), rest.trim_start_matches('/'));
+    Some(match scheme.as_str() {
+        "file" => format!("file:///{}", if rest.is_empty() { "var/lib/slipway" } else { rest }),
+        "s3" | "gs" | "az" => format!("{scheme}://{}", if rest.is_empty() { "bucket/prefix" } else { rest }),
+        _ => "s3://bucket/prefix".to_owned(),
+    })
 }
 
 fn directory(rest: &str) -> Result<PathBuf, String> {
@@ -112,6 +135,8 @@ mod tests {
             ("file:///var/lib/slipway", "/var/lib/slipway"),
             ("file://localhost/x", "/x"),
             ("file:///with%20space", "/with space"),
+            ("./s3:x", "./s3:x"),
+            ("a/b:c", "a/b:c"),
         ] {
             assert_eq!(url.parse::<Location>().unwrap(), Location::Directory(path.into()), "{url}");
         }
@@ -138,6 +163,8 @@ mod tests {
             "`ftp://bucket/state` is not the address of a state store: the scheme `ftp` is not supported; supported \
              are a path, file:///path, s3://bucket/prefix, gs://bucket/prefix and az://container/prefix"
         );
+        let typo = "s3:/bucket/state".parse::<Location>().unwrap_err().to_string();
+        assert!(typo.contains("as in s3://bucket/state"), "{typo}");
         let long = format!("s3://bucket/{}", "a/".repeat(120));
         let bad = [
             "",
@@ -148,6 +175,15 @@ mod tests {
             "file:///%ff",
             "s3://",
             "s3:///x",
+            "s3:/x",
+            "s3:x",
+            "S3:x",
+            "gs:/x",
+            "az:x/y",
+            "file:/x",
+            "file:x",
+            "http:/x",
+            "s3+http:x",
         ];
         for bad in
             bad.into_iter().chain(["s3://b/a//b", "s3://b/../x", "gs://b/x?y=z", "az://user@host/x", &long])

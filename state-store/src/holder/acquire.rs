@@ -16,6 +16,7 @@ use crate::journal::{fence, seal};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, HolderId};
 use crate::process::Identity;
+use crate::runs::{self, Describe};
 use crate::state::{self, Lost};
 use crate::write::{Outcome, Writer};
 
@@ -33,6 +34,8 @@ pub struct Acquire {
     pub replace: Option<HolderId>,
     /// Whether a journal whose last segment is damaged is sealed all the same, as for a state that is made anew.
     pub over_damage: bool,
+    /// What tells from its journal how far a holder came that is replaced.
+    pub describe: Option<Describe>,
     /// Term, window, retries.
     pub options: Options,
 }
@@ -46,6 +49,7 @@ impl Acquire {
             wait: None,
             replace: None,
             over_damage: false,
+            describe: None,
             options: Options::default(),
         }
     }
@@ -72,6 +76,12 @@ impl Acquire {
     #[must_use]
     pub fn over_damage(self) -> Self {
         Self { over_damage: true, ..self }
+    }
+
+    /// Writes down what a holder did that is replaced.
+    #[must_use]
+    pub fn describe(self, describe: Describe) -> Self {
+        Self { describe: Some(describe), ..self }
     }
 
     /// Other options than the usual ones.
@@ -144,12 +154,22 @@ impl Contending<'_> {
                         // The next life tells of its own commits only.
                         history::keep(self.writer, tombstone).await?;
                     }
+                    let replaced = head.as_ref().filter(|head| head.holder.is_some());
+                    let told = match replaced {
+                        Some(head) => {
+                            runs::keep_interrupted(self.writer, head, self.acquire.describe).await?
+                        }
+                        None => false,
+                    };
                     let sent = clock.elapsed();
                     if let Outcome::Written(tag) =
                         self.writer.put(&key, &next.encode()?, tag.as_ref()).await?
                     {
                         let hold = Hold { epoch: next.epoch, id: self.claim.id.clone() };
                         return Ok((head, Taken { head: *next, tag, hold, sent }));
+                    }
+                    if let Some(head) = replaced.filter(|_| told) {
+                        runs::take_back(self.writer, head).await?;
                     }
                 }
                 Turn::Wait { holder, until } => {

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use slipway_state_store::{Backend, Prefix, Settings, conformance, open_with, probe};
+use slipway_state_store::{
+    Backend, FileBackend, Holder, MemoryBackend, Outcome, Prefix, Settings, conformance, open_with, probe,
+    runs,
+};
 use slipway_testkit::fake_gcs::Uploads;
 use slipway_testkit::{Azurite, FakeGcs, Moto, Proxy};
+
+use crate::support::{acquire, cluster, holder, meta, record};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s3() {
@@ -50,4 +55,46 @@ async fn google_without_conditions_is_refused() {
         println!("{error}");
         assert_eq!(error.code(), "STATE0024");
     }
+}
+
+/// A run that is replaced, one that fails, and one that completes: who made no generation is told of.
+async fn tells_of_runs(backend: Arc<dyn Backend>) {
+    let (killed, clock) = holder(&backend, acquire("ada")).await;
+    killed.append(vec![record(1)]).await.unwrap();
+    let replaced = killed.head().holder.unwrap().id;
+    let describe = |view: &slipway_state_store::View| Some(format!("{} records", view.records.len()));
+    let failing = acquire("bob").replace(replaced).describe(describe);
+    let failing = Holder::acquire(backend.clone(), &cluster(), failing, clock).await.unwrap();
+    let failed =
+        slipway_state_store::CommitMeta { who: "bob".into(), outcome: Outcome::Failed, ..meta("apply") };
+    failing.unfinished(failed.clone()).await.unwrap();
+    failing.release(None).await.unwrap();
+    let (completing, _) = holder(&backend, acquire("eve")).await;
+    completing.release(Some((b"1".to_vec(), meta("apply")))).await.unwrap();
+
+    let told = runs::list(&*backend, &cluster()).await.unwrap();
+    let [second, first] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((second.epoch.0, second.run.clone()), (2, failed));
+    assert_eq!((first.epoch.0, first.run.outcome), (1, Outcome::Interrupted));
+    assert!(first.run.who.starts_with("ada"), "{}", first.run.who);
+    assert_eq!(first.run.detail.as_deref(), Some("1 records"));
+    drop(killed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_place_tells_of_runs_that_made_no_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    tells_of_runs(Arc::new(MemoryBackend::new())).await;
+    tells_of_runs(Arc::new(FileBackend::open(folder.path()))).await;
+
+    let moto = Moto::start().unwrap();
+    moto.create_bucket("state").unwrap();
+    tells_of_runs(open_with("s3://state/here", &Settings::new(moto.environment())).unwrap()).await;
+    let azurite = Azurite::start().unwrap();
+    azurite.create_container("state").unwrap();
+    tells_of_runs(open_with("az://state/here", &Settings::new(azurite.environment())).unwrap()).await;
+    let server = FakeGcs::start().unwrap();
+    server.create_bucket("state").unwrap();
+    let front = server.front(Uploads::Conditional).unwrap();
+    tells_of_runs(google_at(&front)).await;
 }

@@ -194,7 +194,11 @@ async fn garbage_is_collected_and_seals_are_kept() {
     assert_eq!(numbers(&before), [5]);
     assert!(zombie.append(vec![record(6)]).await.unwrap_err().is_lost());
     let kept: Vec<String> = memory.dump().keys().map(|key| key.to_string()).collect();
-    assert_eq!(kept.len(), 8, "head, three records, two snapshots, a seal, a segment: {kept:?}");
+    assert_eq!(
+        kept.len(),
+        9,
+        "head, three records, two snapshots, a seal, a segment, the replaced run: {kept:?}"
+    );
     let (next, _) = take_over(&backend, "eve").await.unwrap();
     assert_eq!(numbers(&next.read().await.unwrap()), [5]);
 }
