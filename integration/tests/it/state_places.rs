@@ -124,3 +124,58 @@ fn failures_have_a_way_out() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn what_a_store_says_is_shown_within_bounds_and_moves_no_terminal() -> Result<()> {
+    for status in [400, 500] {
+        let proxy = Proxy::start(0, move |_| {
+            let mut body =
+                b"<Error><Code>Bad\x1b]0;x\x07</Code><Message>\x1b[2J\x1b[1;1Hnothing to see</Message>"
+                    .to_vec();
+            body.resize(20 << 20, b'x');
+            Verdict::Answer { status, headers: Vec::new(), body }
+        })?;
+        let place = Place::new(PROGRAM)?;
+        place.write("spec.yaml", SMALL)?;
+        let mut command = place.command(&["plan", "-f", "spec.yaml", "--state", "s3://state/here"]);
+        command.envs([
+            ("AWS_ACCESS_KEY_ID", "a"),
+            ("AWS_SECRET_ACCESS_KEY", "b"),
+            ("AWS_REGION", "us-east-1"),
+        ]);
+        let ended = Ended::of(command.env("AWS_ENDPOINT_URL", proxy.endpoint()).output()?)?;
+        ensure!(ended.code == Some(1) && ended.err.contains("nothing to see"), "{}", ended.err);
+        ensure!(ended.err.len() < 10_000, "{} bytes", ended.err.len());
+        ensure!(!ended.err.contains(['\u{1b}', '\u{7}']), "{:?}", ended.err);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_address_with_a_slip_is_no_folder() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SMALL)?;
+    for (address, meant) in [
+        ("s3:/bucket/state", "s3://bucket/state"),
+        ("s3:bucket", "s3://bucket"),
+        ("S3:/bucket", "s3://bucket"),
+        ("gs:/bucket", "gs://bucket"),
+        ("az:container", "az://container"),
+        ("file:/var/x", "file:///var/x"),
+        ("file:x", "file:///x"),
+    ] {
+        for verb in
+            [&["plan", "-f", "spec.yaml"][..], &["apply", "-f", "spec.yaml", "--yes"], &["state", "init"]]
+        {
+            let refused = place.expect(1, &[verb, &["--state", address]].concat())?;
+            ensure!(
+                refused.err.contains("STATE0010") && refused.err.contains(meant),
+                "{address}: {}",
+                refused.err
+            );
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(place.path())?.filter_map(|entry| entry.ok()).collect();
+    ensure!(left.iter().all(|entry| entry.file_name() == "spec.yaml"), "{left:?}");
+    Ok(())
+}

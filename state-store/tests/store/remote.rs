@@ -268,3 +268,24 @@ async fn what_is_wrong_with_a_bucket_is_said() {
         "it is not tried again"
     );
 }
+
+/// An error document is read as far as it tells something: what a server sends behind that is neither kept nor shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_document_is_read_and_shown_within_bounds() {
+    for status in [400, 403, 418, 500, 503] {
+        let place = Place::new(move |_| {
+            let mut body = b"<Error><Code>Bad</Code><Message>\x1b[2Jno\x07</Message>".to_vec();
+            body.resize(20 << 20, b'x');
+            Verdict::Answer { status, headers: Vec::new(), body }
+        });
+        let error = place.open().get(&key("prod/head")).await.unwrap_err();
+        let mut said = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(inner) = cause {
+            said.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        assert!(said.contains("Bad") && said.len() < 10_000, "{status}: {} bytes: {said:.300}", said.len());
+        assert!(format!("{error:?}").len() < 10_000, "{status}: more than is shown is kept");
+    }
+}

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_limits::{size, text::shorten};
+
 use super::exchange::{Answer, Exchange, Outcome};
 use crate::backend::error::{Error, describe};
 
@@ -36,7 +38,8 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
+        // What a server says is shown as far as it tells something.
+        formatter.write_str(&shorten(&self.text, size::MESSAGE))
     }
 }
 
@@ -134,7 +137,7 @@ impl Failed<'_> {
             // S3 says 400 when the body came too slowly.
             400 if has_code(&["RequestTimeout"]) => Error::Transient { key, source },
             408 | 500 | 502..=504 => self.unknown(source),
-            _ => Error::Io { key, source: Arc::new(std::io::Error::other(text)) },
+            _ => Error::Io { key, source: Arc::new(std::io::Error::other(shorten(&text, size::MESSAGE))) },
         }
     }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
@@ -15,6 +15,8 @@ use object_store::client::{
 };
 
 use crate::backend::error::describe;
+use futures_util::StreamExt;
+use slipway_limits::{Size, size};
 
 tokio::task_local! {
     static LAST: RefCell<Option<Exchange>>;
@@ -122,7 +124,8 @@ impl HttpService for Observed {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        let body = body.bytes().await.unwrap_or_else(|_| Bytes::new());
+        // What is behind the beginning of an error document tells nothing, and may not end.
+        let (body, _) = beginning(body, size::REPORT).await;
         let text = String::from_utf8_lossy(&body);
         answer.code = answer.code.or_else(|| element(&text, "Code"));
         answer.region = answer.region.or_else(|| element(&text, "Region"));
@@ -130,6 +133,21 @@ impl HttpService for Observed {
         noted(Outcome::Answered(answer));
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(body)))
     }
+}
+
+/// What comes first of a body, at most so much of it, and whether that is all. A body that breaks off is as long as it came.
+pub(super) async fn beginning(body: HttpResponseBody, limit: Size) -> (Bytes, bool) {
+    let mut read = BytesMut::new();
+    let mut chunks = body.bytes_stream();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let room = limit.in_memory().saturating_sub(read.len());
+        if chunk.len() > room {
+            read.extend_from_slice(&chunk[..room]);
+            return (read.freeze(), false);
+        }
+        read.extend_from_slice(&chunk);
+    }
+    (read.freeze(), true)
 }
 
 /// The text of the first element of this name: the error documents of all three stores are flat.

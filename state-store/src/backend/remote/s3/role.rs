@@ -9,7 +9,9 @@ use object_store::client::{HttpClient, HttpConnector, HttpRequest, HttpRequestBo
 
 use super::super::client_options;
 use super::super::endpoint::{self, Endpoint};
-use super::super::exchange::{Observing, element};
+use slipway_limits::size;
+
+use super::super::exchange::{Observing, beginning, element};
 use super::credentials::{Fresh, Source, failed};
 use super::profile::{Profile, Profiles};
 use crate::backend::settings::Settings;
@@ -127,7 +129,10 @@ pub(super) async fn send(
 ) -> object_store::Result<String> {
     let answer = client.execute(request).await.map_err(|error| failed(format!("{what}: {error}")))?;
     let status = answer.status();
-    let body = answer.into_body().bytes().await.map_err(|error| failed(format!("{what}: {error}")))?;
+    let (body, is_all) = beginning(answer.into_body(), size::CREDENTIALS_ANSWER).await;
+    if !is_all {
+        return Err(failed(format!("{what}: the answer has more than {}", size::CREDENTIALS_ANSWER)));
+    }
     let text = String::from_utf8_lossy(&body).into_owned();
     if !status.is_success() {
         let code = element(&text, "Code").unwrap_or_default();
