@@ -8,7 +8,7 @@ use slipway_engine::{Observed, State, look};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
-use slipway_resource::{ClusterUid, Desired, Schema};
+use slipway_resource::{ClusterUid, Desired, Observation, Schema, Value};
 use slipway_secrets::Keyring;
 use slipway_spec::model::Cluster;
 use slipway_state_store::{Backend, ClusterName};
@@ -213,7 +213,10 @@ impl Prepared {
         self.check_api(&catalogs)?;
         self.access.also_at(composition::endpoints(cluster, &catalogs));
         let observed = match there? {
-            None => Observed { observations: Observations::default(), uid: None, at: Instant::now() },
+            None => {
+                let observations = supposed(&desired, &self.providers);
+                Observed { observations, uid: None, at: Instant::now() }
+            }
             Some(looked) => {
                 let written = beside.iter().flat_map(|beside| &beside.written);
                 let all: Vec<Desired> = desired.iter().chain(written).cloned().collect();
@@ -397,6 +400,26 @@ fn renames(wanted: &Wanted) -> Result<Vec<slipway_resource::Moved>, CommandError
     moved
         .map(|moved| Ok(slipway_resource::Moved { from: parse(&moved.from)?, to: parse(&moved.to)? }))
         .collect()
+}
+
+/// What nobody looks at offline: the objects that a spec says exist do exist, and what only the cloud knows of them is
+/// unknown.
+fn supposed(desired: &[Desired], providers: &Providers) -> Observations {
+    let mut observations = Observations::default();
+    for desired in desired {
+        let Some(identity) = &desired.lifecycle.existing else { continue };
+        let Some((_, _, kind)) = providers.of_type(desired.address.kind()) else { continue };
+        let written = |name: &str| desired.attributes.get(name).filter(|value| !value.is_null()).cloned();
+        let attributes =
+            kind.attributes.keys().map(|name| (name.clone(), written(name).unwrap_or(Value::Unknown)));
+        observations.add_read(slipway_resource::Observed {
+            address: desired.address.clone(),
+            identity: identity.clone(),
+            token: None,
+            observation: Observation::Present(Value::Map(attributes.collect())),
+        });
+    }
+    observations
 }
 
 /// The head's generation, also that of a deleted cluster's tombstone.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_builtin::{Builtin, Vault};
 use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
-use slipway_protocol::{LockFile, Running, SearchPath};
+use slipway_protocol::{Installed, LockFile, Running, SearchPath};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
@@ -179,14 +179,24 @@ async fn find_offline(
     if lock.get(name).is_none()
         && linked(name).is_none()
         && let Some(installed) = search_path(context).find_own(name)?
-        && let Some(executable) = installed.offline_executable()
     {
+        let Some(executable) = installed.offline_executable() else {
+            return Err(not_built(&installed));
+        };
         let running = Running::launch(&installed.launch(executable)).await?;
         let provider = running.provider();
         context.keep(running);
         return Ok(provider);
     }
     find(context, granted).await
+}
+
+/// Refuses to plan offline with what a source tree can build and has not built yet.
+fn not_built(installed: &Installed) -> CommandError {
+    let name = installed.name();
+    let path = installed.offline.as_deref().unwrap_or(&installed.executable).display();
+    CommandError::new("CLI0082", format!("what plans {name} offline is not built: {path} does not exist"))
+        .hint("`cargo build` in this checkout builds it, beside `slipway`; with `--release` for a release build")
 }
 
 /// The folders in which providers are looked for.

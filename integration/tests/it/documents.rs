@@ -30,13 +30,10 @@ struct Reader {
 
 impl Reader {
     fn new(story: &Story) -> Result<Self> {
-        let place = if story.bucket {
-            Place::on_s3(PROGRAM)?
-        } else if story.offline {
-            crate::offline::place()?
-        } else {
-            Place::new(PROGRAM)?
-        };
+        if story.offline {
+            crate::offline::place()?;
+        }
+        let place = if story.bucket { Place::on_s3(PROGRAM)? } else { Place::new(PROGRAM)? };
         std::fs::create_dir(place.path().join("bin"))?;
         std::os::unix::fs::symlink(PROGRAM, place.path().join("bin/slipway"))?;
         for folder in ["specs", "fixtures/kops", "fixtures/bad-specs"] {

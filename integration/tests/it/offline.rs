@@ -197,3 +197,26 @@ fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
     ensure!(problem["code"] == "CLI0007" && problem["location"]["line"] == 10, "{problem}");
     Ok(())
 }
+
+#[test]
+fn every_example_is_planned_offline() -> Result<()> {
+    let place = place()?;
+    for entry in std::fs::read_dir(root().join("specs"))? {
+        let folder = entry?.path();
+        if folder.ends_with("schema") {
+            continue;
+        }
+        let spec = folder.display().to_string();
+        let ended = run(&place, &["plan", "-f", &spec, "--offline"], &[])?;
+        ensure!(ended.code == Some(2), "{spec}: {:?} {}", ended.code, ended.err);
+    }
+    // An address that the spec says exists is used, and not made.
+    let spec = root().join("specs/ha-private").display().to_string();
+    let plan = run(&place, &["plan", "-f", &spec, "--offline", "-o", "json"], &[])?.out;
+    let plan: Json = serde_json::from_str(&plan)?;
+    let changes = plan["resource_changes"].as_array().cloned().unwrap_or_default();
+    let address = changes.iter().find(|change| change["address"] == "sim_address.sim-1c");
+    let actions = address.map(|change| change["change"]["actions"].clone());
+    ensure!(actions.as_ref().is_none_or(|actions| *actions == serde_json::json!(["no-op"])), "{actions:?}");
+    Ok(())
+}
