@@ -2,22 +2,28 @@
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
+use slipway_state_store::ClusterName;
 
 use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
 /// A place where a run was killed in the middle of some steps.
-fn interrupted() -> Result<Place> {
+fn interrupted(new: impl Fn() -> Result<Place>) -> Result<Place> {
+    interrupted_patiently(new, "0s")
+}
+
+/// The same, where whoever looks at it waits for the killed run.
+fn interrupted_patiently(new: impl Fn() -> Result<Place>, wait: &str) -> Result<Place> {
     // How records are grouped into writes depends on timing: one of these moments has open steps.
     for write in 3..12 {
-        let place = Place::new(PROGRAM)?;
+        let place = new()?;
         place.write("spec.yaml", SMALL)?;
         let at = format!("{write}:after");
         let code = place.command(APPLY).env("SLIPWAY_TEST_KILL", at).output()?.status.code();
         ensure!(matches!(code, None | Some(0)), "the killed run ended with {code:?}");
-        let copy = Place::new(PROGRAM)?;
+        let copy = new()?;
         copy.copy_from(&place)?;
         copy.write("spec.yaml", SMALL)?;
-        let told = copy.run(APPLY)?;
+        let told = copy.run(&[APPLY, &["--wait", wait]].concat())?;
         if told.err.contains("An earlier run was interrupted at sim_") {
             return Ok(place);
         }
@@ -38,7 +44,7 @@ fn is_sound(place: &Place) -> Result<()> {
 
 #[test]
 fn a_step_that_fails_when_it_is_taken_up_again_stops_no_plan() -> Result<()> {
-    let place = interrupted()?;
+    let place = interrupted(|| Place::new(PROGRAM))?;
     faults(&place, "permanent")?;
     let said = place.expect(0, APPLY)?;
     let text = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -49,7 +55,7 @@ fn a_step_that_fails_when_it_is_taken_up_again_stops_no_plan() -> Result<()> {
 
 #[test]
 fn a_provider_that_cannot_be_asked_keeps_its_steps_open_and_is_named() -> Result<()> {
-    let place = interrupted()?;
+    let place = interrupted(|| Place::new(PROGRAM))?;
     faults(&place, "unauthenticated")?;
     let first = place.expect(1, APPLY)?;
     ensure!(first.err.contains("error[RUN0040]: what became of interrupted steps of line"), "{first:?}");
@@ -68,4 +74,39 @@ fn a_provider_that_cannot_be_asked_keeps_its_steps_open_and_is_named() -> Result
     let third = place.expect(0, APPLY)?;
     ensure!(third.err.contains(&format!("An earlier run was interrupted at {step}")), "{third:?}");
     is_sound(&place)
+}
+
+/// Who holds the cluster.
+fn holder(place: &Place) -> Result<Option<String>> {
+    let backend = place.backend()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let head = runtime.block_on(slipway_state_store::read_head(&*backend, &ClusterName::new("line")?))?;
+    Ok(head.context("a head")?.0.holder.map(|holder| holder.who))
+}
+
+/// Nobody has to wait for a lease of a run that could not begin.
+#[test]
+fn who_cannot_take_a_run_up_lets_the_cluster_go() -> Result<()> {
+    let in_a_bucket = || {
+        let term = ("SLIPWAY_TEST_TERM".to_owned(), "2".to_owned());
+        Ok(Place::on_s3(PROGRAM)?.with_environment([term]))
+    };
+    for (new, wait) in
+        [(&(|| Place::new(PROGRAM)) as &dyn Fn() -> Result<Place>, "0s"), (&in_a_bucket, "30s")]
+    {
+        // In a bucket nobody knows that the killed run is dead before its term is over.
+        let place = interrupted_patiently(new, wait)?;
+        ensure!(holder(&place)?.is_some(), "the killed run holds the cluster");
+        faults(&place, "unauthenticated")?;
+        let waiting = [APPLY, &["--wait", wait]].concat();
+        let refused = place.expect(1, &waiting)?;
+        ensure!(refused.err.contains("RUN0040"), "{}", refused.err);
+        ensure!(holder(&place)?.is_none(), "the hold was not given back");
+        let again = place.expect(1, APPLY)?;
+        ensure!(again.err.contains("RUN0040"), "somebody has to wait: {}", again.err);
+        std::fs::remove_file(place.cloud().join("faults.json"))?;
+        place.expect(0, APPLY)?;
+        is_sound(&place)?;
+    }
+    Ok(())
 }

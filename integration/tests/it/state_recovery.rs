@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
+use slipway_state_store::{Key, Prefix};
 
 use crate::state::{applied, tree};
 use crate::{APPLY, PROGRAM, SMALL};
@@ -244,5 +245,31 @@ fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
     ensure!(place.inventory()?.doubled().is_empty());
+    Ok(())
+}
+
+/// The same in a bucket: what is left of a state is seen without its head, and nothing is written over it.
+#[test]
+fn nothing_begins_anew_over_a_state_that_is_lost_in_a_bucket() -> Result<()> {
+    let place = Place::on_s3(PROGRAM)?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    let backend = place.backend()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let head = Key::new("line/head")?;
+    runtime.block_on(backend.delete(&head))?;
+    let keys = || runtime.block_on(backend.list(&Prefix::root()));
+    let before = keys()?;
+    for arguments in [&["plan", "-f", "spec.yaml"][..], APPLY, &["delete", "line", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(refused.err.contains("STATE0050"), "{arguments:?}: {refused:?}");
+        ensure!(refused.err.contains("slipway state rebuild line"), "{arguments:?}: {refused:?}");
+    }
+    ensure!(keys()? == before, "something was written: {:?}", keys()?);
+    let verified = place.run(&["state", "verify", "line"])?;
+    ensure!(verified.code == Some(1), "{verified:?}");
+    place.expect(0, &[REBUILD, &["--yes"]].concat())?;
+    place.expect(0, APPLY)?;
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
     Ok(())
 }
