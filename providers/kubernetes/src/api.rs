@@ -4,6 +4,7 @@ mod catalogue;
 mod connection;
 mod list;
 mod request;
+mod silence;
 mod status;
 
 pub(crate) use catalogue::{Catalogue, Resource};

@@ -9,6 +9,7 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use slipway_resource::{ErrorClass, ProviderError, with_causes};
 use tokio::sync::Mutex;
 
+use super::silence::Silence;
 use crate::access::{Access, SecretKubeconfig};
 
 /// A connection to a cluster's API.
@@ -19,6 +20,8 @@ pub(crate) struct Connection {
     pub(crate) endpoint: Arc<str>,
     /// Whether it failed, so that there may be another way by now.
     is_broken: Arc<AtomicBool>,
+    /// What is known of servers that did not answer, on all connections of a session.
+    pub(super) silence: Silence,
 }
 
 impl Connection {
@@ -32,11 +35,12 @@ impl Connection {
 pub(crate) struct Connector {
     access: Arc<dyn Access>,
     current: Mutex<Option<(SecretKubeconfig, Connection)>>,
+    silence: Silence,
 }
 
 impl Connector {
     pub(crate) fn new(access: Arc<dyn Access>) -> Self {
-        Self { access, current: Mutex::new(None) }
+        Self { access, current: Mutex::new(None), silence: Silence::default() }
     }
 
     /// The connection; `None` when the API does not exist yet.
@@ -46,7 +50,8 @@ impl Connector {
     pub(crate) async fn connection(&self) -> Result<Option<Connection>, ProviderError> {
         let mut current = self.current.lock().await;
         if let Some((_, connection)) = current.as_ref()
-            && !connection.is_broken.load(Ordering::Relaxed)
+            && (!connection.is_broken.load(Ordering::Relaxed)
+                || self.silence.is_the_only_way(&connection.endpoint))
         {
             return Ok(Some(connection.clone()));
         }
@@ -56,9 +61,11 @@ impl Connector {
             && *known == kubeconfig
         {
             connection.is_broken.store(false, Ordering::Relaxed);
+            self.silence.looked(&connection.endpoint);
             return Ok(Some(connection.clone()));
         }
-        let connection = connect(&kubeconfig).await?;
+        let connection = Connection { silence: self.silence.clone(), ..connect(&kubeconfig).await? };
+        self.silence.looked(&connection.endpoint);
         *current = Some((kubeconfig, connection.clone()));
         Ok(Some(connection))
     }
@@ -95,7 +102,7 @@ async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderEr
     config.default_retry = false;
     let endpoint: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = Client::try_from(config).map_err(|error| unusable(&error))?;
-    Ok(Connection { client, endpoint, is_broken: Arc::default() })
+    Ok(Connection { client, endpoint, is_broken: Arc::default(), silence: Silence::default() })
 }
 
 /// What is wrong with a kubeconfig that cannot be parsed. The parser's own words quote it, and it is secret.

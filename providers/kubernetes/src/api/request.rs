@@ -1,6 +1,6 @@
 //! One request and its answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http_body_util::{BodyExt as _, Limited};
@@ -152,8 +152,14 @@ impl Connection {
         let sent = builder.body(body).map_err(|error| {
             ProviderError::new(ErrorClass::Invalid, format!("{} is no request: {error}", request.path))
         })?;
+        let begun = Instant::now();
         let answered = tokio::time::timeout(request.patience, async {
-            let response = self.client.send(sent).await.map_err(|error| self.unanswered(&error, changes))?;
+            let response = self.client.send(sent).await.map_err(|error| {
+                let error = self.unanswered(&error, changes);
+                self.silence.note(&self.endpoint, begun, &error);
+                error
+            })?;
+            self.silence.end(&self.endpoint);
             let (parts, body) = response.into_parts();
             let body = Limited::new(body, size::API_ANSWER.in_memory()).collect().await;
             let bytes = body.map_err(|error| self.unanswered(error.as_ref(), changes))?.to_bytes();
@@ -169,7 +175,9 @@ impl Connection {
                     request.path,
                     request.patience.as_secs()
                 );
-                return Err(ProviderError::new(lost(changes), text));
+                let error = ProviderError::new(lost(changes), text);
+                self.silence.note(&self.endpoint, begun, &error);
+                return Err(error);
             }
         };
         let body: Json = match serde_json::from_slice(&bytes) {
@@ -208,15 +216,22 @@ impl Connection {
         }
     }
 
-    /// Sends a request that changes nothing, and again when the server is busy: nobody else repeats what is only read.
+    /// Sends a request that changes nothing, and again when the server is busy: nobody else repeats what is only read. A
+    /// server that is silent is not waited for a second time.
     ///
     /// # Errors
     /// As [`Connection::send`], once it was patient enough.
     pub(crate) async fn ask(&self, request: &Request) -> Result<Answer, ProviderError> {
         let mut wait = FIRST_WAIT;
         for _ in 1..ATTEMPTS {
+            if let Some(error) = self.silence.of(&self.endpoint) {
+                return Err(error);
+            }
             match self.send(request).await {
                 Err(error) if error.class.is_retryable() => {
+                    if self.silence.of(&self.endpoint).is_some() {
+                        return Err(error);
+                    }
                     if let ErrorClass::Throttled { retry_after_ms: Some(after), .. } = error.class {
                         wait = wait.max(Duration::from_millis(after).min(LONGEST_WAIT));
                     }

@@ -1,0 +1,108 @@
+//! An API that did not answer for a while: whoever reads from it next does not wait again.
+//!
+//! A plan asks for many objects. Behind a machine that is off, or drops packets, each question would take as long as a
+//! connection may; what nobody answers is asked once in a while.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use slipway_resource::ProviderError;
+
+/// How long an API that did not answer is taken to be silent.
+const SILENT: Duration = Duration::from_secs(15);
+
+/// A failure that comes sooner is an answer of a kind: a connection that is refused may be taken a moment later.
+const PROMPT: Duration = Duration::from_secs(2);
+
+/// The endpoint that did not answer last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silence(Arc<Mutex<Option<Silent>>>);
+
+#[derive(Debug)]
+struct Silent {
+    endpoint: Arc<str>,
+    since: Instant,
+    error: ProviderError,
+    /// Whether another way was looked for since, and not found.
+    has_no_other_way: bool,
+}
+
+impl Silence {
+    fn lock(&self) -> MutexGuard<'_, Option<Silent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a request that began then has no answer. Whether it was waited for.
+    pub(super) fn note(&self, endpoint: &Arc<str>, begun: Instant, error: &ProviderError) -> bool {
+        if begun.elapsed() < PROMPT {
+            return false;
+        }
+        let (endpoint, error) = (Arc::clone(endpoint), error.clone());
+        let mut silent = self.lock();
+        let has_no_other_way =
+            silent.as_ref().is_some_and(|known| known.has_no_other_way && known.endpoint == endpoint);
+        *silent = Some(Silent { endpoint, since: Instant::now(), error, has_no_other_way });
+        true
+    }
+
+    /// Notes an answer.
+    pub(super) fn end(&self, endpoint: &Arc<str>) {
+        let mut silent = self.lock();
+        if silent.as_ref().is_some_and(|silent| silent.endpoint == *endpoint) {
+            *silent = None;
+        }
+    }
+
+    /// Why an endpoint did not answer a moment ago.
+    pub(super) fn of(&self, endpoint: &Arc<str>) -> Option<ProviderError> {
+        let silent = self.lock();
+        let silent = silent.as_ref()?;
+        (silent.endpoint == *endpoint && silent.since.elapsed() < SILENT).then(|| silent.error.clone())
+    }
+
+    /// Notes where the way to the API leads that was looked for.
+    pub(super) fn looked(&self, endpoint: &Arc<str>) {
+        if let Some(silent) = self.lock().as_mut().filter(|silent| silent.endpoint == *endpoint) {
+            silent.has_no_other_way = true;
+        }
+    }
+
+    /// Whether it is of no use to look for another way than this one.
+    pub(super) fn is_the_only_way(&self, endpoint: &Arc<str>) -> bool {
+        self.lock().as_ref().is_some_and(|silent| {
+            silent.has_no_other_way && silent.endpoint == *endpoint && silent.since.elapsed() < SILENT
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::ErrorClass;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_waited_for_is_silent_and_until_it_answers() {
+        let (one, other): (Arc<str>, Arc<str>) =
+            ("https://10.0.0.1:6443".into(), "https://10.0.0.2:6443".into());
+        let error = ProviderError::new(ErrorClass::Transient, "no answer");
+        let silence = Silence::default();
+        assert!(!silence.note(&one, Instant::now(), &error), "a refusal is prompt");
+        assert_eq!(silence.of(&one), None);
+        let before = Instant::now().checked_sub(PROMPT).unwrap();
+        assert!(silence.note(&one, before, &error));
+        assert_eq!(silence.of(&one), Some(error.clone()));
+        assert_eq!(silence.of(&other), None, "another server may answer");
+        assert!(!silence.is_the_only_way(&one));
+        silence.looked(&other);
+        assert!(!silence.is_the_only_way(&one));
+        silence.looked(&one);
+        assert!(silence.is_the_only_way(&one));
+        silence.note(&one, before, &error);
+        assert!(silence.is_the_only_way(&one), "it is not looked for again each time");
+        silence.end(&other);
+        assert!(silence.of(&one).is_some());
+        silence.end(&one);
+        assert!(silence.of(&one).is_none() && !silence.is_the_only_way(&one));
+    }
+}
