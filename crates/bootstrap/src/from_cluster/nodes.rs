@@ -11,6 +11,13 @@ use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
 
 const OBJECT: &str = "kubernetes_object";
+
+/// The settings of kubelets that machines read when they join.
+const KUBELET_SETTINGS: &str = "ConfigMap/kube-system/kubelet-config";
+
+/// The group of everything that changes one machine after the other.
+const MACHINES: &str = "machines";
+
 const KUBELET_CREDENTIALS: &str = "kubelet_credentials";
 
 /// Stands where the authority's certificate goes that only a run knows.
@@ -210,16 +217,27 @@ impl Making<'_> {
 
     /// What is on machines changes on one of them first, then within the budgets of their pools: a setting that breaks a
     /// machine breaks one. Control planes change one after the other, so that the API answers and etcd keeps its majority
-    /// all the while, and before the workers where their pods change too.
+    /// all the while, and before the workers where their pods change too. What machines read that join comes last of all:
+    /// they get settings that every kubelet has held.
     fn machines_change_in_turn(&mut self) {
         let machines: BTreeMap<&str, &Machine> =
             self.placement.machines.iter().map(|machine| (machine.name.as_str(), machine)).collect();
         let elected = self.placement.elected().map(|machine| machine.name.as_str());
+        let joining = Address::new(OBJECT, KUBELET_SETTINGS);
         for desired in &mut self.resources {
+            if desired.address == joining {
+                desired.lifecycle.turn = Some(Turn {
+                    group: MACHINES.to_owned(),
+                    unit: KUBELET_SETTINGS.to_owned(),
+                    rank: LAST,
+                    at_once: 1,
+                });
+                continue;
+            }
             let host = desired.attributes.get("host").and_then(Value::as_str);
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
             desired.lifecycle.turn = part_of(desired).map(|part| Turn {
-                group: "machines".to_owned(),
+                group: MACHINES.to_owned(),
                 unit: machine.name.clone(),
                 rank: rank(
                     part,
@@ -401,6 +419,9 @@ const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
         (true, Part::Node, true) => 3,
     }
 }
+
+/// The rank behind those of all machines.
+const LAST: u32 = 4;
 
 /// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
 fn at_once(cluster: &Cluster, placement: &Placement, machine: &Machine) -> u32 {

@@ -148,6 +148,10 @@ fn machines_change_in_turn_and_the_one_of_the_endpoint_last() {
         // Where the pods change too, all control planes come before the workers.
         let all = [&[("cp-1", 1), ("cp-2", 1), ("cp-0", 1)][..], &workers].concat();
         assert_eq!(turns(&resources, &["service", "static_pod"]), all);
+        // What machines read that join has been held by all others.
+        let joining = ("ConfigMap/kube-system/kubelet-config", 1);
+        let last = [&kubelets[..], &[joining]].concat();
+        assert_eq!(turns(&resources, &["service", "kubernetes_object"]), last);
     }
 }
 
@@ -178,6 +182,7 @@ fn what_can_break_a_machine_has_a_turn_and_keys_have_none() {
         let address = desired.address.to_string();
         match desired.address.kind() {
             "service" | "static_pod" => assert!(has_turn, "{address}"),
+            "kubernetes_object" if address.ends_with("/kubelet-config") => assert!(has_turn, "{address}"),
             "certificate" | "kubeconfig" | "kubernetes_object" | "kubernetes_node" | "etcd_member" => {
                 assert!(!has_turn, "{address}");
             }
