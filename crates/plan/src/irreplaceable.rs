@@ -81,6 +81,8 @@ pub(crate) struct Guard<'a> {
     pub observations: &'a Observations,
     /// The rule of a resource's type.
     pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
+    /// Whether whoever wants an object of the type asks for the fingerprint where it will hold something.
+    pub is_asked_for: &'a (dyn Fn(&Address) -> bool + 'a),
 }
 
 impl<'a> Guard<'a> {
@@ -128,6 +130,9 @@ impl<'a> Guard<'a> {
         let loss = |kind| Some(Loss { address: address.clone(), fingerprint: fingerprint.clone(), kind });
         match change.action {
             ChangeAction::Create if record.is_some_and(|record| !record.existing) => {
+                if self.held_nothing(rule, address, record) {
+                    return None;
+                }
                 if !rule.refusal.is_empty() {
                     return loss(LossKind::Vanished);
                 }
@@ -151,6 +156,13 @@ impl<'a> Guard<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether an object that is gone held nothing, by what was asked for when it was made: a file without a key in it.
+    fn held_nothing(&self, rule: &Irreplaceable, address: &Address, record: Option<&Record>) -> bool {
+        let applied = record.and_then(|record| record.applied.as_ref());
+        let asked = applied.filter(|_| !rule.fingerprint.is_empty() && (self.is_asked_for)(address));
+        asked.is_some_and(|applied| rule.held(None, applied) == Held::Nothing)
     }
 
     /// Of several objects under one address, the one that the state names stays, and only what a confirmed replacement has

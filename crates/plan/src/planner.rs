@@ -128,12 +128,19 @@ async fn finish(
         scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on)
     });
     let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
+    let is_asked_for = |address: &Address| {
+        let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);
+        let fingerprint = declared
+            .and_then(|declared| declared.attributes.get(&declared.irreplaceable.as_ref()?.fingerprint));
+        fingerprint.is_some_and(|fingerprint| fingerprint.mode == slipway_resource::Mode::OptionalComputed)
+    };
     let guard = Guard {
         cluster: inputs.cluster,
         mode: inputs.mode,
         records,
         observations: &inputs.observations,
         rule_of: &rule_of,
+        is_asked_for: &is_asked_for,
     };
     guard.enforce(&mut decided)?;
     let cascades =

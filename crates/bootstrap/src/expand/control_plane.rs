@@ -7,6 +7,7 @@ use super::inputs::Inputs;
 use super::phased::{Resources, refer};
 use super::{ExpandError, Facts};
 use crate::configuration::Configuration;
+use crate::material::FINGERPRINT;
 use crate::patch::Patches;
 use crate::pki::inventory;
 use crate::static_pod::{self, Component, InitialCluster, etcd_url, manifest, pod};
@@ -134,8 +135,13 @@ fn data_folder(
     configuration: &Configuration,
 ) -> Option<Address> {
     let local = configuration.cluster.etcd.local()?;
-    let attributes =
-        vec![("path", local.data_dir.clone().into()), ("mode", "0700".into()), ("purge", true.into())];
+    let attributes = vec![
+        ("path", local.data_dir.clone().into()),
+        ("mode", "0700".into()),
+        ("purge", true.into()),
+        // What is in it is etcd's, and nothing can make it again.
+        (FINGERPRINT, "etcd".into()),
+    ];
     Some(resources.add(phase, "directory", "etcd-data", attributes, &[]))
 }
 

@@ -128,6 +128,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         records: &world.records,
         observations: &world.observations,
         rule_of: &rule_of,
+        is_asked_for: &|_| true,
     };
     guard.enforce(&mut world.decided)
 }
@@ -263,4 +264,19 @@ fn of_two_keys_under_one_address_none_is_deleted_by_a_guess() {
     let mut known = world(&[Case { recorded: true, ..twins }]);
     enforce(&mut known, &rule("a key"), Mode::Apply).unwrap();
     assert!(known.decided.by_address[&address(0)].surplus.is_empty(), "the other one stays");
+}
+
+/// A file without a key is made again without a word; one that had a key is named.
+#[test]
+fn what_is_gone_and_held_nothing_is_made_again() {
+    let case = Case { recorded: true, there: None, twin: None, action: ChangeAction::Create, after: None };
+    for (asked, is_named) in
+        [(None, true), (Some(Value::map([("other", "x")])), false), (Some(Value::map([(PRINT, "x")])), true)]
+    {
+        let mut world = world(&[case.clone()]);
+        world.records.get_mut(&address(0)).unwrap().applied = asked;
+        enforce(&mut world, &rule(""), Mode::Apply).unwrap();
+        let change = &world.decided.by_address[&address(0)].change;
+        assert_eq!(change.confirmation.is_some(), is_named);
+    }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use slipway_bootstrap::preflight::way_out_of_etcd_data;
+use slipway_bootstrap::material::FINGERPRINT;
+use slipway_bootstrap::preflight::{EtcdData, way_out_of_etcd_data};
 use slipway_resource::provider::{PlanItem, Planned};
-use slipway_resource::{Attribute, ProviderError, ResourceType, Type, Value};
+use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
@@ -20,8 +21,12 @@ use crate::{etcd_data, purge};
 /// A folder. One that was there before stays when it is deleted; one of ours is removed when it is empty, or with everything
 /// in it when that was asked for: then what came into a folder that was there before is removed, and what was in it stays.
 ///
-/// A folder that is purged and has the data of an etcd that is not ours is refused: no member may start on that.
+/// A folder that is purged and has the data of an etcd that is not ours is refused: no member may start on that. Data of
+/// another member than the one that this node had is not ours either, and stays when the folder is deleted.
 pub(crate) struct Directory;
+
+/// The name of the type, as the ledger has it.
+const KIND: &str = "directory";
 
 /// By which a folder is known to be the one that was made. Numbers of devices change with a restart, those of inodes do
 /// not.
@@ -31,6 +36,37 @@ struct Memory {
     /// What was in the folder before it was ours, where it is purged; nothing is known of folders of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<BTreeSet<String>>,
+    /// The member of etcd whose data is in it, as hexadecimal digits, once it has answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
+}
+
+/// Remembers of the folders of this node that have the data of this member of etcd.
+pub(super) fn remember_member(work: &Work, member: &str) -> Result<(), ProviderError> {
+    let (ledger, disk) = (&work.host().ledger, &work.host().disk);
+    for mut entry in ledger.all()?.into_values().filter(|entry| entry.address.kind() == KIND) {
+        let wanted = Attributes(&entry.wanted);
+        if !wanted.flag("purge") {
+            continue;
+        }
+        let data = etcd_data::read(&disk.target(wanted.text("path")?)?);
+        let ids = data.and_then(|data| data.ids);
+        let Some(memory) = recall::<Memory>(&entry.memory) else { continue };
+        if ids.is_some_and(|ids| format!("{:x}", ids.member) == member)
+            && memory.member.as_deref() != Some(member)
+        {
+            entry.memory = memorise(&Memory { member: Some(member.to_owned()), ..memory })?;
+            ledger.put(&entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// The data in a folder that another member of etcd has written than the one that this node had.
+fn data_of_others(host: &Host, path: &str, memory: &Memory) -> Result<Option<EtcdData>, ProviderError> {
+    let Some(member) = &memory.member else { return Ok(None) };
+    let data = etcd_data::read(&host.disk.target(path)?);
+    Ok(data.filter(|data| data.ids.is_some_and(|ids| format!("{:x}", ids.member) != *member)))
 }
 
 /// Refuses a folder with the data of an etcd.
@@ -43,7 +79,7 @@ fn refuse_data(host: &Host, path: &str) -> Result<(), ProviderError> {
 #[async_trait]
 impl Kind for Directory {
     fn resource_type(&self) -> ResourceType {
-        form::resource_type(
+        let mut directory = form::resource_type(
             "A folder.",
             5,
             [
@@ -58,17 +94,35 @@ impl Kind for Directory {
                          is removed when it is empty. A folder with the data of another etcd is refused.",
                     ),
                 ),
+                (
+                    FINGERPRINT,
+                    Attribute::optional_computed(Type::String).describe(
+                        "The id of the etcd cluster whose data is in it. It is asked for as `etcd`, and there once etcd has \
+                         written something.",
+                    ),
+                ),
             ],
-        )
+        );
+        directory.irreplaceable = Some(form::irreplaceable());
+        directory
     }
 
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
         form::checked_path(desired, "path").map(str::to_owned)
     }
 
-    fn plan(&self, _: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
+    fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
         form::plan_path(planned, "path")?;
-        form::plan_mode(planned, "mode")
+        form::plan_mode(planned, "mode")?;
+        let is_asked = planned.normalised.get(FINGERPRINT).is_some_and(|asked| !asked.is_null());
+        if let Some(observed) = &item.observed {
+            // What etcd has written stays.
+            let kept = observed.get(FINGERPRINT).cloned().unwrap_or_default();
+            planned.normalised.set(&Path::key(FINGERPRINT), kept);
+        } else if is_asked {
+            planned.normalised.set(&Path::key(FINGERPRINT), Value::Unknown);
+        }
+        Ok(())
     }
 
     async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
@@ -96,20 +150,21 @@ impl Kind for Directory {
             let disk = &work.host().disk;
             let Some(status) = disk.status(work.identity())? else { return Ok(Json::Null) };
             let before = disk.list(work.identity())?.into_iter().collect();
-            memorise(&Memory { inode: status.inode(), before: Some(before) })
+            memorise(&Memory { inode: status.inode(), before: Some(before), member: None })
         })
         .await
     }
 
     async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
         work.blocking(|work| {
-            let before = recall::<Memory>(work.place.memory()).and_then(|memory| memory.before);
+            let known = recall::<Memory>(work.place.memory());
+            let (before, member) = known.map_or((None, None), |known| (known.before, known.member));
             let disk = &work.host().disk;
             let access = form::access(disk, work.wanted(), "mode", 0o755)?;
             disk.make_directory(work.identity(), access)?;
             let status = disk.status(work.identity())?;
             let status = status.ok_or_else(|| permanent(format!("{} is gone again", work.identity())))?;
-            memorise(&Memory { inode: status.inode(), before })
+            memorise(&Memory { inode: status.inode(), before, member })
         })
         .await
     }
@@ -122,6 +177,14 @@ impl Kind for Directory {
             let Some(status) = disk.status(path)? else { return Ok(()) };
             let memory = recall::<Memory>(&entry.memory);
             let is_the_same = memory.as_ref().is_none_or(|memory| memory.inode == status.inode());
+            let foreign = match &memory {
+                Some(memory) => data_of_others(work.host(), path, memory)?,
+                None => None,
+            };
+            if let Some(data) = foreign {
+                work.tell(format!("{path} has {data}, which this cluster did not write: it stays as it is"));
+                return Ok(());
+            }
             if work.stays() {
                 let before = memory.and_then(|memory| memory.before).filter(|_| is_the_same);
                 return before.map_or(Ok(()), |before| purge::but(disk, path, &before));
@@ -146,11 +209,19 @@ impl Kind for Directory {
         Place::blocking(place, |place, host| {
             let path = place.identity.as_str();
             let status = host.disk.status(path)?.filter(|status| status.is_directory());
-            Ok(status.map(|status| {
-                let mut value = Value::map([("path", path)]);
-                form::read_access(&host.disk, &status, place.wanted(), &mut value);
-                value
-            }))
+            let Some(status) = status else { return Ok(None) };
+            let mut value = Value::map([("path", path)]);
+            form::read_access(&host.disk, &status, place.wanted(), &mut value);
+            if place.wanted().flag("purge")
+                && let Some(data) = etcd_data::read(&host.disk.target(path)?)
+            {
+                let text = match data.ids {
+                    Some(ids) => format!("etcd cluster {:x}", ids.cluster),
+                    None => "etcd cluster of unknown id".to_owned(),
+                };
+                value.set(&Path::key(FINGERPRINT), text.into());
+            }
+            Ok(Some(value))
         })
         .await
     }

@@ -205,8 +205,10 @@ impl Kind for EtcdMember {
                     member.id(),
                     own.join(", ")
                 );
-                Err(conflict(text)
-                    .with_hint("if that machine is gone, remove the member; else reset this node first"))
+                Err(conflict(text).with_hint(format!(
+                    "give this machine another address if that member is another machine's; only for a machine that is gone for good: `etcdctl member remove {}` takes its vote",
+                    member.id()
+                )))
             }
             _ => Ok(Found::Nothing),
         }
@@ -219,6 +221,8 @@ impl Kind for EtcdMember {
             None if work.wanted().flag("learner_first") => join::announce(work).await?,
             None => join::first(work).await?,
         };
+        let member = made.member_id.clone();
+        work.blocking(move |work| super::directory::remember_member(work, &member)).await?;
         memorise(&made)
     }
 

@@ -145,6 +145,43 @@ async fn data_of_another_etcd_is_refused_and_left_as_it_is() {
     assert!(!bench.path("/var/lib/etcd/member").exists() && bench.path("/var/lib/etcd/lost+found").exists());
 }
 
+/// The beginning of the log of etcd's member a in cluster b.
+const LOG: &[u8] = b"\x04\0\0\0\0\0\0\x84\x08\x04\x10\0\0\0\0\0\x0a\0\0\0\0\0\0\x86\x08\x01\x10\0\x1a\x04\x08\x0a\x10\x0b\0\0\0\0\0\0";
+
+#[tokio::test]
+async fn data_of_etcd_is_known_by_its_cluster_and_deleted_only_when_this_member_wrote_it() {
+    let bench = Bench::new().await;
+    let wanted = value(json!({"path": "/var/lib/etcd", "purge": true, "fingerprint": "etcd"}));
+    let fingerprint = async || match bench.read("directory.data", "/var/lib/etcd").await {
+        Observation::Present(read) => read.get("fingerprint").cloned().unwrap_or_default(),
+        other => panic!("{other:?}"),
+    };
+    // The ledger remembers the member of this node, once it has answered.
+    let remember = |member: &str| {
+        let owned = std::fs::read_dir(bench.path("/var/lib/slipway/owned")).unwrap().flatten();
+        let entry =
+            owned.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("directory-"));
+        let path = entry.unwrap();
+        let mut entry: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        entry["memory"]["member"] = member.into();
+        std::fs::write(path, entry.to_string()).unwrap();
+    };
+    for (member, stays) in [("c", true), ("a", false)] {
+        bench.create("directory.data", wanted.clone()).await.unwrap();
+        assert_eq!(fingerprint().await, slipway_resource::Value::Null, "there is no data yet");
+        std::fs::create_dir_all(bench.path("/var/lib/etcd/member/wal")).unwrap();
+        std::fs::write(bench.path("/var/lib/etcd/member/wal/0-0.wal"), LOG).unwrap();
+        assert_eq!(fingerprint().await, "etcd cluster b".into());
+        remember(member);
+        bench.delete("directory.data", "/var/lib/etcd").await.unwrap();
+        assert_eq!(bench.path("/var/lib/etcd/member/wal/0-0.wal").exists(), stays, "of member {member}");
+        if stays {
+            assert_eq!(std::fs::read(bench.path("/var/lib/etcd/member/wal/0-0.wal")).unwrap(), LOG);
+            std::fs::rename(bench.path("/var/lib/etcd"), bench.path("/var/lib/aside")).unwrap();
+        }
+    }
+}
+
 #[tokio::test]
 async fn another_cluster_is_refused() {
     let mut bench = Bench::new().await;
