@@ -110,13 +110,30 @@ impl WatchedSession {
         asked: Instant,
     ) -> Option<(ProviderError, Duration)> {
         let took = asked.elapsed();
-        failures
+        let worth: Vec<(&ProviderError, Duration)> = failures
             .filter(|error| is_throttled(error) || (took < QUICK && attempt < ATTEMPTS))
             .filter_map(|error| {
                 let delay = self.desk.watch.patience.delay(attempt, error, begun.elapsed())?;
-                Some((error.clone(), delay))
+                Some((error, delay))
             })
-            .max_by_key(|(_, delay)| *delay)
+            .collect();
+        let (longest, delay) = worth.iter().max_by_key(|(_, delay)| *delay)?;
+        let message = all_messages(worth.iter().map(|(error, _)| error.message.as_str()));
+        Some((ProviderError { message, ..(*longest).clone() }, *delay))
+    }
+}
+
+/// How many different failures one wait names.
+const NAMED: usize = 12;
+
+/// Every message once, so that whoever waits knows of each host that does not answer.
+fn all_messages<'a>(messages: impl Iterator<Item = &'a str>) -> String {
+    let distinct: BTreeSet<&str> = messages.collect();
+    let named: Vec<&str> = distinct.iter().take(NAMED).copied().collect();
+    let text = named.join("; ");
+    match distinct.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text}; and {more} more"),
     }
 }
 
@@ -148,4 +165,18 @@ fn merged(first: Discovery, again: Discovery) -> Discovery {
         })
         .collect();
     Discovery { observed, unlisted, uid: first.uid.or(again.uid) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all_messages;
+
+    #[test]
+    fn every_failure_is_named_once_and_not_without_end() {
+        let two = ["b is off", "a is off", "b is off"];
+        assert_eq!(all_messages(two.into_iter()), "a is off; b is off");
+        let many: Vec<String> = (10..40).map(|number| format!("h{number}")).collect();
+        let text = all_messages(many.iter().map(String::as_str));
+        assert!(text.starts_with("h10; h11; ") && text.ends_with("; h21; and 18 more"), "{text}");
+    }
 }

@@ -10,7 +10,7 @@ use super::lost::ETCD_MEMBER;
 use super::plan::on_host;
 use super::{HostsSession, identity_on, split};
 use crate::agents::Agent;
-use crate::error::conflict;
+use crate::error::{conflict, together};
 use crate::inventory::Claim;
 use crate::schema::{AGENT, CLAIM, HOST};
 
@@ -40,10 +40,11 @@ impl HostsSession {
         let mut observed: Vec<Observed> = ours.iter().map(|(place, claim)| claimed(place, claim)).collect();
         let asked = DiscoverRequest { uid: uid.clone().or(request.uid.clone()), ..request.clone() };
         let hosts = ours.iter().map(|((_, host), _)| self.look_at(host, &asked));
-        let mut unknown: Option<ProviderError> = None;
+        // Every host that does not answer is told, whichever comes first.
+        let mut unknown: Vec<ProviderError> = Vec::new();
         for found in join_all(hosts).await {
             observed.extend(found.observed);
-            unknown = unknown.or(found.unknown);
+            unknown.extend(found.unknown);
         }
         if request.uid.is_none() {
             // The state is lost, or there never was one: with it the claims may be lost, and hosts know whose they are.
@@ -52,7 +53,7 @@ impl HostsSession {
                 async move { (host, self.look_at(host, asked).await) }
             });
             for (host, found) in join_all(looks).await {
-                unknown = unknown.or(found.unknown);
+                unknown.extend(found.unknown);
                 let Some(own) = found.uid else { continue };
                 let known = uid.get_or_insert_with(|| own.clone());
                 if *known != own {
@@ -60,15 +61,16 @@ impl HostsSession {
                         "the host {host} is a node of a cluster {} ({own}) by its own word, and others are nodes of {known}",
                         request.cluster
                     );
-                    return Err(conflict(text)
-                        .with_hint("`slipway node reset` on the hosts of the cluster that is gone"));
+                    return Err(conflict(text).with_hint(
+                        "take the hosts of the other cluster out of this spec; only for a cluster that is gone: `slipway node reset` on its hosts destroys what is left of its nodes, with the data of its etcd",
+                    ));
                 }
                 observed.extend(found.observed);
             }
         }
         // New objects of a host that cannot be asked are unknown, and with them those of its types on all hosts that
         // were not found: none of them is made before it is known that it is not there.
-        let unlisted = unknown.into_iter().flat_map(|error| {
+        let unlisted = together(unknown).into_iter().flat_map(|error| {
             let kinds = self.node.types.keys().map(String::as_str).chain([AGENT]);
             kinds.map(move |kind| Unlisted { kind: kind.to_owned(), error: error.clone() })
         });
@@ -107,6 +109,7 @@ impl HostsSession {
     pub(super) async fn read_all(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         let mut by_host: BTreeMap<String, Vec<(usize, ReadRequest)>> = BTreeMap::new();
         let mut answers: Vec<Option<Observed>> = Vec::new();
+        let mut own: Vec<(usize, ReadRequest)> = Vec::new();
         for (position, request) in requests.into_iter().enumerate() {
             if self.is_inside(request.address.kind()) {
                 match split(&request.identity) {
@@ -119,15 +122,22 @@ impl HostsSession {
                     Err(_) => answers.push(Some(answer(&request, Observation::Absent))),
                 }
             } else {
-                answers.push(Some(self.read_own(&request).await?));
+                own.push((position, request));
+                answers.push(None);
             }
         }
+        // Side by side: a host that does not answer holds up no other.
+        let own = own.into_iter().map(|(position, request)| async move {
+            self.read_own(&request).await.map(|observed| (position, observed))
+        });
         let reads = by_host.into_iter().map(|(host, requests)| async move {
             let (positions, requests): (Vec<usize>, Vec<ReadRequest>) = requests.into_iter().unzip();
             let found = self.read_on(&host, requests).await;
             positions.into_iter().zip(found).collect::<Vec<_>>()
         });
-        for (position, observed) in join_all(reads).await.into_iter().flatten() {
+        let (own, inside) = tokio::join!(join_all(own), join_all(reads));
+        let own: Vec<(usize, Observed)> = own.into_iter().collect::<Result<_, _>>()?;
+        for (position, observed) in own.into_iter().chain(inside.into_iter().flatten()) {
             if let Some(place) = answers.get_mut(position) {
                 *place = Some(observed);
             }
