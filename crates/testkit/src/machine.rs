@@ -291,6 +291,26 @@ impl Machine {
         self.plug("up")
     }
 
+    /// Has the machine drop every packet that reaches it, as a firewall does: whoever calls waits for an answer that never
+    /// comes.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn drop_packets(&self) -> Result<()> {
+        let rules = "nft add table inet dark
+nft add chain inet dark in '{ type filter hook input priority -300; policy drop; }'
+nft add rule inet dark in iif lo accept";
+        self.check(["sh", "-ec", rules]).map(drop)
+    }
+
+    /// Has it take packets again.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take_packets(&self) -> Result<()> {
+        self.check(["nft", "delete", "table", "inet", "dark"]).map(drop)
+    }
+
     fn plug(&self, state: &str) -> Result<()> {
         let plugs = self.plugs();
         let set = plugs.iter().map(|(_, plug, _)| format!("ip link set {plug} {state}\n"));

@@ -9,6 +9,7 @@
 )]
 
 mod crash;
+mod dark;
 mod endpoint;
 mod grow;
 mod lab;
@@ -89,6 +90,21 @@ fn foreign_data_is_named_and_left() {
     let apply = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(apply.contains("CLI0013") && !lab.is_claimed("server"), "{apply}");
     assert_eq!(content(), before);
+
+    // Whoever ignores the finding gets no etcd on that data, and nobody waits for one.
+    let ignored = "config: { ignore_preflight_errors: [DirAvailable--var-lib-etcd] }";
+    lab.edit("    name: hosts\n", &format!("    name: hosts\n    {ignored}\n"));
+    let start = std::time::Instant::now();
+    let forced = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
+    let words = forced.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    eprintln!("an apply over foreign data ends after {:.1} s", start.elapsed().as_secs_f64());
+    assert!(words.contains("/var/lib/etcd has the data of etcd member a of cluster b ("), "{words}");
+    assert!(words.contains("`mv /var/lib/etcd /var/lib/etcd.kept`"), "{words}");
+    assert!(!words.contains("waits for etcd") && !words.contains("within 240 s"), "{words}");
+    assert_eq!(content(), before);
+    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
+    assert_eq!(content(), before);
+    assert!(!lab.is_claimed("server"));
 }
 
 #[test]
