@@ -45,7 +45,10 @@ impl Claim {
             "the host {host} of the inventory {inventory} belongs to cluster {} ({})",
             self.cluster, self.uid
         );
-        conflict(text).with_hint("choose another host, or delete that cluster first")
+        conflict(text).with_hint(format!(
+            "choose another host; `slipway delete {}` gives the host back by destroying that cluster with its data",
+            self.cluster
+        ))
     }
 }
 

@@ -120,7 +120,9 @@ pub(crate) fn findings(
             _ if in_place && is_a_node => {
                 "a host that is a node of a running cluster is taken over with `slipway adopt`; `kubeadm reset` on the host removes that node for good".to_owned()
             }
-            _ if in_place => "remove what is in the way from the host if nothing needs it".to_owned(),
+            _ if in_place => {
+                "stop what is in the way on the host, or move its files aside with `mv`".to_owned()
+            }
             _ => finding.hint.clone(),
         };
         PreflightFinding {

@@ -71,5 +71,8 @@ fn refusal(known: &Owner, asking: &Owner) -> ProviderError {
         "this node belongs to cluster {} ({}), not to {} ({})",
         known.cluster, known.uid, asking.cluster, asking.uid
     );
-    conflict(text).with_hint("delete that cluster, or reset the node with that cluster's state")
+    conflict(text).with_hint(format!(
+        "use the state of {}; only to give that node up: `slipway node reset` on it removes it from its cluster for good, with the data of its etcd",
+        known.cluster
+    ))
 }

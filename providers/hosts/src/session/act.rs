@@ -8,6 +8,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Token, Value};
 
 use super::actual::{claim_attributes, named};
 use super::plan::on_host;
+use super::preflight::owned;
 use super::{HostsSession, identity_on, split, without_host};
 use crate::error::{conflict, invalid};
 use crate::schema::{AGENT, CLAIM, HOST};
@@ -79,11 +80,7 @@ impl HostsSession {
                 if let Some((uid, cluster)) = self.agents.owner(host).await?
                     && uid != ownership.uid.as_str()
                 {
-                    let text =
-                        format!("the host {host} is a node of cluster {cluster} ({uid}) by its own word");
-                    return Err(
-                        conflict(text).with_hint("delete that cluster, or `slipway node reset` on the host")
-                    );
+                    return Err(owned(host, &(uid, cluster)));
                 }
                 inventory.take(name, host, ownership, &request.token).await?;
                 let identity = Identity::new(format!("{name}/{host}"));

@@ -80,9 +80,10 @@ impl HostsSession {
     }
 }
 
-fn owned(host: &str, (uid, cluster): &(String, String)) -> ProviderError {
+/// A host that is another cluster's node. What destroys anything comes last.
+pub(super) fn owned(host: &str, (uid, cluster): &(String, String)) -> ProviderError {
     conflict(format!("the host {host} is a node of cluster {cluster} ({uid}) by its own word")).with_hint(
-        format!("delete that cluster with `slipway delete {cluster}`, or take the host out of it with `slipway node reset` on the host"),
+        format!("choose another host, or take this one out of the spec of {cluster} and apply that; only for a cluster that is gone: `slipway node reset` on the host destroys what is left of its node, with the data of its etcd"),
     )
 }
 

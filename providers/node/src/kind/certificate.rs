@@ -158,7 +158,7 @@ impl Kind for Certificate {
             }
             let text =
                 format!("{} is there already and does not fit: {}", work.identity(), problems.join("; "));
-            Err(conflict(text).with_hint("remove it with its key, or bring one that fits"))
+            Err(conflict(text).with_hint(format!("{}, and its key with it", form::aside(work.identity()))))
         })
         .await
     }

@@ -151,7 +151,7 @@ impl Kind for File {
                 return Ok(Found::Replaced);
             }
             let text = format!("{path} is there already with another content, and Slipway did not make it");
-            Err(conflict(text).with_hint("remove it, or have it kept or replaced"))
+            Err(conflict(text).with_hint(form::aside(path)))
         })
         .await
     }

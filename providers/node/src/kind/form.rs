@@ -31,6 +31,11 @@ pub(crate) fn irreplaceable() -> Irreplaceable {
     Irreplaceable { fingerprint: FINGERPRINT.to_owned(), refusal: String::new() }
 }
 
+/// What to do about a file that is in the way: nothing of it is lost.
+pub(crate) fn aside(path: &str) -> String {
+    format!("bring one that fits, or keep it aside with `mv {path} {path}.kept`")
+}
+
 /// The path by which an object is known.
 pub(crate) fn path() -> Attribute {
     Attribute::required(Type::String).immutable().describe("Its path: absolute, below the root.")

@@ -84,7 +84,8 @@ impl Kind for KeyPair {
                 (Some(private), Some(public)) if *private.public_key() != public => {
                     let text =
                         format!("{} is there already, and not of the private key beside it", work.identity());
-                    Err(conflict(text).with_hint("remove both, or bring a pair"))
+                    Err(conflict(text)
+                        .with_hint("bring the private key that belongs to it, or move both aside with `mv`"))
                 }
                 _ => Ok(Found::Kept),
             }

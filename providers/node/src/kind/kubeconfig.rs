@@ -154,7 +154,7 @@ impl Kind for Kubeconfig {
             }
             let text =
                 format!("{} is there already and does not fit: {}", work.identity(), problems.join("; "));
-            Err(conflict(text).with_hint("remove it, or bring one that fits"))
+            Err(conflict(text).with_hint(form::aside(work.identity())))
         })
         .await
     }

@@ -175,7 +175,7 @@ impl Kind for StaticPod {
             Some(text) if Some(text.as_str()) == work.wanted().optional_text("manifest")? => Ok(Found::Kept),
             Some(_) => {
                 let text = format!("{} is there already, and Slipway did not write it", work.identity());
-                Err(conflict(text).with_hint("take the cluster over that runs here, or reset the node"))
+                Err(conflict(text).with_hint("take the cluster over that runs here with `slipway adopt`; only to give it up: `slipway node reset` or `kubeadm reset` on the node destroys the node, with the data of its etcd"))
             }
         })
         .await

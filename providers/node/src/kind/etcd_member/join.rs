@@ -145,7 +145,7 @@ fn queue(members: &[Member]) -> Option<String> {
     if let Some(dead) = learners.iter().find(|member| !member.has_started()) {
         let id = dead.id();
         text.push_str(&format!(
-            "; a machine that will not come is removed from the queue by taking its host out of the spec and applying, or with `etcdctl member remove {id}`"
+            "; start that machine, or remove it from the queue if it will not come: take its host out of the spec and apply, or `etcdctl member remove {id}`"
         ));
     }
     Some(text)
