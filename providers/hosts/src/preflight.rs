@@ -99,6 +99,15 @@ pub(crate) fn findings(
 ) -> Vec<PreflightFinding> {
     let mut report = check(questions, facts);
     report.ignore(ignored);
+    // Whoever ignores data of an etcd gets no other answer from the agent, after the other machines have changed.
+    let of_data: BTreeSet<String> =
+        facts.etcd_data.keys().map(|path| format!("DirAvailable-{}", path.replace('/', "-"))).collect();
+    for finding in
+        report.findings.iter_mut().filter(|finding| finding.ignored && of_data.contains(&finding.check))
+    {
+        finding.severity = Severity::Error;
+        finding.message.push_str("; this cannot be ignored");
+    }
     let files = making.files();
     let is_a_node = facts
         .paths

@@ -169,3 +169,22 @@ fn a_log_in_base64_is_read() {
         "the data of etcd member a of cluster b (12 KiB, last written 2026-01-01T00:00:00Z)"
     );
 }
+
+#[test]
+fn data_of_etcd_is_a_finding_whoever_ignores_it() {
+    let mut facts = Facts::default();
+    facts.paths.insert("/var/lib/etcd".to_owned(), PathState::Directory);
+    facts.paths.insert("/var/lib/none".to_owned(), PathState::Directory);
+    facts.etcd_data.insert("/var/lib/etcd".to_owned(), slipway_bootstrap::preflight::EtcdData::default());
+    let of_folders = |ignored: &[&str]| -> Vec<String> {
+        let ignored: Vec<String> = ignored.iter().map(|name| (*name).to_owned()).collect();
+        let found = findings("cp-0", &Making::default(), &questions(), &facts, &ignored);
+        let messages = found.into_iter().map(|finding| finding.message);
+        messages.filter(|message| message.contains("DirAvailable")).collect()
+    };
+    assert_eq!(of_folders(&[]).len(), 2);
+    for ignored in [&["all"][..], &["DirAvailable--var-lib-etcd", "DirAvailable--var-lib-none"]] {
+        let left = of_folders(ignored);
+        assert!(left.len() == 1 && left[0].ends_with("this cannot be ignored"), "{left:?}");
+    }
+}
