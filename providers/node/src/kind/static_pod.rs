@@ -318,8 +318,8 @@ impl Kind for StaticPod {
 }
 
 impl StaticPod {
-    /// Makes sure that the images of a manifest are there before it is written. Where a pod runs already that would have to go for
-    /// it, nothing is left to chance.
+    /// Makes sure that the images of a manifest are there before it is written, as kubeadm does: a pod without its image would be
+    /// waited for in vain. Where a pod runs already that would have to go for it, nothing is left to chance.
     async fn images(
         &self,
         work: &Work,
@@ -330,7 +330,7 @@ impl StaticPod {
         let images = old.map_or_else(|| manifest.images.clone(), |old| images::new_ones(manifest, old));
         match runtime {
             _ if images.is_empty() => Ok(()),
-            Some(runtime) if old.is_some() => images::need(work, runtime, &images).await,
+            Some(runtime) => images::need(work, runtime, &images).await,
             None if old.is_some() && work.host().disk.root().is_machine() => Err(images::unverified(&images)),
             _ => Ok(()),
         }
