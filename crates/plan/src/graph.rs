@@ -1,6 +1,6 @@
 //! The order in which resources stand on each other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -18,6 +18,8 @@ pub(crate) struct Dependencies {
     pub in_turn: BTreeMap<Address, Vec<Address>>,
     /// By address: the turn in which it is updated.
     pub turns: BTreeMap<Address, Turn>,
+    /// Those that are made only together with what depends on them.
+    pub on_demand: BTreeSet<Address>,
 }
 
 /// Orders the desired resources.
@@ -44,7 +46,9 @@ pub(crate) fn dependencies(desired: &[Desired]) -> Result<Dependencies, Error> {
         .collect();
     let turn = |resource: &Desired| Some((resource.address.clone(), resource.lifecycle.turn.clone()?));
     let turns = desired.iter().filter_map(turn).collect();
-    Ok(Dependencies { by_address, levels, in_turn, turns })
+    let on_demand = desired.iter().filter(|resource| resource.lifecycle.on_demand);
+    let on_demand = on_demand.map(|resource| resource.address.clone()).collect();
+    Ok(Dependencies { by_address, levels, in_turn, turns, on_demand })
 }
 
 /// Kahn's algorithm by layers, in the order of the addresses within each.

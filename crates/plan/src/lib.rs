@@ -19,6 +19,7 @@ mod graph;
 pub mod irreplaceable;
 pub mod lifecycle;
 pub mod observations;
+mod on_demand;
 mod orphans;
 mod planner;
 pub mod precondition;

@@ -21,7 +21,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, prices, renames, scope, target};
+use crate::{estimate, forgotten, on_demand, prices, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +119,7 @@ async fn finish(
     records: &BTreeMap<Address, Record>,
     mut decided: Decided,
 ) -> Result<Plan, Error> {
+    on_demand::leave_out(&mut decided, dependencies);
     let standing_on =
         orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)

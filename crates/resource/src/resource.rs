@@ -52,6 +52,10 @@ pub struct Lifecycle {
     /// The turn in which it is updated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
+    /// Whether it is needed only while what depends on it is made, as a token by which machines join: it ends by itself, and a
+    /// plan creates or updates it only together with something that depends on it and that the plan makes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_demand: bool,
 }
 
 /// Updates that are made in turn, so that a change that breaks something breaks one unit of many.

@@ -115,6 +115,7 @@ impl From<Lifecycle> for proto::Lifecycle {
             existing: lifecycle.existing.map(|identity| identity.as_str().to_owned()),
             update_after: texts(&lifecycle.update_after),
             turn: lifecycle.turn.map(Into::into),
+            on_demand: lifecycle.on_demand,
         }
     }
 }
@@ -143,6 +144,7 @@ impl TryFrom<proto::Lifecycle> for Lifecycle {
             existing: optional_identity(message.existing),
             update_after: addresses(&message.update_after)?,
             turn: message.turn.map(Into::into),
+            on_demand: message.on_demand,
         })
     }
 }

@@ -331,22 +331,25 @@ fn planned() -> impl Strategy<Value = Planned> {
 fn desired() -> impl Strategy<Value = Desired> {
     let lifecycle = (
         prop::collection::vec(path(), 0..2),
-        any::<[bool; 2]>(),
+        any::<[bool; 3]>(),
         [prop::collection::vec(address(), 0..2), prop::collection::vec(address(), 0..2)],
         prop::option::of(".{0,4}"),
         prop::option::of((".{0,4}", ".{0,4}", any::<[u32; 2]>())),
     )
-        .prop_map(|(ignore_changes, [protected, retain], [moved_from, update_after], existing, turn)| {
-            Lifecycle {
-                ignore_changes,
-                protected,
-                retain,
-                moved_from,
-                existing: existing.map(Identity::new),
-                update_after,
-                turn: turn.map(|(group, unit, [rank, at_once])| Turn { group, unit, rank, at_once }),
-            }
-        });
+        .prop_map(
+            |(ignore_changes, [protected, retain, on_demand], [moved_from, update_after], existing, turn)| {
+                Lifecycle {
+                    ignore_changes,
+                    protected,
+                    retain,
+                    moved_from,
+                    existing: existing.map(Identity::new),
+                    update_after,
+                    turn: turn.map(|(group, unit, [rank, at_once])| Turn { group, unit, rank, at_once }),
+                    on_demand,
+                }
+            },
+        );
     (
         address(),
         value(),

@@ -469,6 +469,9 @@ pub struct Lifecycle {
     /// The turn in which it is updated.
     #[prost(message, optional, tag = "70")]
     pub turn: ::core::option::Option<Turn>,
+    /// Whether it is needed only while what depends on it is made: a plan creates or updates it only together with that.
+    #[prost(bool, tag = "71")]
+    pub on_demand: bool,
 }
 /// Updates that are made in turn. The resources of a group are taken by unit, as the host that they are on. The first unit is
 /// updated alone, then at most so many at a time as each of them allows; a unit begins when all updates of those before it
