@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use slipway_bootstrap::from_cluster::{self, FoundNode, Founder, Machine, Placement, settings_of_proxies};
 use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
@@ -65,7 +66,21 @@ impl HostsSession {
             Some(pinned) => pinned.key_algorithm,
             None => machines.iter().find_map(|machine| machine.found.as_ref()?.key_algorithm),
         };
-        let mut placement = Placement { machines, elected, founders, proxies_found, key_algorithm };
+        let token_ended = pinned.as_ref().and_then(|pinned| pinned.join_token_ends);
+        let join_token_ends = match self.offline {
+            // A plan that enters no machine is for reading, and says nothing of the time.
+            true => token_ended,
+            false => Placement::end_of_join_token(token_ended, Timestamp::now()),
+        };
+        let mut placement = Placement {
+            machines,
+            elected,
+            founders,
+            proxies_found,
+            key_algorithm,
+            join_token_ends,
+            is_join_token_endless: pinned.is_some() && token_ended.is_none() && !self.offline,
+        };
         if adopting {
             // A cluster that cannot be expanded says so when it is.
             let expanded = from_cluster::expand(&cluster, &placement, &[]).unwrap_or_default();

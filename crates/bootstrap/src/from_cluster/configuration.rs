@@ -1,6 +1,7 @@
 use std::net::IpAddr;
 use std::str::FromStr as _;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 use slipway_spec::model::{
     self, Cluster, ComponentName, Endpoint as Wanted, Kubelet, NodePool, Profile, ProxyMode, Role,
@@ -47,7 +48,7 @@ pub(super) fn of_machine(
     let mut configuration = Configuration {
         profile: cluster.profile,
         cluster: settings(cluster, placement, endpoint),
-        node: node(cluster, pool, machine, &detected, joins),
+        node: node(cluster, pool, machine, &detected, joins, placement.join_token_ends),
         join: joins.then(|| join(endpoint, control_plane)),
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
         kube_proxy: kube_proxy(cluster),
@@ -145,6 +146,7 @@ fn node(
     machine: &Machine,
     detected: &Detected,
     joins: bool,
+    token_ends: Option<Timestamp>,
 ) -> NodeSettings {
     let base = if joins { NodeSettings::worker(detected) } else { NodeSettings::control_plane(detected) };
     let mut kubelet_extra_args = component(&cluster.component(ComponentName::Kubelet)).extra_args;
@@ -153,8 +155,12 @@ fn node(
     if !is_left && kubelet_extra_args.iter().all(|argument| argument.name != "node-ip") {
         kubelet_extra_args.push(Argument::new("node-ip", machine.address.to_string()));
     }
-    // The token is the cluster's own and is there as long as the cluster: those who come later join with it.
-    let lasting = BootstrapTokenSettings { ttl: GoDuration::default(), ..BootstrapTokenSettings::default() };
+    // The token is the cluster's own: it ends after a day, and those who come later join with it when it was renewed.
+    let lasting = BootstrapTokenSettings {
+        ttl: GoDuration::default(),
+        expires: token_ends,
+        ..BootstrapTokenSettings::default()
+    };
     NodeSettings {
         name: machine.name.clone(),
         taints: pool.map(|pool| pool.taints.iter().map(taint).collect()),

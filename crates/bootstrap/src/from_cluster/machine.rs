@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::configuration::EncryptionAlgorithm;
@@ -25,6 +26,12 @@ pub struct Placement {
     /// The algorithm of keys in a cluster that was taken over: who made it chose, and what comes later is like it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_algorithm: Option<EncryptionAlgorithm>,
+    /// When the token ends with which machines join now; none where no machine was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join_token_ends: Option<Timestamp>,
+    /// Whether the token of this cluster was made by a version that gave it no end: it gets one, also when no machine joins.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_join_token_endless: bool,
 }
 
 /// A control plane that a cluster began with.
@@ -100,6 +107,25 @@ impl Placement {
     /// The key in a pinned catalog's data that asks for the placement of a cluster whose state is lost: its machines tell how
     /// it began.
     pub const REBUILDING: &'static str = "rebuilding";
+
+    /// How long a token for joining is good for at least, and at most for twice as long.
+    const TOKEN_LASTS: SignedDuration = SignedDuration::from_hours(24);
+
+    /// What is left of a token that machines may still join with.
+    const TOKEN_IS_ENOUGH: SignedDuration = SignedDuration::from_hours(2);
+
+    /// When a token ends with which machines join now: the one that was pinned, as long as there is time enough, else the
+    /// second midnight (UTC) from now. Plans of one day name the same end.
+    #[must_use]
+    pub fn end_of_join_token(pinned: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        let enough = now.checked_add(Self::TOKEN_IS_ENOUGH).ok()?;
+        if let Some(pinned) = pinned.filter(|pinned| *pinned > enough) {
+            return Some(pinned);
+        }
+        let day = Self::TOKEN_LASTS.as_secs();
+        let later = now.checked_add(Self::TOKEN_LASTS).ok()?.as_second();
+        Timestamp::from_second((later / day + 1) * day).ok()
+    }
 
     /// Whether another tool has made the cluster.
     #[must_use]

@@ -67,6 +67,7 @@ pub(super) fn nodes(
     for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
         made.worker(machine, leader)?;
     }
+    made.token_is_renewed_on_demand();
     objects::proxies_follow(&mut made.resources, placement.proxies_found.as_deref());
     for machine in founding.iter().chain(&joining) {
         made.leaves_first(machine);
@@ -85,6 +86,12 @@ fn inside(kind: &str, machine: &Machine, name: &str) -> Address {
 fn is_inside_of(desired: &Desired, machine: &str) -> bool {
     desired.attributes.get("host").and_then(Value::as_str) == Some(machine)
         || (desired.address.kind() == "kubernetes_node" && desired.address.name() == machine)
+}
+
+/// Whether it is the token with which machines join, as an object of the cluster.
+fn is_token(desired: &Desired) -> bool {
+    desired.address.kind() == OBJECT
+        && desired.address.name().starts_with("Secret/kube-system/bootstrap-token-")
 }
 
 fn administrators() -> Address {
@@ -177,15 +184,21 @@ impl Making<'_> {
     /// What a machine that joins needs of the cluster: the token, and the right to ask with it.
     fn joins_after(&self, machine: &Machine) -> Vec<Address> {
         let of_tokens = |desired: &&Desired| {
-            let name = desired.address.name();
-            desired.address.kind() == "kubernetes_object"
-                && (name.starts_with("Secret/kube-system/bootstrap-token-")
-                    || name.starts_with("ClusterRoleBinding//kubeadm:"))
+            let is_right = desired.address.name().starts_with("ClusterRoleBinding//kubeadm:");
+            is_token(desired) || desired.address.kind() == OBJECT && is_right
         };
         let found = self.resources.iter().filter(of_tokens).map(|desired| desired.address.clone());
         let found: BTreeSet<Address> = found.collect();
         let _ = machine;
         found.into_iter().collect()
+    }
+
+    /// The token ends by itself. It is made again, or its end moved, when a machine joins.
+    fn token_is_renewed_on_demand(&mut self) {
+        let on_demand = !self.placement.is_join_token_endless;
+        for desired in self.resources.iter_mut().filter(|desired| is_token(desired)) {
+            desired.lifecycle.on_demand = on_demand;
+        }
     }
 
     /// A control plane that goes leaves the cluster as a node while its own part of the control plane still works.

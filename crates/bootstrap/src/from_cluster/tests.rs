@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
@@ -172,6 +173,43 @@ fn pods_of_one_machine_change_one_after_the_other() {
             }
         }
     }
+}
+
+#[test]
+fn the_token_ends_and_is_renewed_for_those_who_join() {
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let end = |pinned: Option<&str>, now: &str| Placement::end_of_join_token(pinned.map(time), time(now));
+    let first = end(None, "2026-03-01T10:00:00Z").unwrap();
+    assert_eq!(first, time("2026-03-03T00:00:00Z"));
+    assert_eq!(end(None, "2026-03-01T23:59:59Z"), Some(first), "plans of a day are the same");
+    assert_eq!(
+        end(Some("2026-03-03T00:00:00Z"), "2026-03-02T21:00:00Z"),
+        Some(first),
+        "it lasts long enough"
+    );
+    // A join that is planned shortly before its end, or after it, gets another one.
+    for now in ["2026-03-02T22:30:00Z", "2026-03-04T00:00:00Z"] {
+        let later = end(Some("2026-03-03T00:00:00Z"), now).unwrap();
+        let left = later.duration_since(time(now));
+        assert!(left >= SignedDuration::from_hours(24) && left <= SignedDuration::from_hours(48), "{now}");
+    }
+    let secret = |placement: &Placement| {
+        let resources = expand(&cluster("elected: {}"), placement, &[]).unwrap().resources;
+        let secret =
+            resources.into_iter().find(|desired| desired.address.name().contains("bootstrap-token-"));
+        secret.unwrap()
+    };
+    let placement = Placement { join_token_ends: Some(first), ..placement(1) };
+    let made = secret(&placement);
+    let ends =
+        made.attributes.get("manifest").and_then(|manifest| manifest.get("stringData")?.get("expiration"));
+    assert_eq!(ends, Some(&Value::from("2026-03-03T00:00:00Z")));
+    assert!(made.lifecycle.on_demand, "nothing is renewed when nobody joins");
+    let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
+    assert!(stands_on(&resources, "kubelet_credentials.cp-1/kubelet").contains(&made.address.to_string()));
+    // One that was made without an end gets it, also when nobody joins.
+    let endless = Placement { is_join_token_endless: true, ..placement };
+    assert!(!secret(&endless).lifecycle.on_demand);
 }
 
 #[test]
