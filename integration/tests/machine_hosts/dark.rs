@@ -11,11 +11,15 @@ const PROMISED: Duration = Duration::from_secs(60);
 
 /// Plans, which has to end in time.
 fn plan(lab: &Lab, what: &str) -> Said {
+    bounded(lab, what, &["plan", "-f", "spec"])
+}
+
+fn bounded(lab: &Lab, what: &str, arguments: &[&str]) -> Said {
     let start = Instant::now();
-    let said = lab.run(&["plan", "-f", "spec"]);
+    let said = lab.run(arguments);
     let took = start.elapsed();
     eprintln!("{what}: {:.1} s\n{}\n{}", took.as_secs_f64(), said.out, said.err);
-    assert!(took < PROMISED, "{what}: a plan took {took:?}");
+    assert!(took < PROMISED, "{what}: it took {took:?}");
     said
 }
 
@@ -45,7 +49,7 @@ fn a_plan_of_hosts_that_do_not_answer_ends_with_what_is_known() {
     lab.machine("worker-1").drop_packets().unwrap();
     lab.edit("example.com/tier: general", "example.com/tier: special");
     let said = plan(&lab, "one of three drops packets");
-    assert!(said.out.contains("~ kubernetes_node.worker-0"), "{}", said.out);
+    assert!(said.out.contains("~ kubernetes_node × 2"), "{}", said.out);
     assert!(names(&said.out, &["worker-1"]) && names(&said.err, &["worker-1"]), "{said:?}");
     assert!(!names(&said.out, &["worker-0"]), "{}", said.out);
     assert_eq!(made(&said.out), [""; 0]);
@@ -69,11 +73,16 @@ fn a_plan_of_hosts_that_do_not_answer_ends_with_what_is_known() {
         assert!(names(&said.out, &ALL) && names(&said.err, &ALL), "{said:?}");
     }
 
+    for arguments in [&["drift", "-f", "spec"][..], &["delete", "hosts-ha", "--dry-run"]] {
+        let said = bounded(&lab, &format!("{arguments:?} while all three are off"), arguments);
+        assert!(names(&format!("{}{}", said.out, said.err), &ALL), "{said:?}");
+    }
+
     // Nothing of it was lost.
     for name in ALL {
         lab.machine(name).start().unwrap();
     }
     let administrator = lab.administrator();
     lab.answers(&administrator, &["cp-0"]);
-    lab.changes("the label that waited", &["~ kubernetes_node.worker-0", "~ kubernetes_node.worker-1"]);
+    lab.changes("the label that waited", &["~ kubernetes_node × 2"]);
 }

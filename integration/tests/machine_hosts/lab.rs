@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use slipway_testkit::hosts::Hosts;
+use slipway_testkit::machine::Running;
 use slipway_testkit::wait::until;
 use slipway_testkit::{Machine, Said};
 
@@ -49,6 +50,36 @@ impl Lab {
         let after = change(before.clone());
         assert_ne!(before, after);
         fs::write(&path, after).unwrap();
+    }
+
+    /// Has an agent run on a machine, which is entered by that alone from now on. Its socket is seen as other processes
+    /// see the files of one.
+    pub fn by_agent(&self, name: &str) -> Running {
+        let machine = self.machines.iter().find(|machine| machine.name() == name).unwrap();
+        machine.copy_in(&self.program(), "/usr/local/bin/slipway").unwrap();
+        let agent = machine.spawn(["slipway", "node", "serve", "--socket", "/run/agent.sock"]).unwrap();
+        let find = ["pgrep", "-f", "^slipway node serve --socket"];
+        let process = until("the agent", || {
+            let found = Said::by(&mut self.network().command_in(Path::new("/"), find))?.out;
+            let is_there = machine.run(["test", "-S", "/run/agent.sock"])?.status.success();
+            Ok(found.lines().next().map(str::to_owned).filter(|_| is_there))
+        });
+        let process = process.unwrap();
+        let entered = |document: &str| {
+            let is_it = document.contains(&format!("name: {name},"));
+            let lines = document.lines().map(|line| match line.starts_with("  ssh: ") && is_it {
+                true => format!("  agent: {{ socket: /proc/{process}/root/run/agent.sock }}\n"),
+                false => format!("{line}\n"),
+            });
+            lines.collect::<String>()
+        };
+        self.edit_hosts(|hosts| hosts.split("---\n").map(entered).collect::<Vec<_>>().join("---\n"));
+        // A spec names only sockets in folders that whoever runs the program allows.
+        let configuration = self.file("../config/slipway");
+        fs::create_dir_all(&configuration).unwrap();
+        let trusted = format!("[trust]\nfile-roots = [\"/proc/{process}/root/run\"]\n");
+        fs::write(configuration.join("config.toml"), trusted).unwrap();
+        agent
     }
 
     /// Takes a host out of the inventory.
