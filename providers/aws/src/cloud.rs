@@ -18,11 +18,6 @@ use crate::error::{Call, Effect, of_call};
 use crate::peers::Peers;
 use crate::rate::{Class, Paces};
 
-/// For how long a call that AWS refuses for its pace is sent again.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a read that fails in passing is sent.
-const READS: u32 = 5;
-
 /// A handle to one account in one region. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct Cloud {
@@ -164,7 +159,7 @@ impl Cloud {
         self.shared::<Batcher<F>>()
     }
 
-    /// A call that only reads: sent again when it fails in passing.
+    /// A call that only reads. It is sent once: the engine repeats what may be repeated, and shows it.
     ///
     /// # Errors
     /// By class.
@@ -178,19 +173,7 @@ impl Cloud {
         S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        let call = Call { class, action, effect: Effect::None };
-        let mut wait = Duration::from_millis(50);
-        for _ in 1..READS {
-            match self.paced(call, &send).await {
-                Err(error) if error.class == ErrorClass::Transient => {
-                    tracing::debug!(action, %error, "read again");
-                    tokio::time::sleep(wait).await;
-                    wait *= 2;
-                }
-                result => return result,
-            }
-        }
-        self.paced(call, &send).await
+        self.paced(Call { class, action, effect: Effect::None }, &send).await
     }
 
     /// All pages of a call that only reads: `send` is given what names a page, and `next` finds what names the one after it.
@@ -221,24 +204,7 @@ impl Cloud {
         }
     }
 
-    /// A call that only reads and that may fail: sent once, but for refusals of its pace.
-    ///
-    /// # Errors
-    /// By class.
-    pub async fn ask<T, E, S>(
-        &self,
-        class: Class,
-        action: &'static str,
-        send: impl Fn() -> S + Send + Sync,
-    ) -> Result<T, ProviderError>
-    where
-        S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
-        E: ProvideErrorMetadata + std::error::Error + 'static,
-    {
-        self.paced(Call { class, action, effect: Effect::None }, &send).await
-    }
-
-    /// A call that changes something: sent once, but for refusals that say it had no effect.
+    /// A call that changes something. It is sent once.
     ///
     /// # Errors
     /// By class; `outcome-unknown` when the answer was lost.
@@ -255,7 +221,7 @@ impl Cloud {
         self.paced(Call { class, action, effect: Effect::Possible }, &send).await
     }
 
-    /// Sends a call in its turn, and again when AWS refuses it for its pace.
+    /// Sends a call in its turn. A refusal for its pace slows down the calls that follow.
     async fn paced<T, E, S>(
         &self,
         call: Call,
@@ -265,30 +231,25 @@ impl Cloud {
         S: Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send,
         E: ProvideErrorMetadata + std::error::Error + 'static,
     {
-        let deadline = Instant::now() + PATIENCE;
         let Some(pace) = self.inner.paces.of(call.class) else {
             return send().await.map_err(|failure| of_call(call, &failure));
         };
-        loop {
-            let answer = {
-                let _slot = pace.turn().await;
-                send().await
-            };
-            let error = match answer {
-                Ok(answer) => {
-                    pace.accepted();
-                    return Ok(answer);
-                }
-                Err(failure) => of_call(call, &failure),
-            };
-            let ErrorClass::Throttled { retry_after_ms, .. } = &error.class else {
-                return Err(error);
-            };
-            pace.refused(retry_after_ms.map(Duration::from_millis));
-            if Instant::now() >= deadline {
-                return Err(error);
+        let answer = {
+            let _slot = pace.turn().await;
+            send().await
+        };
+        match answer {
+            Ok(answer) => {
+                pace.accepted();
+                Ok(answer)
             }
-            tracing::debug!(action = call.action, "refused for its pace");
+            Err(failure) => {
+                let error = of_call(call, &failure);
+                if let ErrorClass::Throttled { retry_after_ms, .. } = &error.class {
+                    pace.refused(retry_after_ms.map(Duration::from_millis));
+                }
+                Err(error)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What would stop a run before its first change: permissions, quotas, machines that a zone lacks, images that do not
-//! exist. Only what is certain is reported, since a finding stops the run; what cannot be asked is no finding.
+//! exist. Only what is certain is reported, since a finding stops the run. What cannot be asked is no finding; what AWS
+//! refuses for its pace is asked again, by the engine.
 
 mod calls;
 mod dry_run;
@@ -8,14 +9,20 @@ mod permission;
 mod quota;
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
-use slipway_resource::{Address, ErrorClass, Value};
+use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
 use crate::cloud::Cloud;
 
 /// Everything that would stop these changes.
-pub(crate) async fn check(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+///
+/// # Errors
+/// `throttled`, when a question was refused for its pace.
+pub(crate) async fn check(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     if items.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let (machines, images, permissions, quotas) = tokio::join!(
         machine::types(cloud, items),
@@ -23,7 +30,17 @@ pub(crate) async fn check(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
         permission::missing(cloud, items),
         quota::exceeded(cloud, items),
     );
-    [machine::pools(cloud, items), machines, images, permissions, quotas].into_iter().flatten().collect()
+    let found = [machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A question without an answer: one that was refused for its pace has to be asked again.
+fn unanswered(what: &str, error: ProviderError) -> Result<(), ProviderError> {
+    if matches!(error.class, ErrorClass::Throttled { .. }) {
+        return Err(error);
+    }
+    tracing::debug!(%error, "{what} cannot be asked for");
+    Ok(())
 }
 
 /// The changes of one type that make or change an object.

@@ -116,7 +116,7 @@ impl Session for AwsSession {
     }
 
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
-        Ok(preflight::check(&self.cloud, &items).await)
+        preflight::check(&self.cloud, &items).await
     }
 
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {

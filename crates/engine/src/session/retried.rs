@@ -11,7 +11,7 @@ use super::{Classes, WatchedSession};
 
 /// A passing fault of a part of an answer is repeated at once or not at all: behind one that took longer is something
 /// that does not answer, as a host that is down, and the rest of the plan need not wait for it.
-const QUICK: Duration = Duration::from_secs(2);
+const QUICK: Duration = Duration::from_secs(5);
 
 /// How often a part of an answer with a passing fault is asked for.
 const ATTEMPTS: u32 = 3;

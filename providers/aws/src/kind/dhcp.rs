@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{AttributeValue, DhcpConfiguration, DhcpOptions as Sdk, NewDhcpConfiguration};
-use slipway_resource::{Address, Identity, ProviderError, Value};
+use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Value};
 
 use super::attribute::{need, number, text, texts};
 use super::family::{DhcpOptions as Family, Vpcs};
@@ -69,7 +69,13 @@ impl Kind for Options {
         let made = answer.dhcp_options().ok_or_else(|| incomplete("CreateDhcpOptions", "options"))?;
         let id = made.dhcp_options_id().ok_or_else(|| incomplete("CreateDhcpOptions", "id"))?;
         if made.tags().is_empty() {
-            tag_late(act, id, &act.tags(desired)).await?;
+            act.announce(&identity(id));
+            tag_late(act, id, &act.tags(desired)).await.map_err(|mut error| {
+                // The options are there: the same create must not be sent again.
+                error.class = ErrorClass::OutcomeUnknown;
+                error.identity = Some(identity(id));
+                error
+            })?;
         }
         Ok(identity(id))
     }

@@ -13,6 +13,7 @@ use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError, Value};
 
 use super::permission::{NOT_GRANTED, refused};
+use super::unanswered;
 use crate::cloud::Cloud;
 use crate::kind::attribute::{number32, text};
 use crate::owner::{specification, wanted};
@@ -26,23 +27,33 @@ macro_rules! trial {
     ($cloud:ident, $action:literal, $request:expr) => {{
         let request = $request.dry_run(true);
         let sent =
-            async move { $cloud.ask(Class::Ec2Write, $action, || request.clone().send()).await.map(drop) };
+            async move { $cloud.read(Class::Ec2Write, $action, || request.clone().send()).await.map(drop) };
         Some(($action, Box::pin(sent) as Trial<'a>))
     }};
 }
 
 /// Actions that the caller may not do: one call for each type, with the first object that is to be made of it.
-pub(super) async fn missing(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+pub(super) async fn missing(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
     for item in items.iter().filter(|item| matches!(item.action.as_str(), "create" | "replace")) {
         first.entry(item.address.kind()).or_insert(&item.desired);
     }
     let trials = first.into_iter().filter_map(|(kind, desired)| trial(cloud, kind, desired));
     let answers = join_all(trials.map(|(action, trial)| async move { (action, trial.await) })).await;
-    let denied = answers.into_iter().filter(
-        |(_, answer)| matches!(answer, Err(error) if matches!(error.class, ErrorClass::Permission { .. })),
-    );
-    denied.map(|(action, _)| refused(&format!("ec2:{action}"), NOT_GRANTED)).collect()
+    let mut found = Vec::new();
+    for (action, answer) in answers {
+        match answer {
+            Err(error) if matches!(error.class, ErrorClass::Permission { .. }) => {
+                found.push(refused(&format!("ec2:{action}"), NOT_GRANTED));
+            }
+            Err(error) => unanswered(action, error)?,
+            Ok(()) => {}
+        }
+    }
+    Ok(found)
 }
 
 /// The trial of a type that needs nothing else to be there.

@@ -8,7 +8,7 @@ use slipway_aws_model::plan::boot;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
-use super::{finding, referred, wanted};
+use super::{finding, referred, unanswered, wanted};
 use crate::catalog::{self, Seen};
 use crate::cloud::Cloud;
 use crate::kind::attribute::{block, blocks, number, text};
@@ -37,7 +37,10 @@ pub(super) fn pools(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFind
 }
 
 /// Types of machines that AWS does not have, or that a zone of a group lacks.
-pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+pub(super) async fn types(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     let templates: BTreeMap<&Address, &str> = wanted(items, TEMPLATE)
         .filter_map(|item| Some((&item.address, text(&item.desired, "instance_type")?)))
         .collect();
@@ -47,14 +50,11 @@ pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
     let mut names: BTreeSet<String> = templates.values().map(|name| (*name).to_owned()).collect();
     names.extend(groups.iter().flat_map(|(_, types, _)| types.iter().map(|name| (*name).to_owned())));
     if names.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let offers = match offers(cloud, &names).await {
         Ok(offers) => offers,
-        Err(error) => {
-            tracing::debug!(%error, "offers cannot be read");
-            return Vec::new();
-        }
+        Err(error) => return unanswered("what zones offer", error).map(|()| Vec::new()),
     };
     let is_offered = |name: &str, zone: Option<&str>| {
         offers.iter().any(|(offered, at)| offered == name && zone.is_none_or(|zone| zone == at))
@@ -75,7 +75,7 @@ pub(super) async fn types(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Preflig
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// The zones that offer types, as the session has seen them or else as AWS says.
@@ -182,7 +182,7 @@ pub(super) async fn running(cloud: &Cloud) -> Result<Processors, ProviderError> 
     let mut next: Option<String> = None;
     loop {
         let page = request.clone().set_next_token(next.take());
-        let page = cloud.ask(Class::Ec2Read, "DescribeInstances", || page.clone().send()).await?;
+        let page = cloud.read(Class::Ec2Read, "DescribeInstances", || page.clone().send()).await?;
         let instances = page.reservations().iter().flat_map(|reservation| reservation.instances());
         for instance in instances {
             let name = instance.instance_type().map(|name| name.as_str()).unwrap_or_default();
@@ -217,7 +217,10 @@ fn zones_of<'a>(group: &Value, items: &'a [PreflightItem]) -> BTreeSet<&'a str> 
 }
 
 /// Images that do not exist, or that nobody knows the id of.
-pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+pub(super) async fn images(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     let mut found = Vec::new();
     let mut ids: BTreeMap<&str, &Address> = BTreeMap::new();
     for item in wanted(items, TEMPLATE) {
@@ -238,10 +241,10 @@ pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefli
         ids.retain(|id, _| !seen.contains(*id));
     }
     if ids.is_empty() {
-        return found;
+        return Ok(found);
     }
     let request = cloud.ec2().describe_images().filters(filter("image-id", ids.keys().copied()));
-    match cloud.ask(Class::Ec2Read, "DescribeImages", || request.clone().send()).await {
+    match cloud.read(Class::Ec2Read, "DescribeImages", || request.clone().send()).await {
         Ok(page) => {
             let known: BTreeSet<&str> = page.images().iter().filter_map(|image| image.image_id()).collect();
             for (id, address) in ids.iter().filter(|(id, _)| !known.contains(*id)) {
@@ -250,9 +253,9 @@ pub(super) async fn images(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefli
                 found.push(finding(Some(address), ErrorClass::NotFound, text, hint));
             }
         }
-        Err(error) => tracing::debug!(%error, "images cannot be read"),
+        Err(error) => unanswered("images", error)?,
     }
-    found
+    Ok(found)
 }
 
 /// What to say of an image that nobody knows the id of.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{ContextEntry, ContextKeyTypeEnum, EvaluationResult, PolicyEvaluationDecisionType};
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError};
 
 use super::calls::{Needed, needed, to_make};
-use super::{dry_run, finding, makes};
+use super::{dry_run, finding, makes, unanswered};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::owner::wanted;
@@ -37,18 +37,23 @@ const NEW_IN_EC2: &[(&str, &str)] = &[
 
 /// Permissions that the caller certainly lacks. Who may not ask for all of them at once is answered by calls that only try
 /// (`dry_run.rs`).
-pub(super) async fn missing(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+pub(super) async fn missing(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     let Needed { make, other } = needed(items);
     let names: BTreeSet<&'static str> = make.union(&other).copied().collect();
-    let Some(caller) = cloud.caller().filter(|_| !names.is_empty()) else { return Vec::new() };
+    let Some(caller) = cloud.caller().filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
     let (principal, results) = match ask(cloud, caller, &names).await {
         Ok(answer) => answer,
         Err(error) => {
-            tracing::debug!(%error, "permissions cannot be simulated");
             // Who may not ask, or whose role nobody may look up.
             let may_not_ask = matches!(error.class, ErrorClass::Permission { .. })
                 || error.class == ErrorClass::NotFound && session_role(caller).is_some();
-            return if may_not_ask { dry_run::missing(cloud, items).await } else { Vec::new() };
+            if may_not_ask {
+                return dry_run::missing(cloud, items).await;
+            }
+            return unanswered("permissions", error).map(|()| Vec::new());
         }
     };
     let is_denied = |result: &&EvaluationResult| {
@@ -68,18 +73,20 @@ pub(super) async fn missing(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Prefl
     let answers = questions(cloud, items, &open).into_iter().map(|question| async {
         let Question { names, arns, context } = question;
         let answer = simulate(cloud, &principal, names.into_iter(), arns, context).await;
-        let results = answer.unwrap_or_else(|error| {
-            tracing::debug!(%error, "permissions for what is to be made cannot be simulated");
-            Vec::new()
-        });
-        results.iter().filter_map(lacking).collect::<Vec<_>>()
+        match answer {
+            Ok(results) => Ok(results.iter().filter_map(lacking).collect::<Vec<_>>()),
+            Err(error) => {
+                unanswered("permissions for what is to be made", error)?;
+                Ok::<_, ProviderError>(Vec::new())
+            }
+        }
     });
-    for finding in join_all(answers).await.into_iter().flatten() {
+    for finding in try_join_all(answers).await?.into_iter().flatten() {
         if !found.contains(&finding) {
             found.push(finding);
         }
     }
-    found
+    Ok(found)
 }
 
 /// A question about what is to be made.
@@ -128,7 +135,7 @@ async fn ask(
         Err(error) if error.class == ErrorClass::NotFound => {
             let Some(role) = session_role(caller) else { return Err(error) };
             let request = cloud.iam().get_role().role_name(role);
-            let answer = cloud.ask(Class::Iam, "GetRole", || request.clone().send()).await?;
+            let answer = cloud.read(Class::Iam, "GetRole", || request.clone().send()).await?;
             let Some(whose) = answer.role().map(|role| role.arn().to_owned()) else { return Err(error) };
             let results = simulate(cloud, &whose, names.iter().copied(), Vec::new(), Vec::new()).await?;
             Ok((whose, results))
@@ -153,7 +160,7 @@ async fn simulate(
         .set_resource_arns(Some(arns).filter(|arns| !arns.is_empty()))
         .set_context_entries(Some(context).filter(|context| !context.is_empty()))
         .max_items(1_000);
-    let answer = cloud.ask(Class::Iam, "SimulatePrincipalPolicy", || request.clone().send()).await?;
+    let answer = cloud.read(Class::Iam, "SimulatePrincipalPolicy", || request.clone().send()).await?;
     Ok(answer.evaluation_results().to_vec())
 }
 

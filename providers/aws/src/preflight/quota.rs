@@ -6,7 +6,7 @@ use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
 use super::machine::{self, Processors};
-use super::{finding, made, referred};
+use super::{finding, made, referred, unanswered};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::rate::Class;
@@ -34,7 +34,10 @@ const PROCESSORS_AT_LEAST: u64 = 5;
 const BALANCERS_AT_LEAST: u64 = 50;
 
 /// Quotas that the changes would exceed.
-pub(super) async fn exceeded(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
+pub(super) async fn exceeded(
+    cloud: &Cloud,
+    items: &[PreflightItem],
+) -> Result<Vec<PreflightFinding>, ProviderError> {
     let (vpcs, addresses, rules, gateways, processors, balancers) = tokio::join!(
         vpcs(cloud, items),
         addresses(cloud, items),
@@ -47,10 +50,10 @@ pub(super) async fn exceeded(cloud: &Cloud, items: &[PreflightItem]) -> Vec<Pref
     for asked in [vpcs, addresses, rules, gateways, processors, balancers] {
         match asked {
             Ok(findings) => found.extend(findings),
-            Err(error) => tracing::debug!(%error, "a quota cannot be read"),
+            Err(error) => unanswered("a quota", error)?,
         }
     }
-    found
+    Ok(found)
 }
 
 async fn vpcs(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -59,7 +62,7 @@ async fn vpcs(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFin
         return Ok(Vec::new());
     }
     let request = cloud.ec2().describe_vpcs();
-    let page = cloud.ask(Class::Ec2Read, "DescribeVpcs", || request.clone().send()).await?;
+    let page = cloud.read(Class::Ec2Read, "DescribeVpcs", || request.clone().send()).await?;
     let used = page.vpcs().len() as u64;
     if used.saturating_add(new) <= VPCS_AT_LEAST {
         return Ok(Vec::new());
@@ -73,7 +76,7 @@ async fn addresses(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Preflig
         return Ok(Vec::new());
     }
     let request = cloud.ec2().describe_addresses();
-    let page = cloud.ask(Class::Ec2Read, "DescribeAddresses", || request.clone().send()).await?;
+    let page = cloud.read(Class::Ec2Read, "DescribeAddresses", || request.clone().send()).await?;
     let used = page.addresses().len() as u64;
     if used.saturating_add(new) <= ADDRESSES_AT_LEAST {
         return Ok(Vec::new());
@@ -167,7 +170,7 @@ async fn rules(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFi
 /// The account's limit.
 async fn limit(cloud: &Cloud, (service, code): (&str, &str)) -> Result<u64, ProviderError> {
     let request = cloud.quotas().get_service_quota().service_code(service).quota_code(code);
-    let answer = cloud.ask(Class::Quotas, "GetServiceQuota", || request.clone().send()).await?;
+    let answer = cloud.read(Class::Quotas, "GetServiceQuota", || request.clone().send()).await?;
     let value = answer.quota().and_then(|quota| quota.value()).unwrap_or(f64::MAX);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a quota is a small count")]
     Ok(value.max(0.0) as u64)

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::act::{Act, Wait};
 use crate::cloud::Cloud;
 use crate::error::{error, invalid, permanent};
-use crate::kind::{self, Condition, Found, Kind, or_gone};
+use crate::kind::{self, Condition, Found, Kind};
 use crate::known::{Known, may_be_late};
 use crate::late::remove_twins;
 
@@ -47,7 +47,13 @@ pub(super) async fn apply(
         Action::Create { desired } => {
             let desired = normalised(kind.name(), desired);
             let identity = create(&act, kind, &desired).await?;
-            finish_create(&act, kind, &identity, &desired).await
+            finish_create(&act, kind, &identity, &desired).await.map_err(|mut error| {
+                if error.class.is_retryable() {
+                    // The object is there: the same create must not be sent again.
+                    error.class = ErrorClass::OutcomeUnknown;
+                }
+                error
+            })
         }
         Action::Update { identity, prior, desired } => {
             let (prior, desired) = (normalised(kind.name(), prior), normalised(kind.name(), desired));
@@ -173,16 +179,12 @@ pub(super) async fn finish_create(
         shown(act, kind, identity, Expected::Made(desired)).await
     };
     finished.await.map_err(|mut error| {
-        if error.class.is_retryable() {
-            // The object is there: the same create must not be sent again.
-            error.class = ErrorClass::OutcomeUnknown;
-        }
         error.identity = Some(identity.clone());
         error
     })
 }
 
-/// Sets what the creating call could not; what may pass is tried again, since doing it twice does no harm.
+/// Sets what the creating call could not. What AWS does not show everywhere yet is waited for.
 async fn complete(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -193,18 +195,18 @@ async fn complete(
     for _ in 1..ATTEMPTS {
         match kind.complete(act, identity, desired).await {
             // A new object is not known everywhere at once.
-            Err(error) if may_pass(&error) || error.class == ErrorClass::NotFound => {
+            Err(error) if error.class == ErrorClass::NotFound => {
                 tracing::debug!(%identity, %error, "once more");
                 act.pause(&mut wait, &format!("{identity} was not complete")).await?;
+            }
+            // Doing it twice does no harm: an answer that was lost may be asked for again.
+            Err(error) if error.class == ErrorClass::OutcomeUnknown => {
+                return Err(ProviderError { class: ErrorClass::Transient, ..error });
             }
             result => return result,
         }
     }
     kind.complete(act, identity, desired).await
-}
-
-fn may_pass(error: &ProviderError) -> bool {
-    error.class.is_retryable() || error.class == ErrorClass::OutcomeUnknown
 }
 
 /// What reads are to show of an object.
@@ -292,10 +294,18 @@ pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> V
 async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<Applied, ProviderError> {
     act.cloud.shared::<Known>().gone(identity);
     let mut wait = Wait::for_at_most(IN_THE_WAY);
+    let mut late = Wait::for_at_most(CONSISTENCY);
     let mut told = Vec::new();
     loop {
-        match or_gone(kind.delete(act, identity).await) {
+        match kind.delete(act, identity).await {
             Ok(()) => break,
+            // What was not found may be a part of it that was to go first, and that is gone already.
+            Err(error) if error.class == ErrorClass::NotFound => {
+                if !is_there(act, kind, identity).await? {
+                    break;
+                }
+                act.pause(&mut late, &format!("{identity} was shown, and not found")).await?;
+            }
             Err(error) if matches!(error.class, ErrorClass::Dependency { .. }) => {
                 let passing = in_the_way(act, kind, identity, error).await?;
                 let names = passing.join(", ");
@@ -325,6 +335,15 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
         gone(act, kind, identity).await?;
     }
     Ok(Applied::default())
+}
+
+/// Whether reads show an object that is not on its way out.
+async fn is_there(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<bool, ProviderError> {
+    match kind.read(act.cloud, identity).await {
+        Ok(found) => Ok(found.is_some_and(|found| found.condition != Condition::Ending)),
+        Err(error) if error.class == ErrorClass::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// What is in the way for a while; the failure with names when it will stay.

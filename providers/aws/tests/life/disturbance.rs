@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use slipway_testkit::proxy::{Request, Verdict};
 
 /// How calls are disturbed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     /// How long each call takes longer.
     pub latency: Duration,
@@ -18,7 +18,20 @@ pub struct Rules {
     /// Where the choice of the failing ones begins.
     pub seed: u64,
     /// What happens to the first of each of some calls.
-    pub once: Option<(Once, &'static [&'static str])>,
+    pub once: Option<(Once, Which)>,
+    /// What happens to one call: the API's name of it, and how many of that name come before.
+    pub one: Option<(Once, String, usize)>,
+    /// The first calls of a name are refused for their pace: so many.
+    pub slow: Option<(&'static str, usize)>,
+}
+
+/// To which calls something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those of these names.
+    Named(&'static [&'static str]),
+    /// All that change something.
+    Changing,
 }
 
 /// What happens to a call once.
@@ -26,6 +39,10 @@ pub struct Rules {
 pub enum Once {
     /// What it names is denied, although it is there.
     Unseen,
+    /// The connection is closed before the call arrives.
+    LostBefore,
+    /// AWS carries it out, and the connection is closed before the answer arrives.
+    LostAfter,
 }
 
 /// A call, by the service of its signature and the API's name for it.
@@ -45,6 +62,10 @@ struct State {
     refused: usize,
     /// Calls to which it has happened once.
     once: BTreeSet<String>,
+    /// Calls that AWS does not carry out, for whatever reason.
+    forbidden: Vec<String>,
+    /// How many calls of the name of the one to be disturbed have come.
+    counted: usize,
 }
 
 /// The judge of a proxy.
@@ -64,6 +85,8 @@ impl Disturbance {
             failed: 0,
             refused: 0,
             once: BTreeSet::new(),
+            forbidden: Vec::new(),
+            counted: 0,
         };
         Self { state: Mutex::new(state) }
     }
@@ -78,7 +101,13 @@ impl Disturbance {
         state.random = rules.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         state.buckets.clear();
         state.once.clear();
+        state.counted = 0;
         state.rules = rules;
+    }
+
+    /// From now on AWS refuses calls of these names as not allowed, and of no others.
+    pub fn forbid(&self, actions: &[&str]) {
+        self.state().forbidden = actions.iter().map(|action| (*action).to_owned()).collect();
     }
 
     /// The calls since the last time, by name.
@@ -102,14 +131,32 @@ impl Disturbance {
         let call = Call::of(request);
         let mut state = self.state();
         *state.calls.entry(call.clone()).or_default() += 1;
-        let rules = state.rules;
-        if let Some((once, actions)) = rules.once
-            && actions.contains(&call.action.as_str())
+        if state.forbidden.contains(&call.action) {
+            return call.refused(request, 403, "AccessDenied");
+        }
+        let rules = state.rules.clone();
+        let of_each = rules.once.filter(|(_, which)| which.has(&call));
+        if let Some((once, _)) = of_each
             && state.once.insert(call.action.clone())
         {
-            return match once {
-                Once::Unseen => call.unseen(request),
-            };
+            return call.disturbed(once, request);
+        }
+        if let Some((once, action, before)) = &rules.one
+            && *action == call.action
+        {
+            let number = state.counted;
+            state.counted += 1;
+            if number == *before {
+                state.once.insert(call.action.clone());
+                return call.disturbed(*once, request);
+            }
+        }
+        if let Some((action, refusals)) = rules.slow
+            && action == call.action
+            && state.refused < refusals
+        {
+            state.refused += 1;
+            return call.throttled(request);
         }
         if !state.has_turn(&call.service) {
             state.refused += 1;
@@ -150,7 +197,30 @@ impl State {
     }
 }
 
+impl Which {
+    fn has(self, call: &Call) -> bool {
+        match self {
+            Self::Named(actions) => actions.contains(&call.action.as_str()),
+            Self::Changing => call.changes(),
+        }
+    }
+}
+
 impl Call {
+    /// Whether it changes something, as its name or its verb says.
+    pub fn changes(&self) -> bool {
+        let reads = ["Describe", "Get", "List", "GET ", "HEAD "];
+        self.service != "sts" && !reads.iter().any(|read| self.action.starts_with(read))
+    }
+
+    fn disturbed(&self, once: Once, request: &Request) -> Verdict {
+        match once {
+            Once::Unseen => self.unseen(request),
+            Once::LostBefore => Verdict::DropBefore,
+            Once::LostAfter => Verdict::DropAfter,
+        }
+    }
+
     fn of(request: &Request) -> Self {
         let signature = request.header("authorization").unwrap_or_default();
         let scope = signature.split("Credential=").nth(1).unwrap_or_default();
@@ -182,18 +252,21 @@ impl Call {
             "sqs" => (400, "QueueDoesNotExist"),
             _ => (400, "ResourceNotFoundException"),
         };
+        self.refused(request, status, code)
+    }
+
+    /// A refusal with a code, in the form of the service's protocol.
+    fn refused(&self, request: &Request, status: u16, code: &str) -> Verdict {
         let (kind, body) = if request.header("x-amz-target").is_some() {
-            let body = format!(r#"{{"__type": "{code}", "message": "it is not there"}}"#);
+            let body = format!(r#"{{"__type": "{code}", "message": "refused"}}"#);
             ("application/x-amz-json-1.0", body)
         } else if self.service == "ec2" {
-            let error = format!(
-                "<Errors><Error><Code>{code}</Code><Message>it is not there</Message></Error></Errors>"
-            );
+            let error =
+                format!("<Errors><Error><Code>{code}</Code><Message>refused</Message></Error></Errors>");
             ("text/xml", format!("<Response>{error}<RequestID>r</RequestID></Response>"))
         } else {
-            let error = format!(
-                "<Error><Type>Sender</Type><Code>{code}</Code><Message>it is not there</Message></Error>"
-            );
+            let error =
+                format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>refused</Message></Error>");
             ("text/xml", format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>"))
         };
         let headers = vec![("Content-Type".to_owned(), kind.to_owned())];

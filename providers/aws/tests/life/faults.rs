@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cloud::machines;
-use crate::disturbance::{Once, Rules};
+use crate::disturbance::{Once, Rules, Which};
 use crate::several::each;
 use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, World};
 
@@ -14,7 +14,7 @@ use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, World};
 const RUNS: usize = 3;
 
 /// What disturbs a life.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Disturbed {
     rules: Rules,
     /// How many seconds reads lag behind.
@@ -66,7 +66,7 @@ const NAMING: &[&str] = &[
 pub fn of_what_is_not_known_everywhere_yet() -> Result<()> {
     let world = World::new()?;
     world.spec(HIGHLY_AVAILABLE)?;
-    world.disturbance.set(Rules { once: Some((Once::Unseen, NAMING)), ..Rules::default() });
+    world.disturbance.set(Rules { once: Some((Once::Unseen, Which::Named(NAMING))), ..Rules::default() });
     world.apply()?;
     let hit = world.disturbance.hit();
     ensure!(hit.len() + 3 > NAMING.len(), "only {hit:?} were called");
@@ -108,7 +108,7 @@ fn live(world: &World, trouble: &Disturbed, wanted: &[String]) -> Result<()> {
 /// Runs a command under disturbance, again when it fails, as its user would.
 fn disturbed(world: &World, trouble: &Disturbed, arguments: &[&str]) -> Result<()> {
     world.cloud.lag(trouble.lag)?;
-    world.disturbance.set(trouble.rules);
+    world.disturbance.set(trouble.rules.clone());
     let mut said = String::new();
     let mut is_done = false;
     for run in 1..=RUNS {

@@ -22,8 +22,10 @@ mod faults;
 mod forgetful;
 mod images;
 mod kills;
+mod lost;
 mod recorded;
 mod several;
+mod throttled;
 mod whole;
 mod world;
 
@@ -43,6 +45,8 @@ const TESTS: &[(&str, Test)] = &[
     ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
     ("forgetful::what_is_not_shown_is_left", forgetful::what_is_not_shown_is_left),
     ("images::by_parameter", images::by_parameter),
+    ("lost::before_and_after_each_call", lost::before_and_after_each_call),
+    ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),
     ("kills::highly_available", kills::highly_available),
