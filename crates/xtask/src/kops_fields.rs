@@ -1,5 +1,6 @@
 //! Writes the table of what becomes of each field of kOps.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -11,6 +12,8 @@ use crate::workspace;
 
 const FILE: &str = "docs/guide/kops-fields.tsv";
 const HONOURED_BY: &str = "providers/aws/model/tests/kops_fields.rs";
+/// The honoured fields that only reach the user data of machines. The test of honoured fields finds them.
+const IN_USER_DATA: &str = "providers/aws/model/tests/user-data-only.tsv";
 const JUDGED_BY: &str = "crates/kops/tests/leaves.rs";
 
 /// Writes the table of what becomes of each field of kOps.
@@ -39,12 +42,21 @@ impl KopsFields {
     }
 }
 
+/// The fields that only reach the user data of machines, each with its kind before it.
+fn in_user_data() -> anyhow::Result<BTreeSet<String>> {
+    let text = fs::read_to_string(workspace::root().join(IN_USER_DATA))
+        .with_context(|| format!("cannot read {IN_USER_DATA}"))?;
+    Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
+}
+
 /// One line for each leaf field of a `Cluster` and an `InstanceGroup`.
 fn table() -> anyhow::Result<String> {
     let (table, rules) = (Table::v1alpha2(), Rules::v1alpha2());
+    let in_user_data = in_user_data()?;
     let mut text = String::from(
         "# Written by `cargo xtask kops-fields` from crates/kops/src/rules/classes.tsv: what becomes on AWS of each\n\
-         # field of kops.k8s.io/v1alpha2, whether a plan without it is safe, and the test that proves it.\n\
+         # field of kops.k8s.io/v1alpha2, whether a plan without it is safe, and the test that proves it. A field of\n\
+         # the class `user data` has no effect until machines boot from what Slipway writes.\n\
          kind\tfield\tclass\tsafe without it\twhy\ttest\n",
     );
     for kind in [Kind::Cluster, Kind::InstanceGroup] {
@@ -53,6 +65,9 @@ fn table() -> anyhow::Result<String> {
                 bail!("{} {} belongs to no class", kind.as_str(), leaf.path);
             };
             let class = match treatment.class() {
+                Class::Honoured if in_user_data.contains(&format!("{}\t{}", kind.as_str(), leaf.path)) => {
+                    "user data"
+                }
                 Class::Honoured => "honoured",
                 Class::Refused => "refused",
                 Class::WithoutEffect => "without effect",
@@ -62,8 +77,11 @@ fn table() -> anyhow::Result<String> {
                 Treatment::Lost(_) => "when the cluster can do without",
                 _ => "-",
             };
-            let test = if class == "honoured" { HONOURED_BY } else { JUDGED_BY };
-            let why = treatment.explanation(&leaf.path);
+            let test = if treatment.class() == Class::Honoured { HONOURED_BY } else { JUDGED_BY };
+            let mut why = treatment.explanation(&leaf.path);
+            if class == "user data" {
+                why.push_str(", which only changes the user data of machines");
+            }
             writeln!(text, "{}\t{}\t{class}\t{safe}\t{why}\t{test}", kind.as_str(), leaf.path)?;
         }
     }

@@ -211,7 +211,34 @@ fn identifies(kind: Kind, path: &str) -> bool {
 const ONE_VALUE: [&str; 3] =
     ["spec.api.loadBalancer.class", "spec.etcdClusters[].provider", "spec.rollingUpdate.drainAndTerminate"];
 
-fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf) -> Result<(), String> {
+/// What a field changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// The resources themselves.
+    Resources,
+    /// The document in the user data of machines, and nothing else.
+    Document,
+}
+
+/// Resources without the documents that Slipway writes for its machines. What a pool adds to its user data is read by
+/// every image, and stays.
+fn without_documents(resources: &[slipway_resource::Desired]) -> Vec<slipway_resource::Desired> {
+    let mut resources = resources.to_vec();
+    for resource in &mut resources {
+        let path = slipway_resource::Path::key("user_data");
+        if resource.attributes.at(&path).is_some() {
+            resource.attributes.set(&path, slipway_resource::Value::Null);
+        }
+    }
+    resources
+}
+
+/// Fields of the user data that images themselves read.
+fn is_read_by_images(path: &str) -> bool {
+    path.starts_with("spec.additionalUserData")
+}
+
+fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf) -> Result<Reach, String> {
     let mut before = base(kind);
     merge(&mut before, &beside(kind, &leaf.path));
     merge(&mut before, &beside_on_aws(kind, &leaf.path));
@@ -222,10 +249,11 @@ fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf) -> Result<(), String> {
         }
     }
     let (without, _) = outcome(reader, kind, &leaf.path, &before);
-    let Outcome::Resources(_) = &without else {
+    let Outcome::Resources(plain) = &without else {
         return Err(format!("the base does not expand: {without:?}"));
     };
     let mut last = String::new();
+    let mut reach = None;
     for sample in samples_on_aws(kind, leaf) {
         let mut document = before.clone();
         if leaf.path.starts_with("spec.networking.") && leaf.path.matches('.').count() == 2 {
@@ -234,18 +262,29 @@ fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf) -> Result<(), String> {
         put(&mut document, &leaf.path, sample);
         let (with, errors) = outcome(reader, kind, &leaf.path, &document);
         match with {
-            Outcome::Resources(_) if errors.is_empty() && with != without => return Ok(()),
+            Outcome::Resources(changed) if errors.is_empty() && changed != *plain => {
+                if is_read_by_images(&leaf.path) || without_documents(&changed) != without_documents(plain) {
+                    return Ok(Reach::Resources);
+                }
+                reach = Some(Reach::Document);
+            }
             Outcome::Resources(_) => last = format!("changes nothing {errors:?}"),
             Outcome::Refused(why) => last = format!("the sample is refused: {why}"),
         }
     }
-    Err(last)
+    reach.ok_or(last)
 }
+
+/// The honoured fields that only reach the user data of machines, from which `cargo xtask kops-fields` takes their class.
+const IN_USER_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/user-data-only.tsv");
+const HEADER: &str = "# Fields of kOps that are honoured and only change the user data of machines on AWS: kind and field.\n\
+                      # The test `every_honoured_field_makes_a_difference` writes this file with UPDATE_FIXTURES=1.\n";
 
 #[test]
 fn every_honoured_field_makes_a_difference() {
     let reader = KopsReader::default();
     let mut failures = Vec::new();
+    let mut in_user_data = String::from(HEADER);
     for kind in Kind::ALL {
         for leaf in reader.table().leaves(kind) {
             let (_, treatment) = reader.rules().find(kind, &leaf.path).expect("every field has a rule");
@@ -255,10 +294,17 @@ fn every_honoured_field_makes_a_difference() {
             if identifies(kind, &leaf.path) || ONE_VALUE.contains(&leaf.path.as_str()) {
                 continue;
             }
-            if let Err(problem) = judge(&reader, kind, leaf) {
-                failures.push(format!("{} {}: {problem}", kind.as_str(), leaf.path));
+            match judge(&reader, kind, leaf) {
+                Ok(Reach::Resources) => {}
+                Ok(Reach::Document) => in_user_data.push_str(&format!("{}\t{}\n", kind.as_str(), leaf.path)),
+                Err(problem) => failures.push(format!("{} {}: {problem}", kind.as_str(), leaf.path)),
             }
         }
     }
     assert!(failures.is_empty(), "{} fields:\n{}", failures.len(), failures.join("\n"));
+    if std::env::var_os("UPDATE_FIXTURES").is_some() {
+        std::fs::write(IN_USER_DATA, &in_user_data).unwrap();
+    }
+    let known = std::fs::read_to_string(IN_USER_DATA).unwrap_or_default();
+    assert_eq!(known, in_user_data, "UPDATE_FIXTURES=1 writes it, then `cargo xtask kops-fields`");
 }
