@@ -3,6 +3,7 @@
 mod apply;
 mod batch;
 mod call;
+mod pulse;
 mod session;
 
 use std::path::Path;
@@ -18,12 +19,13 @@ use tokio::sync::OnceCell;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
-use crate::convert::schema_from_pages;
+use crate::convert::{Malformed, schema_from_pages};
 use crate::generated as proto;
 use crate::generated::provider_client::ProviderClient;
 use crate::wire::WireValue;
 use crate::{FRAME_BYTES, Life, MESSAGE_LIMIT};
 use call::malformed;
+use pulse::Pulse;
 
 /// A provider behind a unix socket.
 ///
@@ -43,14 +45,20 @@ pub struct Deadlines {
     pub observe: Duration,
     /// What an action gets on top of its own time, for the way there and back.
     pub grace: Duration,
+    /// How long a provider may give no sign of life while it is asked something, in whole seconds.
+    pub silence: Duration,
 }
+
+/// How long a provider at the other end of a stream may give no sign of life.
+const FAR: Duration = Duration::from_secs(30);
 
 impl Default for Deadlines {
     fn default() -> Self {
         Self {
             pure: Duration::from_secs(120),
-            observe: Duration::from_secs(900),
+            observe: Duration::from_secs(300),
             grace: Duration::from_secs(30),
+            silence: Duration::from_secs(8),
         }
     }
 }
@@ -60,6 +68,7 @@ pub(crate) struct Connection {
     rpc: ProviderClient<Channel>,
     life: Life,
     deadlines: Deadlines,
+    pulse: Pulse,
     info: OnceCell<Info>,
     schema: OnceCell<Arc<Schema>>,
 }
@@ -108,6 +117,8 @@ impl Client {
             .initial_connection_window_size(16 << 20)
             .max_frame_size(FRAME_BYTES);
         let channel = endpoint.connect_with_connector(connector).await.map_err(|error| refused(&error))?;
+        // The way to another machine may be slow, and take its time to begin.
+        let deadlines = Deadlines { silence: deadlines.silence.max(FAR), ..deadlines };
         let client = Self::on(channel, life, deadlines);
         // A stream is connected before anybody has read from it.
         client.connection.info().await?;
@@ -118,8 +129,21 @@ impl Client {
         let rpc = ProviderClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
-        let connection = Connection { rpc, life, deadlines, info: OnceCell::new(), schema: OnceCell::new() };
+        let connection = Connection {
+            rpc,
+            life,
+            deadlines,
+            pulse: Pulse::default(),
+            info: OnceCell::new(),
+            schema: OnceCell::new(),
+        };
         Self { connection: Arc::new(connection) }
+    }
+
+    /// Whether the provider gave no sign of life when it was asked for one last.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.connection.is_silent()
     }
 
     /// Whether the provider's process still runs, and its last words.
@@ -135,10 +159,25 @@ impl Connection {
             let mut rpc = self.rpc.clone();
             let call = rpc.get_info(proto::GetInfoRequest {});
             let answer = self.unary(self.deadlines.pure, call).await?;
-            Ok(Info::from(answer))
+            let info = Info::from(answer);
+            match defect(&info) {
+                Some(text) => Err(malformed(&self.life, &Malformed::new("GetInfo", text))),
+                None => Ok(info),
+            }
         };
         self.info.get_or_try_init(|| ask).await
     }
+}
+
+/// What a provider says of itself that cannot be.
+fn defect(info: &Info) -> Option<String> {
+    if info.name.is_empty() || info.version.is_empty() {
+        return Some("without a name and a version".to_owned());
+    }
+    if info.batch == 0 {
+        return Some("with batch 0: no item could ever be sent".to_owned());
+    }
+    None
 }
 
 #[async_trait]

@@ -75,7 +75,12 @@ impl Running {
 
     /// Lets the process finish; returns whether it did so by itself.
     pub async fn end(self) -> bool {
-        let Self { client, process } = self;
+        let Self { client, mut process } = self;
+        if client.is_silent() {
+            // It would not notice that its standard input closes.
+            process.kill().await;
+            return false;
+        }
         drop(client);
         process.end().await
     }

@@ -3,8 +3,8 @@
 //! Requests go through a queue that the stream drains in messages of many; one task takes the events and hands
 //! each to the action that waits for it. The task ends with the stream and is awaited when the session closes.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,13 +26,26 @@ const REQUESTS: usize = 256;
 
 type Outcome = Result<Applied, ProviderError>;
 
+/// How many events one action may tell.
+pub(super) const TOLD: u32 = 100_000;
+
 struct Waiting {
     events: EventSink,
+    told: u32,
     outcome: oneshot::Sender<Outcome>,
 }
 
-/// The actions of one stream by their tokens; `None` when the stream has ended.
-type Actions = Mutex<Option<HashMap<String, Waiting>>>;
+/// The actions of one stream.
+#[derive(Default)]
+struct Table {
+    /// Those that are under way, by their tokens.
+    waiting: HashMap<String, Waiting>,
+    /// Those that were: their last events may still come.
+    over: HashSet<String>,
+}
+
+/// The actions of one stream; `None` when the stream has ended.
+type Actions = Mutex<Option<Table>>;
 
 /// The stream of a session, opened by its first action, and again by the first after its end.
 pub(super) struct Multiplexer {
@@ -87,16 +100,18 @@ impl Multiplexer {
         };
         let (sender, outcome) = oneshot::channel();
         let token = request.token.clone();
-        match locked(&line.actions).as_mut().map(|actions| actions.entry(token.clone())) {
+        match locked(&line.actions).as_mut() {
             None => return Err(closed()),
-            Some(Entry::Occupied(_)) => {
-                return Err(ProviderError::new(
-                    ErrorClass::Invalid,
-                    format!("the action with token {token} is under way already"),
-                ));
-            }
-            Some(Entry::Vacant(place)) => {
-                place.insert(Waiting { events, outcome: sender });
+            Some(table) => {
+                let Entry::Vacant(place) = table.waiting.entry(token.clone()) else {
+                    return Err(ProviderError::new(
+                        ErrorClass::Invalid,
+                        format!("the action with token {token} is under way already"),
+                    ));
+                };
+                place.insert(Waiting { events, told: 0, outcome: sender });
+                // A repeated action has the token of one that is over.
+                table.over.remove(&token);
             }
         }
         let ticket = Ticket { token, actions: line.actions, outcome };
@@ -115,7 +130,7 @@ impl Multiplexer {
             return open.line.clone();
         }
         let (requests, queue) = mpsc::channel(REQUESTS);
-        let line = Line { requests, actions: Arc::new(Mutex::new(Some(HashMap::new()))) };
+        let line = Line { requests, actions: Arc::new(Mutex::new(Some(Table::default()))) };
         let messages = messages(session.to_owned(), queue);
         let reader = tokio::spawn(read(Arc::clone(connection), Arc::clone(&line.actions), messages));
         *stream = Some(OpenStream { line: line.clone(), reader });
@@ -145,26 +160,51 @@ impl Drop for Multiplexer {
 }
 
 impl Ticket {
-    /// Waits for the end of the action.
-    pub(super) async fn outcome(mut self, life: &Life) -> Outcome {
-        (&mut self.outcome).await.unwrap_or_else(|_| {
-            Err(ProviderError::new(
-                ErrorClass::OutcomeUnknown,
-                format!("the stream of actions of provider {} broke", life.name()),
-            ))
+    /// Waits for the end of the action, if the provider has told anything of it within `begins`.
+    pub(super) async fn outcome(mut self, life: &Life, begins: Duration) -> Outcome {
+        let ended = match tokio::time::timeout(begins, &mut self.outcome).await {
+            Ok(ended) => ended,
+            Err(_) if self.has_begun() => (&mut self.outcome).await,
+            Err(_) => {
+                let text = format!(
+                    "provider {} told nothing of an action within {} s",
+                    life.name(),
+                    begins.as_secs()
+                );
+                return Err(ProviderError::new(ErrorClass::OutcomeUnknown, text));
+            }
+        };
+        ended.unwrap_or_else(|_| {
+            let text = format!("the stream of actions of provider {} broke", life.name());
+            Err(ProviderError::new(ErrorClass::OutcomeUnknown, text))
         })
+    }
+
+    fn has_begun(&self) -> bool {
+        let actions = locked(&self.actions);
+        let waiting = actions.as_ref().and_then(|table| table.waiting.get(&self.token));
+        waiting.is_none_or(|waiting| waiting.told > 0)
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         if let Some(actions) = locked(&self.actions).as_mut() {
-            actions.remove(&self.token);
+            actions.finish(&self.token);
         }
     }
 }
 
-fn locked(actions: &Actions) -> MutexGuard<'_, Option<HashMap<String, Waiting>>> {
+impl Table {
+    /// Takes an action out; events that are under way may still come.
+    fn finish(&mut self, token: &str) -> Option<Waiting> {
+        let waiting = self.waiting.remove(token)?;
+        self.over.insert(token.to_owned());
+        Some(waiting)
+    }
+}
+
+fn locked(actions: &Actions) -> MutexGuard<'_, Option<Table>> {
     actions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -203,7 +243,7 @@ async fn read(
 ) {
     let end = events(&connection, &actions, requests).await;
     let waiting = locked(&actions).take().unwrap_or_default();
-    for (_, waiting) in waiting {
+    for (_, waiting) in waiting.waiting {
         let error = ProviderError { class: ErrorClass::OutcomeUnknown, ..end.clone() };
         // Whoever waited may have gone.
         let _ = waiting.outcome.send(Err(error));
@@ -221,12 +261,23 @@ async fn events(
         Ok(response) => response.into_inner(),
         Err(status) => return connection.failure(&status).await,
     };
+    let mut empty = 0;
     loop {
+        tokio::task::coop::consume_budget().await;
         match events.message().await {
             Ok(Some(message)) => match connection.checked(message) {
                 Ok(message) => {
+                    empty += u32::from(message.events.is_empty());
+                    if empty > TOLD {
+                        return broken(
+                            &connection.life,
+                            format!("it sent more than {TOLD} messages without events"),
+                        );
+                    }
                     for event in message.events {
-                        deliver(&connection.life, actions, event);
+                        if let Err(error) = deliver(&connection.life, actions, event) {
+                            return error;
+                        }
                     }
                 }
                 Err(error) => return error,
@@ -240,29 +291,62 @@ async fn events(
     }
 }
 
-fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) {
-    let outcome = match event.event {
-        Some(Event::Done(applied)) => Applied::try_from(applied)
-            .map_err(|error| ProviderError { class: ErrorClass::OutcomeUnknown, ..malformed(life, &error) }),
-        Some(Event::Failed(error)) => Err(ProviderError::try_from(error).unwrap_or_else(|error| {
-            ProviderError { class: ErrorClass::OutcomeUnknown, ..malformed(life, &error) }
-        })),
-        other => {
-            let sink = locked(actions)
-                .as_ref()
-                .and_then(|actions| actions.get(&event.token))
-                .map(|waiting| waiting.events.clone());
-            if let (Some(sink), Some(event)) = (sink, passing(other)) {
-                sink.send(event);
+/// Hands an event to the action that waits for it.
+///
+/// # Errors
+/// When no action was ever sent under its token, or an action tells without end: nothing of such a stream can be trusted.
+fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) -> Result<(), ProviderError> {
+    let token = event.token;
+    let waiting = match (event.event, locked(actions).as_mut()) {
+        (_, None) => return Ok(()),
+        (Some(Event::Done(_) | Event::Failed(_)), Some(table)) if table.over.contains(&token) => {
+            tracing::warn!(provider = life.name(), token, "an action ended twice, or late");
+            return Ok(());
+        }
+        (_, Some(table)) if table.over.contains(&token) => return Ok(()),
+        (Some(Event::Done(applied)), Some(table)) => table.finish(&token).map(|waiting| {
+            let outcome = Applied::try_from(applied).map_err(|error| ProviderError {
+                class: ErrorClass::OutcomeUnknown,
+                ..malformed(life, &error)
+            });
+            (waiting, outcome)
+        }),
+        (Some(Event::Failed(error)), Some(table)) => table.finish(&token).map(|waiting| {
+            let error = ProviderError::try_from(error).unwrap_or_else(|error| ProviderError {
+                class: ErrorClass::OutcomeUnknown,
+                ..malformed(life, &error)
+            });
+            (waiting, Err(error))
+        }),
+        (event, Some(table)) => {
+            let Some(waiting) = table.waiting.get_mut(&token) else {
+                return Err(broken(
+                    life,
+                    format!("an event for an action that was never sent, token `{token}`"),
+                ));
+            };
+            waiting.told += 1;
+            if waiting.told > TOLD {
+                return Err(broken(life, format!("an action told more than {TOLD} events")));
             }
-            return;
+            if let Some(event) = passing(event) {
+                waiting.events.send(event);
+            }
+            return Ok(());
         }
     };
-    let waiting = locked(actions).as_mut().and_then(|actions| actions.remove(&event.token));
-    if let Some(waiting) = waiting {
-        // Whoever waited may have gone.
-        let _ = waiting.outcome.send(outcome);
-    }
+    let Some((waiting, outcome)) = waiting else {
+        return Err(broken(life, format!("the end of an action that was never sent, token `{token}`")));
+    };
+    // Whoever waited may have gone.
+    let _ = waiting.outcome.send(outcome);
+    Ok(())
+}
+
+/// An error of a stream of which nothing can be trusted any more.
+fn broken(life: &Life, text: String) -> ProviderError {
+    let text = format!("provider {} broke the contract: {text}", life.name());
+    ProviderError::new(ErrorClass::OutcomeUnknown, text)
 }
 
 /// An event that does not end its action; one that is not known says nothing.

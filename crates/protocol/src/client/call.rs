@@ -22,7 +22,7 @@ impl Connection {
         limit: Duration,
         call: impl Future<Output = Result<Response<A>, Status>>,
     ) -> Result<A, ProviderError> {
-        let answer = match tokio::time::timeout(limit, call).await {
+        let answer = match self.alive(tokio::time::timeout(limit, call)).await? {
             Ok(Ok(response)) => response.into_inner(),
             Ok(Err(status)) => return Err(self.failure(&status).await),
             Err(_) => return Err(late(&self.life, limit)),
@@ -46,9 +46,12 @@ impl Connection {
             };
             let mut bytes = 0_usize;
             loop {
+                // A provider that sends without end must not keep the deadline from ending the call.
+                tokio::task::coop::consume_budget().await;
                 match stream.message().await {
                     Ok(Some(page)) => {
-                        bytes = bytes.saturating_add(page.encoded_len());
+                        // A page with nothing in it takes memory too.
+                        bytes = bytes.saturating_add(page.encoded_len()).saturating_add(size_of::<A>());
                         if bytes > size::PROVIDER_ANSWER.in_memory() {
                             return Err(self.too_much());
                         }
@@ -59,7 +62,7 @@ impl Connection {
                 }
             }
         };
-        match tokio::time::timeout(limit, collect).await {
+        match self.alive(tokio::time::timeout(limit, collect)).await? {
             Ok(outcome) => outcome,
             Err(_) => Err(late(&self.life, limit)),
         }
@@ -120,9 +123,10 @@ pub(super) fn malformed(life: &Life, error: &Malformed) -> ProviderError {
     ProviderError::new(ErrorClass::Permanent, format!("provider {} broke the contract: {error}", life.name()))
 }
 
+/// A call that takes longer than any may. It is not worth another: that would take as long.
 pub(super) fn late(life: &Life, limit: Duration) -> ProviderError {
     ProviderError::new(
-        ErrorClass::Transient,
+        ErrorClass::Permanent,
         format!("provider {} did not answer within {} s", life.name(), limit.as_secs()),
     )
 }

@@ -17,7 +17,7 @@ use slipway_resource::{
 use zeroize::Zeroizing;
 
 use super::Connection;
-use super::apply::{Multiplexer, passing};
+use super::apply::{Multiplexer, TOLD, passing};
 use super::batch::{Batches, fitting};
 use super::call::{late, malformed};
 use crate::convert::{Malformed, planned_from_message};
@@ -84,6 +84,9 @@ impl RemoteSession {
         let mut found: Vec<Observed> = Vec::with_capacity(asked.len());
         let take = |page: proto::ReadResponse| {
             found.extend(self.all(page.observed)?);
+            if found.len() > asked.len() {
+                return Err(self.miscounted("Read", found.len(), asked.len()));
+            }
             Ok(())
         };
         self.connection.pages(self.connection.deadlines.observe, call, take).await?;
@@ -131,6 +134,9 @@ impl RemoteSession {
         let mut answers = 0;
         let take = |page: proto::PlanResponse| {
             answers += page.planned.len();
+            if answers > asked {
+                return Err(self.miscounted("Plan", answers, asked));
+            }
             // Too many are counted, and refused below.
             for (message, item) in page.planned.into_iter().zip(items.by_ref()) {
                 let answer = planned_from_message(message, item);
@@ -303,9 +309,13 @@ impl Session for RemoteSession {
         let message = proto::ApplyRequest::from(request);
         fitting(&message, life)?;
         let ticket = self.actions.send(&self.connection, &self.id, message, events).await?;
-        match tokio::time::timeout(limit, ticket.outcome(life)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(ProviderError { class: ErrorClass::OutcomeUnknown, ..late(life, limit) }),
+        let begins = self.connection.deadlines.observe.min(limit);
+        let outcome = self.connection.alive(tokio::time::timeout(limit, ticket.outcome(life, begins))).await;
+        let unknown = |error| Err(ProviderError { class: ErrorClass::OutcomeUnknown, ..error });
+        match outcome {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => unknown(late(life, limit)),
+            Err(silent) => unknown(silent),
         }
     }
 
@@ -319,7 +329,8 @@ impl Session for RemoteSession {
                 Ok(response) => response.into_inner(),
                 Err(status) => return Err(self.connection.failure(&status).await),
             };
-            loop {
+            for _ in 0..=TOLD {
+                tokio::task::coop::consume_budget().await;
                 let answer = match stream.message().await {
                     Ok(Some(message)) => self.connection.checked(message)?.answer,
                     Ok(None) => return Err(self.malformed(&Malformed::new("end of Resume", ""))),
@@ -341,8 +352,10 @@ impl Session for RemoteSession {
                     None => {}
                 }
             }
+            let text = format!("more than {TOLD} events of one step");
+            Err(self.malformed(&Malformed::new("answer of Resume", text)))
         };
-        match tokio::time::timeout(limit, follow).await {
+        match self.connection.alive(tokio::time::timeout(limit, follow)).await? {
             Ok(outcome) => outcome,
             Err(_) => Err(late(&self.connection.life, limit)),
         }
@@ -409,7 +422,7 @@ impl Session for RemoteSession {
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
-        self.actions.close(self.connection.deadlines.grace).await;
+        self.connection.alive(self.actions.close(self.connection.deadlines.grace)).await?;
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.close_session(proto::CloseSessionRequest { session: self.id.clone() });
         self.connection.unary(self.connection.deadlines.observe, call).await?;
