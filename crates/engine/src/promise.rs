@@ -3,9 +3,9 @@
 //! A report that does not keep the plan is not taken for done: the step fails, and names what is not as it was asked.
 
 use slipway_resource::diff::diff;
-use slipway_resource::provider::{Action, Applied, PlanItem};
+use slipway_resource::provider::{Action, Applied, ApplyRequest, PlanItem};
 use slipway_resource::{
-    Address, ErrorClass, Identity, Path, ProviderError, ResourceType, Segment, Type, Value,
+    Address, ErrorClass, Identity, Path, ProviderError, ResourceType, Segment, Session, Type, Value,
 };
 
 use crate::outputs::without_unknown;
@@ -83,28 +83,43 @@ pub(crate) async fn held(
     announced: Option<&Identity>,
     applied: &Applied,
 ) -> Result<(), Failure> {
-    let (address, action) = (&call.request.ownership.address, &call.request.action);
+    let asked = (&*call.session, &call.request);
+    kept(provider, kind, asked, announced, applied).await.map_err(Failure::Provider)
+}
+
+/// The same for a request and the session that it was sent in.
+///
+/// # Errors
+/// As [`held`].
+pub(crate) async fn kept(
+    provider: &str,
+    kind: Option<&ResourceType>,
+    (session, request): (&dyn Session, &ApplyRequest),
+    announced: Option<&Identity>,
+    applied: &Applied,
+) -> Result<(), Box<ProviderError>> {
+    let (address, action) = (&request.ownership.address, &request.action);
     let Err(mut broken) = check(address, kind, action, announced, applied) else { return Ok(()) };
-    if let Some(action) = own_form(call, applied).await
+    if let Some(action) = own_form(session, request, applied).await
         && check(address, kind, &action, announced, applied).is_ok()
     {
         return Ok(());
     }
     broken.message = format!("provider {provider} broke the contract: {}", broken.message);
-    Err(Failure::Provider(broken))
+    Err(broken)
 }
 
 /// The action with what was asked for in the form in which its provider returns it.
-async fn own_form(call: &Call, applied: &Applied) -> Option<Action> {
-    let mut action = call.request.action.clone();
+async fn own_form(session: &dyn Session, request: &ApplyRequest, applied: &Applied) -> Option<Action> {
+    let mut action = request.action.clone();
     let (Action::Create { desired } | Action::Update { desired, .. }) = &mut action else { return None };
     let item = PlanItem {
-        address: call.request.ownership.address.clone(),
+        address: request.ownership.address.clone(),
         desired: Some(without_texts(desired.clone())),
         observed: Some(applied.attributes.clone()),
         last_applied: None,
     };
-    let planned = call.session.plan(vec![item]).await.ok()?.pop()?;
+    let planned = session.plan(vec![item]).await.ok()?.pop()?;
     *desired = without_unknown(planned.normalised);
     Some(action)
 }
@@ -131,7 +146,7 @@ fn differences(kind: &ResourceType, desired: &Value, applied: &Applied) -> Strin
             .not_shown
             .iter()
             .any(|path| change.path.starts_with(path) || path.starts_with(&change.path));
-        !has_secret && !hidden && !is_document(kind, &change.path)
+        !has_secret && !hidden && !has_own_form(kind, &change.path)
     });
     let mut texts: Vec<String> = shown
         .map(|change| {
@@ -150,10 +165,11 @@ fn differences(kind: &ResourceType, desired: &Value, applied: &Applied) -> Strin
     texts.join(", ")
 }
 
-/// Whether an attribute has no schema: only the cloud knows in which form it keeps such a document.
-fn is_document(kind: &ResourceType, path: &Path) -> bool {
+/// Whether only the cloud knows in which form it keeps an attribute: a document without schema, or one that says so.
+fn has_own_form(kind: &ResourceType, path: &Path) -> bool {
     let Some(Segment::Key(name)) = path.segments().first() else { return false };
-    kind.attributes.get(name).is_some_and(|attribute| attribute.kind == Type::Any)
+    let attribute = kind.attributes.get(name);
+    attribute.is_some_and(|attribute| attribute.own_form || attribute.kind == Type::Any)
 }
 
 /// A value as a message shows it.

@@ -124,7 +124,7 @@ fn ordered(
         kind.operations.get(operation::PREPARE).map(|declared| declared.duration_ms)
     };
     turns::take(&mut graph, &nodes, decided, dependencies, &duration_of);
-    rolls(&mut graph, &nodes, decided, providers);
+    rolls(&mut graph, &nodes, decided, standing_on, providers);
     forgets_last(&mut graph, &nodes, decided);
     graph.finish().map_err(Error::Cycle)
 }
@@ -310,7 +310,13 @@ fn forgets_last(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &D
 }
 
 /// Rolls come behind their pool's own change, behind the groups they wait for, one at a time where exclusive.
-fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Decided, providers: &Providers) {
+fn rolls(
+    graph: &mut Graph,
+    nodes: &BTreeMap<Address, Nodes>,
+    decided: &mut Decided,
+    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    providers: &Providers,
+) {
     let mut order: Vec<(usize, Address)> = decided
         .by_address
         .iter()
@@ -372,6 +378,14 @@ fn rolls(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &mut Deci
         let through = rollout::steps(graph, &address, identity, kind, rollout, &before);
         if let Some(removal) = own.and_then(|own| own.removal) {
             through.iter().for_each(|end| graph.edge(*end, removal));
+        }
+        // Its machines may still be in what it stood on; that goes after the last of them.
+        for needed in standing_on.get(&address).into_iter().flatten().filter(|_| !goes) {
+            if let Some(last) = nodes.get(needed).filter(|other| !other.removal_first)
+                && let Some(removal) = last.removal
+            {
+                through.iter().for_each(|end| graph.preference(*end, removal));
+            }
         }
         let group = ends.entry(rollout.group.clone()).or_default();
         if rollout.exclusive && !through.is_empty() {

@@ -1,6 +1,6 @@
 //! Why no plan can be made or read.
 
-use slipway_resource::{Address, ProviderError};
+use slipway_resource::{Address, Path, ProviderError};
 
 use crate::irreplaceable::{Loss, LossKind};
 
@@ -76,6 +76,38 @@ pub enum Error {
         /// How.
         message: String,
     },
+    /// A provider normalised a wanted value to another one.
+    #[error(
+        "provider {provider} broke its contract: of {address} it makes {path} {given}, where {wanted} is wanted"
+    )]
+    Altered {
+        /// Its name.
+        provider: String,
+        /// The resource.
+        address: Address,
+        /// The attribute.
+        path: Path,
+        /// As it is wanted.
+        wanted: String,
+        /// As the provider would have it.
+        given: String,
+    },
+    /// What must be replaced cannot be deleted before its replacement is there, and both cannot exist at once.
+    #[error(
+        "{address} must be replaced, and cannot be: {} cannot let go of it before the new one is there, and {why}",
+        display_list(holders)
+    )]
+    Held {
+        /// The resource.
+        address: Address,
+        /// What refers to it and stays.
+        holders: Vec<Address>,
+        /// Why both cannot exist at once.
+        why: String,
+    },
+    /// The plan that was made could not be carried out.
+    #[error("the plan contradicts itself, which is a defect of Slipway or of a provider: {}", .0.join("; "))]
+    Contradiction(Vec<String>),
     /// The plan cannot be written.
     #[error("the plan cannot be written")]
     Write(#[source] serde_json::Error),
@@ -121,6 +153,9 @@ impl Error {
             Self::Damaged => "PLAN0013",
             Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => "PLAN0021",
             Self::Irreplaceable { .. } => "PLAN0020",
+            Self::Held { .. } => "PLAN0040",
+            Self::Contradiction(_) => "PLAN0041",
+            Self::Altered { .. } => "PLAN0042",
         }
     }
 
@@ -141,9 +176,24 @@ impl Error {
                 Some("make the plan anew with `slipway plan --out`".to_owned())
             }
             Self::Provider { source, .. } => source.hint.clone(),
+            Self::Held { .. } => Some(
+                "choose a value that does not clash with the one in use; or give what changes a new name in the spec \
+                 beside the old one, apply, move everything over, and remove the old one then"
+                    .to_owned(),
+            ),
+            Self::Altered { .. } => Some(
+                "nothing was changed; use another version of the provider, and report this to its authors".to_owned(),
+            ),
+            Self::Contradiction(_) => Some(
+                "nothing was changed; report it with the spec and the output of `slipway plan -v`".to_owned(),
+            ),
             _ => None,
         }
     }
+}
+
+fn display_list(addresses: &[Address]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn display_cycle(addresses: &[Address]) -> String {

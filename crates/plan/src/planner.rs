@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use slipway_resource::normalised::altered;
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
 use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
-use crate::decide::{self, Context, Decision, Subject};
+use crate::decide::{self, Context, Decision, Subject, sensitive_paths};
 use crate::error::Error;
 use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::graph::{self, Dependencies};
 use crate::irreplaceable::Guard;
+use crate::lint::lint;
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
 use crate::providers::{self, Providers, ask, preflight};
@@ -21,7 +23,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, on_demand, prices, renames, scope, target};
+use crate::{estimate, forgotten, holds, on_demand, prices, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +148,9 @@ async fn finish(
     guard.enforce(&mut decided)?;
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
+    holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
+        inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
+    })?;
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
@@ -166,7 +171,7 @@ async fn finish(
         });
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
-    Ok(Plan {
+    let plan = Plan {
         format: FORMAT,
         cluster: inputs.cluster.to_owned(),
         mode: inputs.mode,
@@ -198,7 +203,9 @@ async fn finish(
         rate_classes,
         estimate_ms,
         critical_path_ms,
-    })
+    };
+    let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
+    if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
 }
 
 fn is_kept(change: &ResourceChange) -> bool {
@@ -374,11 +381,33 @@ impl<'p> Planner<'p> {
     async fn ask(&self, prepared: &[Prepared<'_>]) -> Result<Vec<Planned>, Error> {
         let items = prepared.iter().map(|prepared| self.item(prepared)).collect();
         let mut planned = ask(self.inputs.providers, items).await?;
+        for (prepared, planned) in prepared.iter().zip(&planned) {
+            self.is_as_wanted(prepared, planned)?;
+        }
         for (prepared, planned) in prepared.iter().zip(&mut planned) {
             planned.reasons.extend(prepared.rehearsal.reasons.iter().cloned());
             planned.replace_paths.extend(prepared.rehearsal.replace_paths.iter().cloned());
         }
         Ok(planned)
+    }
+
+    /// Holds normalised values against the wanted ones.
+    fn is_as_wanted(&self, prepared: &Prepared<'_>, planned: &Planned) -> Result<(), Error> {
+        let address = &prepared.desired.address;
+        let Some((provider, _, kind)) = self.inputs.providers.of_type(address.kind()) else { return Ok(()) };
+        let wanted = prepared.rehearsal.desired.as_ref().unwrap_or(&prepared.resolved);
+        let Some(altered) = altered(kind, wanted, &planned.normalised) else { return Ok(()) };
+        let is_hidden = sensitive_paths(&kind.attributes).iter().any(|path| altered.path.starts_with(path));
+        let text = |value: &Value| {
+            if is_hidden { "(hidden)".to_owned() } else { value.to_json().to_string() }
+        };
+        Err(Error::Altered {
+            provider: provider.to_owned(),
+            address: address.clone(),
+            wanted: text(&altered.wanted),
+            given: text(&altered.given),
+            path: altered.path,
+        })
     }
 
     fn decide(

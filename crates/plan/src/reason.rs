@@ -59,6 +59,8 @@ pub enum ReasonCode {
     CannotUpdateInPlace,
     /// A resource that it refers to gives way to a new one.
     ReferenceReplaced,
+    /// Others refer to it and cannot let go of it before its replacement is there.
+    HeldByOthers,
     /// The user asked for the replacement.
     Requested,
     /// The spec does not have it any more.

@@ -8,6 +8,7 @@ mod address;
 pub mod diff;
 mod digest;
 mod error;
+pub mod normalised;
 mod ownership;
 pub mod path;
 pub mod provider;

@@ -186,6 +186,14 @@ pub struct Attribute {
     /// the configuration of a provider only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
+    /// Whether the object that the value names cannot be deleted while this one refers to it, as a subnet with machines
+    /// of a group in it. A plan then lets this one go first, or makes the replacement before it deletes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds: bool,
+    /// Whether the cloud keeps a form of its own of the value: what `plan` returns then differs from what is wanted. Any
+    /// other value is returned as it is wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_form: bool,
     /// What an absent value means to the server, if that is fixed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub default: Value,
@@ -311,6 +319,8 @@ impl Attribute {
             kept_on_adoption: false,
             remembered: false,
             names: None,
+            holds: false,
+            own_form: false,
             default: Value::Null,
             description: String::new(),
         }
@@ -379,6 +389,20 @@ impl Attribute {
     #[must_use]
     pub fn remembered(mut self) -> Self {
         self.remembered = true;
+        self
+    }
+
+    /// What it names cannot be deleted while this object refers to it.
+    #[must_use]
+    pub fn holds(mut self) -> Self {
+        self.holds = true;
+        self
+    }
+
+    /// The cloud keeps a form of its own of it.
+    #[must_use]
+    pub fn own_form(mut self) -> Self {
+        self.own_form = true;
         self
     }
 

@@ -75,6 +75,8 @@ rules! {
         "Plan gives one answer for each item, in their order, and none depends on its neighbours.";
     Session "plan-idempotent" must planning::plan_idempotent,
         "Normalised values are normalised: planning them changes nothing.";
+    Session "plan-keeps-values" must planning::plan_keeps_values,
+        "Normalising changes the form of a wanted value, never the value.";
     Session "plan-takes-unknown" must planning::plan_takes_unknown,
         "Plan takes references and unknown values for any attribute, and does not claim to know them.";
     Session "batch" must planning::batch,

@@ -137,6 +137,8 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         kept_on_adoption: attribute.kept_on_adoption,
         remembered: attribute.remembered,
         names: names_to_message(attribute.names).into(),
+        holds: attribute.holds,
+        own_form: attribute.own_form,
         default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
@@ -158,6 +160,8 @@ fn attributes_from_messages(
             kept_on_adoption: message.kept_on_adoption,
             remembered: message.remembered,
             names: names_from_message(message.names),
+            holds: message.holds,
+            own_form: message.own_form,
             default: value(message.default)?,
             description: message.description,
         };

@@ -139,9 +139,9 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
         Just(Names::Credentials),
         Just(Names::Caller)
     ]);
-    (kind, mode, any::<[bool; 5]>(), names, value(), ".{0,4}").prop_map(
+    (kind, mode, any::<[bool; 7]>(), names, value(), ".{0,4}").prop_map(
         |(kind, mode, flags, names, default, description)| {
-            let [immutable, sensitive, write_only, kept_on_adoption, remembered] = flags;
+            let [immutable, sensitive, write_only, kept_on_adoption, remembered, holds, own_form] = flags;
             Attribute {
                 kind,
                 mode,
@@ -151,6 +151,8 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
                 kept_on_adoption,
                 remembered,
                 names,
+                holds,
+                own_form,
                 default,
                 description,
             }

@@ -284,6 +284,12 @@ pub struct Attribute {
     /// the configuration only.
     #[prost(enumeration = "Names", tag = "100")]
     pub names: i32,
+    /// Whether the object that the value names cannot be deleted while this one refers to it.
+    #[prost(bool, tag = "120")]
+    pub holds: bool,
+    /// Whether the cloud keeps a form of its own of the value, which Plan returns in place of the wanted one.
+    #[prost(bool, tag = "121")]
+    pub own_form: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {

@@ -1,5 +1,6 @@
 //! Plan and preflight.
 
+use slipway_resource::normalised::altered;
 use slipway_resource::provider::{PlanItem, Planned, PreflightItem, ReadRequest};
 use slipway_resource::{Mode, Observation, Path, Value};
 
@@ -80,6 +81,20 @@ pub(crate) async fn plan_idempotent(bench: &mut Bench<'_>) -> Checked {
         ensure(first == second, || {
             format!("{address}: normalised once is {}, twice {}", first.to_json(), second.to_json())
         })?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn plan_keeps_values(bench: &mut Bench<'_>) -> Checked {
+    for sample in bench.samples()? {
+        let address = &sample.address;
+        for wanted in std::iter::once(&sample.attributes).chain(&sample.mutation) {
+            let planned = bench.plan_one(address, Some(wanted.clone()), None, None).await?;
+            if let Some(altered) = altered(bench.kind(address)?, wanted, &planned.normalised) {
+                let (wanted, given) = (altered.wanted.to_json(), altered.given.to_json());
+                return fail(format!("{address}: {} is {given} where {wanted} is wanted", altered.path));
+            }
+        }
     }
     Ok(())
 }

@@ -73,6 +73,9 @@ impl Kind {
         target: &'static str,
         on_delete: OnDelete,
     ) -> Self {
+        if let Some(declared) = self.resource.attributes.get_mut(attribute) {
+            declared.holds |= on_delete == OnDelete::Refuse;
+        }
         self.links.push(Link { attribute, target, on_delete });
         self
     }

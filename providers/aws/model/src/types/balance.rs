@@ -37,12 +37,16 @@ fn load_balancer() -> Named {
             Attribute::optional(BOOL).immutable().default_to(false),
             "Whether its name leads to private addresses alone.",
         )
-        .optional(
+        .attribute(
             "security_groups",
-            texts(),
+            Attribute::optional(texts()).holds(),
             "Its security groups; one that begins without has none for ever.",
         )
-        .optional("subnet_mapping", Type::set(mapping), "Where it is, with the addresses it has there.")
+        .attribute(
+            "subnet_mapping",
+            Attribute::optional(Type::set(mapping)).holds(),
+            "Where it is, with the addresses it has there.",
+        )
         .text("ip_address_type", "ipv4", "ipv4 or dualstack.")
         .switch(
             "enable_cross_zone_load_balancing",
@@ -87,7 +91,7 @@ fn listener() -> Named {
         .optional("certificate_arn", TEXT, "The certificate of a TLS listener.")
         .optional_computed("ssl_policy", TEXT, "Which versions of TLS and which ciphers are allowed.")
         .optional("alpn_policy", TEXT, "Which protocols are offered inside of TLS.")
-        .required("default_action", action, "What happens with connections.")
+        .attribute("default_action", Attribute::required(action).holds(), "What happens with connections.")
         .build()
 }
 

@@ -131,6 +131,6 @@ fn route_table_association() -> Named {
         .idempotent()
         .optional_fixed("subnet_id", TEXT, "The subnet.")
         .optional_fixed("gateway_id", TEXT, "The gateway, where it is one that uses the table.")
-        .required("route_table_id", TEXT, "The table.")
+        .attribute("route_table_id", Attribute::required(TEXT).holds(), "The table.")
         .build()
 }

@@ -61,7 +61,7 @@ fn instance_profile() -> Named {
         .idempotent()
         .fixed("name", TEXT, "Its name, once in an account.")
         .attribute("path", path(), "The folder it is kept in.")
-        .optional("role", TEXT, "The role; it can hold one.")
+        .attribute("role", Attribute::optional(TEXT).holds(), "The role; it can hold one.")
         .computed("unique_id", TEXT, "The id of this life of the name.")
         .exclusive(["name"])
         // Until a launch template can name it.

@@ -119,6 +119,6 @@ fn dhcp_options_association() -> Named {
         .removed_with("aws_vpc", "vpc_id")
         .idempotent()
         .fixed("vpc_id", TEXT, "The VPC.")
-        .required("dhcp_options_id", TEXT, "The DHCP options.")
+        .attribute("dhcp_options_id", Attribute::required(TEXT).holds(), "The DHCP options.")
         .build()
 }

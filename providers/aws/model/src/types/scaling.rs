@@ -71,7 +71,7 @@ fn group() -> Named {
             INTEGER,
             "How many instances it shall have; left to the autoscaler where the least and the most differ.",
         )
-        .optional("vpc_zone_identifier", texts(), "The subnets.")
+        .attribute("vpc_zone_identifier", Attribute::optional(texts()).holds(), "The subnets.")
         .optional("launch_template", template, "What new instances are like.")
         .optional("mixed_instances_policy", mixed_instances(), "Several instance types, and the spot market.")
         .optional("warm_pool", warm_pool, "Instances that are ready to join.")

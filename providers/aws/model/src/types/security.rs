@@ -43,8 +43,16 @@ fn security_group_rule() -> Named {
         .fixed("security_group_id", TEXT, "The group whose members it is about.")
         .fixed("type", TEXT, "ingress, for what may come in, or egress.")
         .fixed("protocol", TEXT, "tcp, udp, icmp, icmpv6, -1 for all, or a protocol's number.")
-        .fixed("from_port", INTEGER, "The first port, or the ICMP type; 0 for all protocols.")
-        .fixed("to_port", INTEGER, "The last port, or the ICMP code; 0 for all protocols.")
+        .attribute(
+            "from_port",
+            Attribute::required(INTEGER).immutable().own_form(),
+            "The first port, or the ICMP type; 0 for all protocols.",
+        )
+        .attribute(
+            "to_port",
+            Attribute::required(INTEGER).immutable().own_form(),
+            "The last port, or the ICMP code; 0 for all protocols.",
+        )
         .optional_fixed("cidr_blocks", ranges(), "The IPv4 ranges on the other side.")
         .optional_fixed("ipv6_cidr_blocks", ranges(), "The IPv6 ranges on the other side.")
         .optional_fixed("prefix_list_ids", ranges(), "The prefix lists on the other side.")

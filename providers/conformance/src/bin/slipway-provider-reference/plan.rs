@@ -63,6 +63,7 @@ fn normal(name: &str, value: &Value, defect: &Defect) -> Value {
             }
             Value::String(small)
         }
+        Value::Integer(_) if name == "size" && defect.breaks("plan-keeps-values") => Value::Integer(666),
         other => other.clone(),
     }
 }

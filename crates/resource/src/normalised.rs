@@ -1,0 +1,175 @@
+//! What a provider makes of wanted values when it normalises them: another form, never another value.
+
+use std::collections::BTreeMap;
+
+use crate::{Attribute, Path, ResourceType, Type, Value};
+
+/// A wanted value that came back as another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Altered {
+    /// Which one.
+    pub path: Path,
+    /// As the spec wants it.
+    pub wanted: Value,
+    /// As the provider would have it.
+    pub given: Value,
+}
+
+/// The first wanted value that a provider has altered.
+///
+/// Numbers and truth values are kept. A text stays a text, a collection a collection; how a text is spelled, and the order
+/// of a collection, is the cloud's. What says nothing (an empty collection or text, `false`, 0, the default) may be left out. An attribute whose type declares a form of its own ([`Attribute::own_form`]) may become anything.
+#[must_use]
+pub fn altered(kind: &ResourceType, wanted: &Value, given: &Value) -> Option<Altered> {
+    fields(&kind.attributes, &Path::root(), wanted, given)
+}
+
+fn fields(
+    attributes: &BTreeMap<String, Attribute>,
+    path: &Path,
+    wanted: &Value,
+    given: &Value,
+) -> Option<Altered> {
+    attributes.iter().filter(|(_, attribute)| !attribute.own_form && !attribute.write_only).find_map(
+        |(name, attribute)| {
+            let wanted = wanted.get(name)?;
+            let given = given.get(name).unwrap_or(&Value::Null);
+            if given.is_null() && *wanted == attribute.default {
+                return None;
+            }
+            value(&attribute.kind, &path.child(name.as_str()), wanted, given)
+        },
+    )
+}
+
+fn value(kind: &Type, path: &Path, wanted: &Value, given: &Value) -> Option<Altered> {
+    let altered = || Some(Altered { path: path.clone(), wanted: wanted.clone(), given: given.clone() });
+    match (kind, wanted, given) {
+        (
+            _,
+            Value::Null | Value::Unknown | Value::Reference(_) | Value::Template(_) | Value::Secret(_),
+            _,
+        ) => None,
+        // Only apply will tell.
+        (_, _, Value::Unknown | Value::Reference(_) | Value::Template(_)) => None,
+        (_, wanted, given) if says_nothing(wanted) && (given.is_null() || says_nothing(given)) => None,
+        (Type::Object(attributes), Value::Map(_), Value::Map(_)) => fields(attributes, path, wanted, given),
+        (Type::Map(item), Value::Map(entries), Value::Map(_)) => entries.iter().find_map(|(key, wanted)| {
+            let given = given.get(key).unwrap_or(&Value::Null);
+            value(item, &path.child(key.as_str()), wanted, given)
+        }),
+        (Type::List(item) | Type::Set(item), Value::List(items), Value::List(given)) => {
+            let missing = items
+                .iter()
+                .enumerate()
+                .find(|(_, wanted)| !given.iter().any(|given| value(item, path, wanted, given).is_none()))?;
+            // The one in its place, for the message.
+            let (index, wanted) = missing;
+            let given = given.get(index).unwrap_or(&Value::Null);
+            value(item, &path.index(index), wanted, given).or_else(altered)
+        }
+        // Of what has no schema, the form is the cloud's.
+        (Type::Any, _, _) | (_, Value::Map(_), Value::Map(_)) | (_, Value::List(_), Value::List(_)) => None,
+        // A whole that amounts to nothing may be left out.
+        (_, Value::Map(_) | Value::List(_), Value::Null) => None,
+        (_, Value::Bool(_) | Value::Integer(_) | Value::Float(_), _) => {
+            if same_scalar(wanted, given) {
+                None
+            } else {
+                altered()
+            }
+        }
+        (_, Value::String(_), Value::String(_)) => None,
+        (_, Value::String(_), _) if same_scalar(wanted, given) => None,
+        _ => altered(),
+    }
+}
+
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Integer(number) => *number == 0,
+        Value::String(text) => text.is_empty(),
+        Value::List(items) => items.is_empty(),
+        Value::Map(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether two values are one in two spellings, as `443` and `"443"`.
+fn same_scalar(left: &Value, right: &Value) -> bool {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Integer(_) | Value::Float(_) => Some(value.to_json().to_string()),
+        _ => None,
+    };
+    let number = |text: &String| text.parse::<f64>().ok();
+    match (text(left), text(right)) {
+        (Some(left), Some(right)) => {
+            left == right || number(&left).is_some_and(|left| number(&right) == Some(left))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schema::{OwnershipKind, attributes};
+
+    use super::*;
+
+    fn kind() -> ResourceType {
+        let port = Type::object([("port", Attribute::optional(Type::Integer))]);
+        let attributes = attributes([
+            ("name", Attribute::optional(Type::String)),
+            ("size", Attribute::optional(Type::Integer)),
+            ("open", Attribute::optional(Type::Bool).default_to(true)),
+            ("ports", Attribute::optional(Type::list(port))),
+            ("tags", Attribute::optional(Type::set(Type::String))),
+            ("from", Attribute::optional(Type::Integer).own_form()),
+        ]);
+        ResourceType { attributes, ..ResourceType::new("", OwnershipKind::Tags, "") }
+    }
+
+    fn path(wanted: &serde_json::Value, given: &serde_json::Value) -> Option<String> {
+        let altered = altered(&kind(), &Value::from_json(wanted), &Value::from_json(given));
+        altered.map(|altered| altered.path.to_string())
+    }
+
+    #[test]
+    fn another_form_is_taken() {
+        use serde_json::json;
+        for (wanted, given) in [
+            (json!({"name": "A.example.com."}), json!({"name": "a.example.com"})),
+            (json!({"size": "1"}), json!({"size": 1})),
+            (json!({"size": 1}), json!({"size": 1.0})),
+            (json!({"size": 0, "tags": []}), json!({})),
+            (json!({"open": true}), json!({})),
+            (json!({"tags": ["b", "a"]}), json!({"tags": ["a", "b"]})),
+            (json!({"ports": [{"port": 1}, {"port": 2}]}), json!({"ports": [{"port": 2}, {"port": 1}]})),
+            (json!({"open": false}), json!({})),
+            (json!({"from": -1}), json!({"from": 0})),
+            (json!({"ports": [{"port": 1}]}), json!({"ports": [{"port": 1}], "size": 7})),
+        ] {
+            assert_eq!(path(&wanted, &given), None, "{wanted} {given}");
+        }
+    }
+
+    #[test]
+    fn another_value_is_refused() {
+        use serde_json::json;
+        for (wanted, given, expected) in [
+            (json!({"size": 1}), json!({"size": 666}), "size"),
+            (json!({"size": 1}), json!({}), "size"),
+            (json!({"open": false, "size": 2}), json!({"open": false, "size": "3"}), "size"),
+            (json!({"ports": [{"port": 1}]}), json!({"ports": [{"port": 2}]}), "ports[0].port"),
+            (json!({"open": false}), json!({"open": true}), "open"),
+            (json!({"size": 0}), json!({"size": 666}), "size"),
+            (json!({"ports": [{"port": 1}, {"port": 2}]}), json!({"ports": [{"port": 1}]}), "ports"),
+            (json!({"name": "a"}), json!({"name": ["a"]}), "name"),
+            (json!({"name": "a"}), json!({}), "name"),
+        ] {
+            assert_eq!(path(&wanted, &given).as_deref(), Some(expected), "{wanted} {given}");
+        }
+    }
+}
