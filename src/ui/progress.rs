@@ -17,6 +17,9 @@ use crate::output::Output;
 /// How many running steps have a line of their own.
 const LINES: usize = 8;
 
+/// How long plain lines may say nothing while steps run.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Shows how a run goes on.
 pub(crate) struct Progress {
     events: mpsc::UnboundedSender<Event>,
@@ -60,12 +63,28 @@ struct Title {
     waits_for: Vec<StepId>,
 }
 
-/// Plain lines: what is done and what goes wrong, not what begins.
+/// Plain lines: what is done and what goes wrong; what begins only when it takes its time.
 async fn lines(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps: Arc<[Title]>) {
     let title = |id: StepId| steps.get(id.index()).map_or("", |step| step.text.as_str());
     let mut done = 0;
-    while let Some(event) = events.recv().await {
+    let mut running: BTreeMap<StepId, Instant> = BTreeMap::new();
+    loop {
+        let event = match tokio::time::timeout(QUIET, events.recv()).await {
+            Ok(Some(event)) => event,
+            Ok(None) => return,
+            Err(_) => {
+                if let Some(text) = waited_for(&running, &title) {
+                    output.message(&text);
+                }
+                continue;
+            }
+        };
         let count = steps.len();
+        match &event {
+            Event::Started(id) => drop(running.entry(*id).or_insert_with(Instant::now)),
+            Event::Done(id, _) | Event::DoneBefore(id) | Event::Failed(id, _) => drop(running.remove(id)),
+            _ => {}
+        }
         match event {
             Event::Done(id, elapsed) => {
                 done += 1;
@@ -81,6 +100,16 @@ async fn lines(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps
             Event::Started(_) | Event::Stopping => {}
         }
     }
+}
+
+/// What a run waits for: the step that runs longest, and how many others.
+fn waited_for<'t>(running: &BTreeMap<StepId, Instant>, title: &dyn Fn(StepId) -> &'t str) -> Option<String> {
+    let (id, begun) = running.iter().min_by_key(|(_, begun)| **begun)?;
+    let others = match running.len() - 1 {
+        0 => String::new(),
+        others => format!(", and for {others} more"),
+    };
+    Some(format!("waiting for: {} ({}){others}", title(*id), short(begun.elapsed())))
 }
 
 /// Bars: one for the whole, one line for each running step, and what the next ones wait for.

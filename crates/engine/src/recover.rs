@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::journal::{End, EndResult, Entry};
+use crate::promise;
 use crate::replay::OpenStep;
 use crate::retry::Backoff;
 use crate::state::State;
@@ -144,7 +145,16 @@ async fn resolve(
         attempt += 1;
         return Ok(match session.resume(resume.clone(), EventSink::discard()).await {
             Ok(Resolution::Done(applied)) => {
-                EndResult::done(&applied, &schema, &kind, Some(&resume.request.action), &effect)
+                let (request, declared) = (&resume.request, schema.types.get(&kind));
+                let announced = open.identity.as_ref();
+                match promise::kept(&provider, declared, (&*session, request), announced, &applied).await {
+                    Ok(()) => EndResult::done(&applied, &schema, &kind, Some(&request.action), &effect),
+                    Err(broken) => EndResult::Failed {
+                        class: broken.class,
+                        message: broken.message,
+                        identity: broken.identity.or(open.identity),
+                    },
+                }
             }
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
@@ -189,7 +199,66 @@ fn is_an_answer(class: &ErrorClass) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use slipway_plan::Record;
+    use slipway_resource::provider::{Action, Applied, ApplyRequest};
+    use slipway_resource::{ClusterUid, Identity, Ownership, Token, Value};
+
     use super::*;
+    use crate::journal::{Begin, Effect};
+    use crate::scripted::{Scripted, thing, things};
+
+    /// A create of a thing that was interrupted after its identity was known.
+    fn interrupted() -> OpenStep {
+        let desired = Value::map([("name", Value::from("a")), ("size", 1_i64.into())]);
+        let ownership = Ownership { uid: ClusterUid::new("u"), cluster: "a".to_owned(), address: thing("a") };
+        let record = Record {
+            provider: "cloud".into(),
+            schema_version: 1,
+            identity: Identity::new(""),
+            applied: Some(desired.clone()),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        let action = Action::Create { desired };
+        let request = ApplyRequest { token: Token::new("t"), ownership, action, timeout_ms: 60_000 };
+        let effect = Effect::Put { address: thing("a"), record: Box::new(record), previous: None };
+        let begin = Begin { step: StepId(0), provider: "cloud".to_owned(), request: Some(request), effect };
+        OpenStep { begin, identity: Some(Identity::new("t-1")), handle: None }
+    }
+
+    /// How the step ends whose provider answers so.
+    async fn resumed(identity: Option<&str>, attributes: Value) -> EndResult {
+        let applied = Applied { identity: identity.map(Identity::new), attributes, not_shown: Vec::new() };
+        let session = Scripted::default().on_resume(move |_| Ok(Resolution::Done(applied.clone())));
+        let asks: (Arc<dyn Session>, Arc<Schema>) = (Arc::new(session), Arc::new(things()));
+        resolve(interrupted(), Some(asks), false).await.ok().unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_reported_as_done_is_held_against_the_request() {
+        let sized = |size: Value| Value::map([("name", Value::from("a")), ("size", size)]);
+        let good = resumed(Some("t-1"), sized(1_i64.into())).await;
+        assert!(matches!(good, EndResult::Done { .. }), "{good:?}");
+        for (identity, attributes, word) in [
+            (None, sized(1_i64.into()), "without an identity"),
+            (Some(""), sized(1_i64.into()), "empty identity"),
+            (Some("t-2"), sized(1_i64.into()), "t-2"),
+            (Some("t-1"), sized(Value::Unknown), "size has no value"),
+            (Some("t-1"), sized(666_i64.into()), "size is 666 where the plan has 1"),
+        ] {
+            let EndResult::Failed { message, identity, .. } = resumed(identity, attributes).await else {
+                panic!("taken for done: {word}");
+            };
+            assert!(message.contains("provider cloud broke the contract"), "{message}");
+            assert!(message.contains("thing.a") && message.contains(word), "{message}");
+            // The object that may exist is remembered.
+            assert_eq!(identity, Some(Identity::new("t-1")));
+        }
+    }
 
     #[test]
     fn who_was_not_asked_has_not_answered() {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
@@ -18,6 +19,7 @@ use slipway_resource::{
 
 type Outcome<T> = Result<T, ProviderError>;
 type Script<Q, T> = Box<dyn Fn(Q) -> Outcome<T> + Send + Sync>;
+type Applying = Box<dyn Fn((ApplyRequest, EventSink)) -> BoxFuture<'static, Outcome<Applied>> + Send + Sync>;
 type Refusal = Box<dyn Fn() -> ProviderError + Send + Sync>;
 
 /// A session that answers as its script says, and sensibly where there is none.
@@ -29,6 +31,8 @@ pub(crate) struct Scripted {
     called: Mutex<BTreeSet<&'static str>>,
     discover: Option<Script<DiscoverRequest, Discovery>>,
     read: Option<Script<Vec<ReadRequest>, Vec<Observed>>>,
+    apply: Option<Applying>,
+    resume: Option<Script<ResumeRequest, Resolution>>,
 }
 
 impl Scripted {
@@ -151,12 +155,15 @@ impl Session for Scripted {
         Ok(Vec::new())
     }
 
-    async fn apply(&self, _: ApplyRequest, _: EventSink) -> Result<Applied, ProviderError> {
-        Ok(Applied::default())
+    async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
+        match &self.apply {
+            Some(answer) => answer((request, events)).await,
+            None => Ok(Applied::default()),
+        }
     }
 
-    async fn resume(&self, _: ResumeRequest, _: EventSink) -> Result<Resolution, ProviderError> {
-        Ok(Resolution::Unknown)
+    async fn resume(&self, request: ResumeRequest, _: EventSink) -> Result<Resolution, ProviderError> {
+        self.resume.as_ref().map_or(Ok(Resolution::Unknown), |answer| answer(request))
     }
 
     async fn cancel(&self, _: Option<Token>) -> Result<(), ProviderError> {
@@ -175,5 +182,26 @@ impl Session for Scripted {
 
     async fn close(&self) -> Result<(), ProviderError> {
         Ok(())
+    }
+}
+
+impl Scripted {
+    pub fn on_apply<F>(
+        mut self,
+        answer: impl Fn(ApplyRequest, EventSink) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Outcome<Applied>> + Send + 'static,
+    {
+        self.apply = Some(Box::new(move |(request, events)| Box::pin(answer(request, events))));
+        self
+    }
+
+    pub fn on_resume(
+        mut self,
+        answer: impl Fn(ResumeRequest) -> Outcome<Resolution> + Send + Sync + 'static,
+    ) -> Self {
+        self.resume = Some(Box::new(answer));
+        self
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
@@ -68,8 +69,16 @@ pub async fn open_session_on(
     (request, terms): (SessionRequest, Terms),
     watch: Watch,
 ) -> Result<Arc<dyn Session>, ProviderError> {
-    let schema = provider.schema().await?;
     let desk = Desk::new(name, watch);
+    let info = desk.answer("describe itself", provider.info()).await?;
+    let stuck = info.rate_classes.iter().find(|(_, class)| {
+        class.concurrency == 0 || class.per_second.is_some_and(|rate| !rate.is_finite() || rate <= 0.0)
+    });
+    if let Some((class, _)) = stuck {
+        let text = format!("provider {name} broke the contract: its rate class {class} lets no call through");
+        return Err(ProviderError::new(ErrorClass::Permanent, text));
+    }
+    let schema = desk.answer("describe its types", provider.schema()).await?;
     let open = || provider.open_session_on(request.clone(), terms.clone());
     let inner = desk.ask("open a session", &Classes::All, open).await?;
     Ok(Arc::new(WatchedSession { desk, inner, schema }))
@@ -167,7 +176,7 @@ impl Desk {
             self.until_open(classes).await;
             let error = match self.answer(what, call()).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => error,
+                Err(error) => bounded(error),
             };
             match self.watch.patience.delay(attempt, &error, begun.elapsed()) {
                 Some(delay) => self.pause(what, error, delay).await,
@@ -185,6 +194,15 @@ impl Desk {
         self.watch.waits.send(Wait::Again { provider: self.provider.clone(), what, error, delay });
         tokio::time::sleep(delay).await;
     }
+}
+
+/// An error whose texts are as short as those that come from another process: they are shown, and kept in the journal.
+fn bounded(mut error: ProviderError) -> ProviderError {
+    shorten_in_place(&mut error.message, size::MESSAGE);
+    if let Some(hint) = &mut error.hint {
+        shorten_in_place(hint, size::MESSAGE);
+    }
+    error
 }
 
 /// A session whose reads are repeated, and whose waits are reported.
@@ -218,7 +236,7 @@ impl Session for WatchedSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
-        self.desk.answer("expand the cluster", self.inner.expand(request)).await
+        self.desk.answer("expand the cluster", self.inner.expand(request)).await.map_err(bounded)
     }
 
     async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
@@ -246,7 +264,7 @@ impl Session for WatchedSession {
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        self.desk.answer("plan the changes", self.inner.plan(items)).await
+        self.desk.answer("plan the changes", self.inner.plan(items)).await.map_err(bounded)
     }
 
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -264,19 +282,19 @@ impl Session for WatchedSession {
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
-        self.desk.answer("price the plan", self.inner.price(items)).await
+        self.desk.answer("price the plan", self.inner.price(items)).await.map_err(bounded)
     }
 
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError> {
         // A read may have been told to slow down.
         let classes = self.classes(std::iter::once(&request.ownership.address));
         self.desk.until_open(&classes).await;
-        self.inner.apply(request, events).await
+        self.inner.apply(request, events).await.map_err(bounded)
     }
 
     async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {
         let call = self.inner.resume(request, events);
-        self.desk.answer("find out how an interrupted step ended", call).await
+        self.desk.answer("find out how an interrupted step ended", call).await.map_err(bounded)
     }
 
     async fn cancel(&self, token: Option<Token>) -> Result<(), ProviderError> {

@@ -258,3 +258,6 @@ async fn resolve(call: &Call, seen: &Seen, shared: &Shared) -> Result<Resolution
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,9 @@ pub struct Rule {
     /// `unauthenticated`, `conflict`, `precondition-failed`, `invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// What the error says, in place of a sentence of the simulated cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// For `throttle`: when to try again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
@@ -104,6 +107,7 @@ impl Rule {
             probability: None,
             kind,
             class: None,
+            message: None,
             retry_after_ms: None,
             ms: None,
         }
@@ -144,7 +148,8 @@ impl Rule {
             _ => self.class.as_deref().and_then(class_named).unwrap_or(ErrorClass::Transient),
         };
         let what = class.name();
-        ProviderError::new(class, format!("{method} of {type_name}.{name} fails on request ({what})"))
+        let sentence = || format!("{method} of {type_name}.{name} fails on request ({what})");
+        ProviderError::new(class, self.message.clone().unwrap_or_else(sentence))
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
-use slipway_resource::{ErrorClass, Observation, Observed, ProviderError};
+use slipway_resource::{ErrorClass, Observation, Observed, ProviderError, Value};
 use tokio::time::Instant;
 
-use super::{Classes, WatchedSession};
+use super::{Classes, WatchedSession, bounded};
 
 /// A passing fault of a part of an answer is repeated at once or not at all: behind one that took longer is something
 /// that does not answer, as a host that is down, and the rest of the plan need not wait for it.
@@ -37,7 +37,26 @@ impl WatchedSession {
             }
         }
         self.complete(&mut whole).await?;
+        whole.observed.iter().try_for_each(|observed| self.sound(observed))?;
+        for unlisted in &mut whole.unlisted {
+            unlisted.error = bounded(unlisted.error.clone());
+        }
+        whole.observed.iter_mut().for_each(in_bounds);
         Ok(whole)
+    }
+
+    /// Whether an object that was listed can be one.
+    fn sound(&self, observed: &Observed) -> Result<(), ProviderError> {
+        let Observed { address, identity, observation, .. } = observed;
+        let defect = match observation {
+            _ if !self.schema.types.contains_key(address.kind()) => "which is of no type that it has",
+            _ if identity.as_str().is_empty() => "without an identity",
+            Observation::Present(attributes) if !is_known(attributes) => "with values that are not known",
+            _ => return Ok(()),
+        };
+        let text =
+            format!("provider {} broke the contract: Discover names {address}, {defect}", self.desk.provider);
+        Err(ProviderError::new(ErrorClass::Permanent, text).with_address(address))
     }
 
     /// Reads by identity what a discovery found and was too fast to read.
@@ -77,6 +96,7 @@ impl WatchedSession {
                 _ => None,
             });
             let Some((error, delay)) = self.worth_another(failures, attempt, begun, asked) else {
+                found.iter_mut().for_each(in_bounds);
                 return Ok(found);
             };
             let failed = |observed: &Observed| matches!(&observed.observation, Observation::Unreadable(error) if error.class.is_retryable());
@@ -119,7 +139,7 @@ impl WatchedSession {
             .collect();
         let (longest, delay) = worth.iter().max_by_key(|(_, delay)| *delay)?;
         let message = all_messages(worth.iter().map(|(error, _)| error.message.as_str()));
-        Some((ProviderError { message, ..(*longest).clone() }, *delay))
+        Some((bounded(ProviderError { message, ..(*longest).clone() }), *delay))
     }
 }
 
@@ -134,6 +154,21 @@ fn all_messages<'a>(messages: impl Iterator<Item = &'a str>) -> String {
     match distinct.len().saturating_sub(NAMED) {
         0 => text,
         more => format!("{text}; and {more} more"),
+    }
+}
+
+fn in_bounds(observed: &mut Observed) {
+    if let Observation::Unreadable(error) = &mut observed.observation {
+        *error = bounded(error.clone());
+    }
+}
+
+fn is_known(value: &Value) -> bool {
+    match value {
+        Value::Unknown | Value::Reference(_) | Value::Template(_) => false,
+        Value::Map(entries) => entries.values().all(is_known),
+        Value::List(items) => items.iter().all(is_known),
+        _ => true,
     }
 }
 
