@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use slipway_engine::{Backoff, EventHandler, NoSecrets, Report, Run, State, StopSignal, observe, recover};
+use slipway_engine::{
+    Backoff, EventHandler, NoSecrets, Report, Run, State, StopSignal, Watch, observe, recover,
+};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Options, Plan, ProviderHandle, ProviderPin, Providers};
 use slipway_provider_sim::Sim;
@@ -27,6 +29,10 @@ pub struct Lab {
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// Who gets the events of runs.
     pub events: EventHandler,
+    /// How reads are repeated.
+    pub watch: Watch,
+    /// How actions are repeated.
+    pub backoff: Backoff,
 }
 
 impl Lab {
@@ -51,6 +57,8 @@ impl Lab {
             backend: Arc::new(MemoryBackend::new()),
             settings: serde_json::Map::new(),
             events: EventHandler::discard(),
+            watch: Watch::default(),
+            backoff: Backoff::default(),
         })
     }
 
@@ -66,6 +74,11 @@ impl Lab {
     /// When it cannot be read.
     pub fn inventory(&self) -> Result<Inventory> {
         Ok(Inventory::open(self.cloud())?)
+    }
+
+    /// Works with another provider from now on, on the same cloud and with the same state.
+    pub fn use_provider(&mut self, provider: Arc<dyn Provider>) {
+        self.provider = provider;
     }
 
     /// Forgets the state, as if the store had been lost.
@@ -175,10 +188,13 @@ impl Lab {
         };
         let acquire = Acquire::new(Identity::current("lab", "apply")).create(uid);
         let holder = Holder::acquire(self.backend.clone(), &name, acquire, Arc::new(SystemClock)).await?;
-        let mut state = State::of_view(&cluster.name, holder.read().await?)?;
-        recover(&holder, &mut state, &providers, false).await?;
-        let known = state.head.snapshot.is_some() || state.is_interrupted();
-        let plan = self.plan_from(cluster, mode, options, &providers, Some(&state).filter(|_| known)).await?;
+        let (state, plan) = match self.planned_under(&holder, cluster, mode, options, &providers).await {
+            Ok(planned) => planned,
+            Err(error) => {
+                holder.release(None).await?;
+                return Err(error);
+            }
+        };
         let confirmed = plan.changes.iter().map(|change| change.address.to_string()).collect();
         let run = Run {
             plan: &plan,
@@ -188,7 +204,7 @@ impl Lab {
             store: None,
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),
-            backoff: Backoff::default(),
+            backoff: self.backoff,
             events: self.events.clone(),
             stop: StopSignal::default(),
             who: "lab".to_owned(),
@@ -196,6 +212,22 @@ impl Lab {
         };
         let report = run.execute(holder).await?;
         Ok((plan, report))
+    }
+
+    /// What an earlier run left is found out, and a plan made from there.
+    async fn planned_under(
+        &self,
+        holder: &Holder,
+        cluster: &Cluster,
+        mode: Mode,
+        options: Options,
+        providers: &Providers,
+    ) -> Result<(State, Plan)> {
+        let mut state = State::of_view(&cluster.name, holder.read().await?)?;
+        recover(holder, &mut state, providers, false).await?;
+        let known = state.head.snapshot.is_some() || state.is_interrupted();
+        let plan = self.plan_from(cluster, mode, options, providers, Some(&state).filter(|_| known)).await?;
+        Ok((state, plan))
     }
 
     async fn open(&self, cluster: &Cluster) -> Result<Providers> {
@@ -207,7 +239,7 @@ impl Lab {
         let schema = self.provider.schema().await?;
         let request =
             SessionRequest { config: config.clone(), region: cluster.region.clone(), offline: false };
-        let watch = slipway_engine::Watch::default();
+        let watch = self.watch.clone();
         let session = slipway_engine::open_session("sim", &*self.provider, request, watch).await?;
         let pin = ProviderPin {
             version: info.version.clone(),

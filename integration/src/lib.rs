@@ -5,5 +5,6 @@ pub mod knife;
 pub mod lab;
 pub mod logged;
 pub mod place;
+pub mod pretend;
 pub mod served;
 pub mod terminal;

@@ -48,13 +48,18 @@ impl Served {
         Ok(Self { directory, end: Some(end), thread: Some(thread) })
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("socket")
+    }
+
     /// A client of it.
     ///
     /// # Errors
     /// When it does not answer.
     pub async fn client(&self) -> Result<Arc<dyn Provider>> {
-        let socket: PathBuf = self.directory.path().join("socket");
-        Ok(Arc::new(Client::connect(&socket, Life::unattended("sim"), Deadlines::default()).await?))
+        Ok(Arc::new(Client::connect(&self.socket(), Life::unattended("sim"), Deadlines::default()).await?))
     }
 }
 

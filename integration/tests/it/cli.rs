@@ -298,7 +298,7 @@ fn a_spec_with_all_defaults_is_the_same_cluster() -> Result<()> {
 }
 
 /// The simulated cloud's own executable, in a folder with its manifest.
-fn provider(place: &Place) -> Result<String> {
+pub(crate) fn provider(place: &Place) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "slipway-provider-sim", "--bin", "slipway-provider-sim"]);

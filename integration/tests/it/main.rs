@@ -1,12 +1,13 @@
 //! Tests of the built program.
 
 mod adopt;
-mod cli;
+pub(crate) mod cli;
 mod concurrency;
 mod crash;
 mod documents;
 mod failures;
 mod formats;
+mod hostile;
 mod hosts_plans;
 mod laws;
 mod leaves;
@@ -29,6 +30,7 @@ mod state_runs;
 mod terraform_cases;
 mod trust;
 mod upgrade;
+mod whole_plans;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
