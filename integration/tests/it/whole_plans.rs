@@ -5,6 +5,8 @@
 //! against the rules when it is made ([`slipway_plan::lint`]). `SLIPWAY_MUTATIONS=<n>` sets how many changes are tried,
 //! `SLIPWAY_SEED=<n>` which ones.
 
+#![allow(clippy::print_stdout, reason = "a test that tells which changes it tried")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
