@@ -273,7 +273,7 @@ fn what_is_gone_and_held_nothing_is_made_again() {
     for (asked, is_named) in
         [(None, true), (Some(Value::map([("other", "x")])), false), (Some(Value::map([(PRINT, "x")])), true)]
     {
-        let mut world = world(&[case.clone()]);
+        let mut world = world(std::slice::from_ref(&case));
         world.records.get_mut(&address(0)).unwrap().applied = asked;
         enforce(&mut world, &rule(""), Mode::Apply).unwrap();
         let change = &world.decided.by_address[&address(0)].change;
