@@ -75,9 +75,13 @@ pub(crate) async fn commit(
     snapshot: &Snapshot,
     detail: String,
 ) -> Result<Generation, CommandError> {
-    let bytes = snapshot
-        .to_bytes()
-        .map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?;
+    let bytes = match snapshot.to_bytes() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let _ = holder.release(None).await;
+            return Err(CommandError::internal("the state cannot be written as JSON", &error));
+        }
+    };
     let meta = meta(actor, operation, detail, slipway_engine::about(&snapshot.spec));
     Ok(holder.release(Some((bytes, meta))).await?.generation)
 }
