@@ -7,7 +7,7 @@ use slipway_engine::State;
 use slipway_plan::{LeftOut, Plan, ResourceChange, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Address, Desired};
-use slipway_spec::model::Cluster;
+use slipway_spec::model::{Cluster, Manifest};
 use slipway_spec::source::Origin;
 use slipway_spec::value::KubernetesVersion;
 
@@ -41,7 +41,7 @@ pub(crate) struct Beside {
 
 /// The applied spec at another version, and what a plan for it is compared with.
 ///
-/// The way to the provider stays as it is written: it says how to speak with the cloud, and makes nothing there.
+/// Where things are is taken from the written spec: it makes nothing, and what was recorded may be of another checkout.
 pub(crate) fn narrowed(
     written: &Wanted,
     state: Option<&State>,
@@ -58,7 +58,7 @@ pub(crate) fn narrowed(
         .cause(error.to_string())
         .hint("`slipway apply -f …` with the version that the cluster has records it; upgrade after that")
     })?;
-    applied.provider = written.cluster.provider.clone();
+    where_things_are_now(&mut applied, &written.cluster);
     let mut at_found = written.clone();
     at_found.cluster = applied;
     let applied = at_found;
@@ -68,6 +68,23 @@ pub(crate) fn narrowed(
         written: Box::new(at_version(written, written, to)),
     };
     Ok((at_version(&applied, written, to), change))
+}
+
+/// The way to the provider and to the hosts, and the places of files, as they are written now.
+fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
+    applied.provider = written.provider.clone();
+    for host in &mut applied.hosts {
+        if let Some(now) = written.hosts.iter().find(|now| now.name == host.name) {
+            host.ssh.clone_from(&now.ssh);
+        }
+    }
+    for addon in &mut applied.addons {
+        let now = written.addons.iter().find(|now| now.name == addon.name);
+        let now = now.and_then(|now| now.manifest.as_ref());
+        if let (Some(Manifest::File(_)), Some(Manifest::File(file))) = (&addon.manifest, now) {
+            addon.manifest = Some(Manifest::File(file.clone()));
+        }
+    }
 }
 
 /// A cluster at another version: with it go the pools that follow the cluster's version.
