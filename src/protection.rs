@@ -83,11 +83,10 @@ pub(crate) fn check_prepared(prepared: &Prepared, unprotect: bool) -> Result<(),
 }
 
 /// The remark on a deletion that is only shown and will be refused.
-pub(crate) fn will_be_refused(error: &CommandError) -> ExpandNote {
-    ExpandNote {
-        field: FIELD.to_owned(),
-        message: format!("this deletion will be refused: {}", error.message()),
-    }
+pub(crate) fn will_be_refused() -> ExpandNote {
+    let message =
+        "this deletion will be refused: it is true, or only a run that did not complete has set it to false";
+    ExpandNote { field: FIELD.to_owned(), message: message.to_owned() }
 }
 
 /// What a plan does to the protection, as a remark. A plan of a part takes none away: it leaves other changes out that

@@ -34,7 +34,9 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
     let allowed = protection::check_prepared(&prepared, arguments.unprotect);
     if arguments.dry_run {
         let mut plan = prepared.plan(&request).await?.plan;
-        plan.notes.extend(allowed.as_ref().err().map(protection::will_be_refused));
+        if allowed.is_err() {
+            plan.notes.push(protection::will_be_refused());
+        }
         ui::show::plan(context, &plan, &arguments.show)?;
         if arguments.save.out.is_some() {
             // Whoever applies it later is not asked again.
