@@ -128,6 +128,11 @@ impl Kind for Kubeconfig {
                 planned.normalised.set(&Path::key(name), kept);
             }
         }
+        if let Some(applied) = item.last_applied.as_ref().filter(|_| has_done_its_work(observed)) {
+            // It is gone, and nobody reads a token in it that was renewed since.
+            let kept = applied.get("token").cloned().unwrap_or_default();
+            planned.normalised.set(&Path::key("token"), kept);
+        }
         x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), "organizations");
         planned.reasons.extend(x509::renewal_reason(observed));
         let problems = observed.get("problems").and_then(Value::as_list).unwrap_or_default();
@@ -227,6 +232,12 @@ impl Kind for Kubeconfig {
         })
         .await
     }
+}
+
+/// Whether what is read stands for a kubeconfig that is gone because it is needed no more: there is no file to tell of.
+fn has_done_its_work(observed: &Value) -> bool {
+    let is_null = |name: &str| observed.get(name).is_none_or(Value::is_null);
+    is_null("sha256") && is_null("problems")
 }
 
 /// Whether it is gone because it is needed no more. What names a certificate that is not there is only begun: a kubelet
