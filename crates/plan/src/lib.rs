@@ -16,6 +16,7 @@ pub mod estimate;
 pub mod file;
 mod forgotten;
 mod graph;
+mod ground;
 mod holds;
 pub mod irreplaceable;
 pub mod lifecycle;

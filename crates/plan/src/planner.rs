@@ -23,7 +23,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, holds, on_demand, prices, renames, scope, target};
+use crate::{estimate, forgotten, ground, holds, on_demand, prices, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -130,6 +130,7 @@ async fn finish(
     let pending = part.map_or_else(Vec::new, |part| {
         scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on)
     });
+    ground::keep(&mut decided, &standing_on);
     let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
     let is_asked_for = |address: &Address| {
         let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);

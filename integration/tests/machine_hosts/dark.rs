@@ -85,4 +85,23 @@ fn a_plan_of_hosts_that_do_not_answer_ends_with_what_is_known() {
     let administrator = lab.administrator();
     lab.answers(&administrator, &["cp-0"]);
     lab.changes("the label that waited", &["~ kubernetes_node × 2"]);
+
+    // The whole cluster is deleted while its hosts are off: they may run again, so that nothing is destroyed that they need.
+    for name in ALL {
+        lab.machine(name).kill();
+    }
+    let delete = ["delete", "hosts-ha", "--yes", "--confirm", "hosts-ha"];
+    let said =
+        bounded(&lab, "a deletion while all three are off", &delete).wanted(1, "slipway delete").unwrap();
+    assert!(!said.err.contains("delete keypair") && !said.err.contains("delete host_claim"), "{}", said.err);
+    assert!(ALL.iter().all(|host| lab.is_claimed(host)));
+    for name in ALL {
+        lab.machine(name).start().unwrap();
+    }
+    lab.answers(&administrator, &["cp-0"]);
+    lab.done(&delete);
+    for machine in &lab.machines {
+        lab.nothing_is_left(machine);
+    }
+    assert!(!ALL.iter().any(|host| lab.is_claimed(host)));
 }
