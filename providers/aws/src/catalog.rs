@@ -19,7 +19,7 @@ use slipway_spec::model::Cluster;
 use crate::cloud::Cloud;
 use crate::error::invalid;
 
-pub(crate) use machine::offered;
+pub(crate) use machine::{described, offered};
 
 /// What a session has seen already, so that the check before a run needs not ask again.
 #[derive(Default)]

@@ -36,7 +36,11 @@ pub(super) async fn types(
     Ok(types)
 }
 
-async fn described(
+/// Types by name, as AWS describes them. The session remembers how many processors each has.
+///
+/// # Errors
+/// As the calls say.
+pub(crate) async fn described(
     cloud: &Cloud,
     names: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, InstanceType>, ProviderError> {

@@ -125,11 +125,40 @@ fn is_usual(name: &str) -> bool {
     name.starts_with(['a', 'c', 'd', 'h', 'i', 'm', 'r', 't', 'z'])
 }
 
+/// Asks for the types of new groups that the session has not seen: those that the state has pinned were not asked for.
+///
+/// # Errors
+/// As the call says.
+pub(super) async fn learn_processors(cloud: &Cloud, items: &[PreflightItem]) -> Result<(), ProviderError> {
+    let templates = templates(items);
+    let mut names: BTreeSet<String> =
+        new_groups(items).flat_map(|item| types_of(&item.desired, &templates)).map(str::to_owned).collect();
+    {
+        let seen = cloud.shared::<Seen>();
+        let seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|name| !seen.contains_key(name));
+    }
+    if !names.is_empty() {
+        catalog::described(cloud, &names).await?;
+    }
+    Ok(())
+}
+
+/// The types of launch templates.
+fn templates(items: &[PreflightItem]) -> BTreeMap<&Address, &str> {
+    wanted(items, TEMPLATE)
+        .filter_map(|item| Some((&item.address, text(&item.desired, "instance_type")?)))
+        .collect()
+}
+
+/// The groups that a plan makes.
+fn new_groups(items: &[PreflightItem]) -> impl Iterator<Item = &PreflightItem> {
+    items.iter().filter(|item| item.address.kind() == GROUP && item.action == "create")
+}
+
 /// How many processors the machines of new groups have at the least, as far as the session has seen their types.
 pub(super) fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Processors {
-    let templates: BTreeMap<&Address, &str> = wanted(items, TEMPLATE)
-        .filter_map(|item| Some((&item.address, text(&item.desired, "instance_type")?)))
-        .collect();
+    let templates = templates(items);
     let on_spot: BTreeSet<&Address> = wanted(items, TEMPLATE)
         .filter(|item| block(&item.desired, "instance_market_options").is_some())
         .map(|item| &item.address)
@@ -137,7 +166,7 @@ pub(super) fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Processors {
     let seen = cloud.shared::<Seen>();
     let seen = seen.processors.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = Processors::default();
-    for item in items.iter().filter(|item| item.address.kind() == GROUP && item.action == "create") {
+    for item in new_groups(items) {
         let types = types_of(&item.desired, &templates);
         let of_types: Option<Vec<u64>> =
             types.iter().map(|name| seen.get(*name).copied().filter(|_| is_usual(name))).collect();

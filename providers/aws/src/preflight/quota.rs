@@ -107,6 +107,7 @@ async fn gateways(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Prefligh
 
 /// The machines that new groups begin with are counted, and those that run already.
 async fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
+    machine::learn_processors(cloud, items).await?;
     let new = machine::processors(cloud, items);
     if new == Processors::default() {
         return Ok(Vec::new());

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, Reference, Value};
-use slipway_testkit::proxy::Verdict;
+use slipway_testkit::proxy::{Proxy, Request, Verdict};
 use slipway_testkit::{Moto, http};
 
-use crate::support::{Cloud, REGION, moto, proxy};
+use crate::support::{Cloud, REGION, action, moto, proxy};
 
 fn create(address: &str, desired: Value) -> PreflightItem {
     PreflightItem { address: address.parse().unwrap(), action: "create".to_owned(), desired }
@@ -196,4 +196,115 @@ async fn who_may_not_ask_learns_by_calls_that_only_try() {
         let text = String::from_utf8(answer.body).unwrap();
         assert!(answer.status == 200 && !text.contains("a.example.com"), "{text}");
     }
+}
+
+fn xml(body: String) -> Verdict {
+    let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+    Verdict::Answer { status: 200, headers, body: body.into_bytes() }
+}
+
+/// The role of a single sign-on, whose sessions do not say its path.
+const ROLE: &str = "AWSReservedSSO_Admin_0123456789abcdef";
+
+/// What AWS answers to somebody with that role.
+fn of_single_sign_on(request: &Request) -> Verdict {
+    let path = format!("arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/{ROLE}");
+    match action(request).as_str() {
+        "GetCallerIdentity" => xml(format!(
+            "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
+             <Arn>arn:aws:sts::123456789012:assumed-role/{ROLE}/me</Arn><UserId>A:me</UserId>\
+             <Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>"
+        )),
+        "GetRole" => xml(format!(
+            "<GetRoleResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\"><GetRoleResult><Role>\
+             <Path>/aws-reserved/sso.amazonaws.com/</Path><RoleName>{ROLE}</RoleName><RoleId>A</RoleId>\
+             <Arn>{path}</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate></Role></GetRoleResult></GetRoleResponse>"
+        )),
+        "SimulatePrincipalPolicy" => {
+            let body = String::from_utf8_lossy(&request.body).replace("%2F", "/").replace("%3A", ":");
+            if body.contains(&path) {
+                return simulated(&[("ec2:CreateVpc", "explicitDeny", "")]);
+            }
+            let refusal = "<ErrorResponse><Error><Type>Sender</Type><Code>NoSuchEntity</Code><Message>no such role\
+                           </Message></Error><RequestId>r</RequestId></ErrorResponse>";
+            let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+            Verdict::Answer { status: 404, headers, body: refusal.as_bytes().to_vec() }
+        }
+        _ => Verdict::Pass,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_policies_of_a_role_with_a_path_are_asked_about() {
+    let moto = moto();
+    let proxy = Proxy::start(moto.port(), |request| of_single_sign_on(request)).unwrap();
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let vpc = create("aws_vpc.a", Value::map([("cidr_block", "10.0.0.0/16")]));
+    let findings = cloud.session.preflight(vec![vpc]).await.unwrap();
+    assert_eq!(classes(&findings), ["permission"], "{findings:#?}");
+    assert!(findings[0].message.contains("ec2:CreateVpc"), "{}", findings[0].message);
+    cloud.end().await;
+}
+
+/// An account in which one machine with two processors runs on demand and one on spot, that may have four of each.
+fn with_few_processors(request: &Request) -> Verdict {
+    let machine = |id: &str, lifecycle: &str| {
+        format!(
+            "<item><instancesSet><item><instanceId>{id}</instanceId><instanceType>m5.large</instanceType>{lifecycle}\
+             <cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions></item></instancesSet></item>"
+        )
+    };
+    let target = request.header("x-amz-target").unwrap_or_default();
+    if target.ends_with("GetServiceQuota") {
+        let headers = vec![("Content-Type".to_owned(), "application/x-amz-json-1.1".to_owned())];
+        let body = br#"{"Quota": {"Value": 4.0}}"#.to_vec();
+        return Verdict::Answer { status: 200, headers, body };
+    }
+    match action(request).as_str() {
+        "DescribeInstances" => xml(format!(
+            "<DescribeInstancesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>r</requestId>\
+             <reservationSet>{}{}</reservationSet></DescribeInstancesResponse>",
+            machine("i-1", ""),
+            machine("i-2", "<instanceLifecycle>spot</instanceLifecycle>")
+        )),
+        _ => Verdict::Pass,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processors_that_run_count_against_quotas_on_demand_and_on_spot() {
+    let moto = moto();
+    let proxy = Proxy::start(moto.port(), |request| with_few_processors(request)).unwrap();
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let template = |spot: bool| {
+        let market = Value::list([Value::map([("market_type", "spot")])]);
+        Value::map([
+            ("name", Value::from("a")),
+            ("instance_type", "m5.large".into()),
+            ("image_id", Value::Null),
+            ("instance_market_options", if spot { market } else { Value::Null }),
+        ])
+    };
+    let group = |count: i64, template: &str| {
+        Value::map([
+            ("launch_template", Value::list([Value::map([("id", reference(template))])])),
+            ("min_size", count.into()),
+        ])
+    };
+    let items = |count: i64| {
+        vec![
+            create("aws_launch_template.a", template(false)),
+            create("aws_launch_template.b", template(true)),
+            create("aws_autoscaling_group.a", group(count, "aws_launch_template.a")),
+            create("aws_autoscaling_group.b", group(count, "aws_launch_template.b")),
+        ]
+    };
+    assert!(cloud.session.preflight(items(1)).await.unwrap().is_empty());
+    let findings = cloud.session.preflight(items(2)).await.unwrap();
+    assert_eq!(classes(&findings), ["quota", "quota"], "{findings:#?}");
+    for (finding, what) in findings.iter().zip(["on-demand", "spot"]) {
+        assert!(finding.message.contains(what), "{}", finding.message);
+        assert!(matches!(finding.class, ErrorClass::Quota { limit: 4, used: 2, .. }), "{finding:?}");
+    }
+    cloud.end().await;
 }
