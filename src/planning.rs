@@ -228,6 +228,9 @@ impl Prepared {
             None => None,
         };
         let uid = observed.uid.clone();
+        if prior.is_none() && generation.is_none() && !request.offline {
+            self.refuse_unknown(&observed)?;
+        }
         let mut uncompared = BTreeMap::new();
         if let (Some(uid), Some(backend)) = (&uid, &self.backend) {
             let store = secrets::store(&self.keyring, backend.clone(), &cluster.name, uid)?;
@@ -291,6 +294,21 @@ impl Prepared {
         let (changes, steps) = (plan.changes.len(), plan.steps.len());
         tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
         Ok(Planned { plan, observed_at: observed.at, uid })
+    }
+
+    /// Refuses a cluster that exists and that this store has never had: another store has its state, or it was lost.
+    fn refuse_unknown(&self, observed: &Observed) -> Result<(), CommandError> {
+        let name = &self.wanted.cluster.name;
+        let Some(uid) = &observed.uid else { return Ok(()) };
+        let count = observed.observations.addresses().count();
+        let message = format!(
+            "{count} objects of a cluster {name} ({uid}) exist, and this state store has no state of it; nothing was planned"
+        );
+        Err(CommandError::new("STATE0051", message)
+            .hint("name the store that has its state: `--state URL`, or `SLIPWAY_STATE`")
+            .hint(format!(
+                "if its state is lost: `slipway state rebuild {name} -f …` makes it from what exists"
+            )))
     }
 
     /// What a change of version does on machines that exist, and what it does not.

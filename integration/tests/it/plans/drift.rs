@@ -47,6 +47,13 @@ fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
     let place = applied(&spec())?;
     let before = identities(&place)?;
     std::fs::remove_dir_all(place.state())?;
+    let refused = place.expect(1, PLAN)?;
+    ensure!(
+        refused.err.contains("STATE0051") && refused.err.contains("state rebuild small"),
+        "{}",
+        refused.err
+    );
+    place.expect(0, &["state", "rebuild", "small", "-f", "spec.yaml", "--yes"])?;
     let plan = planned(&place, 2, &[])?;
     ensure!(actions(&plan).iter().all(|(_, word)| word == "no-op"), "{:?}", actions(&plan));
     ensure!(
