@@ -53,6 +53,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
         Mode::Delete => Prepared::leaving(context, wanted).await?,
         Mode::Apply | Mode::Drift => Prepared::open(context, wanted, false).await?,
     };
+    plan.check_losses(&prepared.providers, prepared.state.as_ref().map(|state| &state.snapshot))?;
     let endpoints = composition::endpoints(&prepared.wanted.cluster, &plan.binding.catalogs);
     prepared.access.also_at(endpoints);
     if let Some(sealed) = sealed {

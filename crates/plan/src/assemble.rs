@@ -396,6 +396,18 @@ fn rolls(
     }
 }
 
+/// Every machine of a pool, as one that is replaced.
+pub(crate) fn all_machines(rollout: &Rollout, reason: &str) -> Vec<MachineChange> {
+    let machine = |member: &Member| MachineChange {
+        name: member.name.clone(),
+        identity: member.identity.clone(),
+        replaced: true,
+        reason: reason.to_owned(),
+        blockers: Vec::new(),
+    };
+    rollout.members.iter().map(machine).collect()
+}
+
 fn machines(rollout: &Rollout) -> Vec<MachineChange> {
     let machine = |member: &Member, replaced, reason: &str| MachineChange {
         name: member.name.clone(),

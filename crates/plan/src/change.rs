@@ -57,6 +57,9 @@ pub struct ResourceChange {
     /// Paths in `before` and `after` that are never shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<Path>,
+    /// Other objects under the same address, older or doubled ones, that are deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub surplus: Vec<Identity>,
     /// Machines that a roll replaces or retires, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineChange>,
@@ -82,6 +85,7 @@ impl ResourceChange {
             precondition: Precondition::None,
             record: RecordTemplate::default(),
             sensitive: Vec::new(),
+            surplus: Vec::new(),
             machines: Vec::new(),
         }
     }

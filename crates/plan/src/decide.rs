@@ -26,6 +26,8 @@ pub(crate) struct Subject<'a> {
     pub surplus: Vec<Found>,
     /// What is left as it was found when the object was taken over, with the digests of what was wanted then.
     pub as_found: BTreeMap<Path, Digest>,
+    /// What the spec says to leave alone and wants otherwise than it is.
+    pub ignored: Vec<Path>,
     pub previous_address: Option<Address>,
     pub depends_on: &'a [Address],
     pub force_replace: bool,
@@ -123,7 +125,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         before: if idle && planned.rollout.is_none() { Value::Null } else { attributes.clone() },
         after,
         changes,
-        ignored: ignored.into_iter().map(|change| change.path).collect(),
+        ignored: left_alone(&subject, ignored),
         reasons,
         disruption: planned.disruption,
         confirmation: if action.is_replace() { confirmation(&subject) } else { None },
@@ -140,6 +142,16 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         drift,
         infrastructure_only: planned.infrastructure_only,
     }
+}
+
+/// The differences that the spec says to leave alone: those that were hidden from the provider, and those that it shows all
+/// the same.
+fn left_alone(subject: &Subject<'_>, shown: Vec<Change>) -> Vec<Path> {
+    let mut paths: Vec<Path> = subject.ignored.iter().cloned().collect();
+    paths.extend(shown.into_iter().map(|change| change.path));
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value>) -> ChangeAction {

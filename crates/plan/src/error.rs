@@ -128,6 +128,12 @@ pub enum Error {
         /// Ours.
         supported: u32,
     },
+    /// The steps of the plan do not do what its changes say.
+    #[error("the plan file was not made by Slipway: {fault}")]
+    Unsound {
+        /// What is wrong.
+        fault: String,
+    },
     /// The plan was changed after it was made.
     #[error("the plan file is not as its digest says: it was damaged or edited")]
     Damaged,
@@ -151,6 +157,7 @@ impl Error {
             Self::NotAPlan(_) | Self::WrongKind { .. } => "PLAN0011",
             Self::Format { .. } => "PLAN0012",
             Self::Damaged => "PLAN0013",
+            Self::Unsound { .. } => "PLAN0014",
             Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => "PLAN0021",
             Self::Irreplaceable { .. } => "PLAN0020",
             Self::Held { .. } => "PLAN0040",
@@ -172,7 +179,7 @@ impl Error {
             Self::NoSuchTarget { suggestion: Some(suggestion), .. } => {
                 Some(format!("did you mean `{suggestion}`?"))
             }
-            Self::Format { .. } | Self::Damaged => {
+            Self::Format { .. } | Self::Damaged | Self::Unsound { .. } => {
                 Some("make the plan anew with `slipway plan --out`".to_owned())
             }
             Self::Provider { source, .. } => source.hint.clone(),

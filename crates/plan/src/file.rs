@@ -9,7 +9,10 @@ use slipway_resource::{ClusterUid, Digest};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::prices::Prices;
+use crate::providers::Providers;
 use crate::scope::LeftOut;
+use crate::soundness;
+use crate::state::Snapshot;
 use crate::step::Step;
 
 /// Version of the plan file's form; a reader refuses any other.
@@ -179,7 +182,25 @@ impl Plan {
         if document.plan.digest()? != document.digest {
             return Err(Error::Damaged);
         }
+        if let Some(fault) = soundness::fault(&document.plan) {
+            return Err(Error::Unsound { fault });
+        }
         Ok((document.plan, document.sealed))
+    }
+}
+
+impl Plan {
+    /// Holds a plan that was read against what the types of its resources say: a loss that they have confirmed by name is
+    /// marked as one. A plan file alone is not believed to say so.
+    ///
+    /// # Errors
+    /// When a change would lose something and the plan asks for no confirmation.
+    pub fn check_losses(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
+        let type_of = |kind: &str| providers.of_type(kind).map(|(_, _, declared)| declared);
+        match soundness::hidden_loss(self, &type_of, prior) {
+            Some(fault) => Err(Error::Unsound { fault }),
+            None => Ok(()),
+        }
     }
 }
 

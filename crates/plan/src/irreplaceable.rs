@@ -107,6 +107,35 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
+    /// The objects whose deletion has to be confirmed by name, and why.
+    pub fn leaving(&self, decided: &Decided) -> BTreeMap<Address, String> {
+        let leaving = decided.by_address.values().filter_map(|decision| {
+            let change = &decision.change;
+            let reason = change.confirmation.clone().filter(|_| change.action == ChangeAction::Delete)?;
+            self.rule(&change.address).is_some().then(|| (change.address.clone(), reason))
+        });
+        leaving.collect()
+    }
+
+    /// Has an object confirmed by name that takes the place of one whose deletion the plan of a part leaves out: what that one
+    /// holds is out of use then, with nobody having named it.
+    pub fn name_successors(&self, decided: &mut Decided, leaving: &BTreeMap<Address, String>) {
+        let left_out: Vec<&Address> =
+            leaving.keys().filter(|address| !decided.by_address.contains_key(*address)).collect();
+        for (address, decision) in &mut decided.by_address {
+            let predecessor = left_out.iter().find(|other| other.kind() == address.kind());
+            if let Some(predecessor) = predecessor
+                && decision.change.action == ChangeAction::Create
+                && self.rule(address).is_some()
+            {
+                let reason = format!(
+                    "it may take the place of {predecessor}, which the whole plan deletes with its data"
+                );
+                decision.change.confirmation.get_or_insert(reason);
+            }
+        }
+    }
+
     fn rule(&self, address: &Address) -> Option<&'a Irreplaceable> {
         (self.rule_of)(address)
     }

@@ -35,6 +35,7 @@ pub mod render;
 mod resolve;
 mod rollout;
 mod scope;
+mod soundness;
 pub mod state;
 pub mod step;
 mod step_graph;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use slipway_resource::{Desired, Moved, Path, Segment, validate};
+use slipway_resource::{Desired, Mode, Moved, Path, ResourceType, Segment, Value, validate};
 
+use crate::observations::Found;
 use crate::providers::Providers;
 use crate::target;
 
@@ -47,6 +48,40 @@ pub fn ignore_changes<'a>(
         }
     }
     remarks
+}
+
+/// Wants what exists of the attributes that the spec says to leave alone, so that a provider rolls and replaces nothing for
+/// their sake. Returns the paths that were wanted otherwise.
+///
+/// An attribute that its provider never returns is wanted as before: its differences are left alone when they are found.
+pub(crate) fn leave_ignored(
+    wanted: &mut Value,
+    ignored: &[Path],
+    kind: &ResourceType,
+    object: &Found,
+) -> Vec<Path> {
+    let mut paths: Vec<Path> = Vec::new();
+    for path in ignored {
+        if path.segments().is_empty() {
+            paths.extend(kind.attributes.keys().map(Path::key));
+        } else {
+            paths.push(path.clone());
+        }
+    }
+    paths.retain(|path| {
+        let Some(Segment::Key(name)) = path.segments().first() else { return false };
+        let Some(attribute) = kind.attributes.get(name) else { return false };
+        if attribute.mode == Mode::Computed || attribute.write_only || attribute.sensitive {
+            return false;
+        }
+        let there = object.attributes.at(path).cloned().unwrap_or_default();
+        let is_other = wanted.at(path).is_some_and(|wanted| !wanted.is_null() && *wanted != there);
+        if wanted.at(path).unwrap_or(&Value::Null) != &there {
+            wanted.set(path, there);
+        }
+        is_other
+    });
+    paths
 }
 
 /// Notes under which address each renamed resource was known before.

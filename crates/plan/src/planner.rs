@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::normalised::altered;
-use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
+use slipway_resource::provider::{
+    Catalog, Disruption, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout,
+};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
@@ -23,7 +25,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, ground, holds, on_demand, prices, renames, scope, target};
+use crate::{estimate, forgotten, ground, holds, lifecycle, on_demand, prices, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -126,10 +128,6 @@ async fn finish(
         orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
         });
-    let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
-    let pending = part.map_or_else(Vec::new, |part| {
-        scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on)
-    });
     ground::keep(&mut decided, &standing_on);
     let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
     let is_asked_for = |address: &Address| {
@@ -146,7 +144,19 @@ async fn finish(
         rule_of: &rule_of,
         is_asked_for: &is_asked_for,
     };
+    // Before anything is left out: what a part makes may be what the whole would lose.
     guard.enforce(&mut decided)?;
+    name_machines_of_replaced(&mut decided);
+    let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
+    let pending = part.map_or_else(Vec::new, |part| {
+        let leaving = guard.leaving(&decided);
+        let pending = scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on);
+        guard.name_successors(&mut decided, &leaving);
+        pending
+    });
+    for decision in decided.by_address.values_mut() {
+        decision.change.surplus = decision.surplus.iter().map(|found| found.identity.clone()).collect();
+    }
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
@@ -209,6 +219,28 @@ async fn finish(
     if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
 }
 
+/// Machines of a pool that is replaced go with it, all at once and without a drain: the plan names them, and the loss is
+/// confirmed by the pool's name.
+fn name_machines_of_replaced(decided: &mut Decided) {
+    for decision in decided.by_address.values_mut() {
+        let Some(rollout) = decision.rollout.as_ref().filter(|_| decision.change.action.is_replace()) else {
+            continue;
+        };
+        if rollout.members.is_empty() {
+            continue;
+        }
+        let change = &mut decision.change;
+        change.machines = assemble::all_machines(rollout, "its pool is replaced");
+        change.disruption = Disruption::Outage;
+        change.confirmation.get_or_insert_with(|| {
+            let count = rollout.members.len();
+            let machines =
+                if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
+            format!("replacing it removes {machines}, without a drain")
+        });
+    }
+}
+
 fn is_kept(change: &ResourceChange) -> bool {
     change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained)
 }
@@ -241,6 +273,8 @@ struct Prepared<'a> {
     object: Option<&'a Found>,
     surplus: Vec<Found>,
     as_found: BTreeMap<Path, Digest>,
+    /// What the spec says to leave alone and wants otherwise than it is.
+    ignored: Vec<Path>,
     /// What its provider says that would become of it.
     rehearsal: Rehearsal,
 }
@@ -338,8 +372,14 @@ impl<'p> Planner<'p> {
             (Some(record), Some(object)) => leave_as_found(&mut wanted, record, object),
             _ => BTreeMap::new(),
         };
+        let ignored = match (object, self.inputs.providers.of_type(address.kind())) {
+            (Some(object), Some((_, _, kind))) => {
+                lifecycle::leave_ignored(&mut wanted, &desired.lifecycle.ignore_changes, kind, object)
+            }
+            _ => Vec::new(),
+        };
         let rehearsal = Rehearsal::default();
-        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, rehearsal }))
+        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, rehearsal }))
     }
 
     /// Asks those providers that can what would become of what is wanted.
@@ -433,6 +473,7 @@ impl<'p> Planner<'p> {
             seen: prepared.rehearsal.observed.as_ref(),
             surplus: prepared.surplus.clone(),
             as_found: prepared.as_found.clone(),
+            ignored: prepared.ignored.clone(),
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),

@@ -9,6 +9,7 @@ mod parts;
 mod saved;
 mod scope;
 mod shared;
+mod unasked;
 
 use anyhow::Result;
 use shared::*;

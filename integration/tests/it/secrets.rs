@@ -91,6 +91,9 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
     expect(&place, 0, PLAN, &[]).map(|_| ())
 }
 
+/// Its machines go at once when it is replaced, which is confirmed by its name.
+const POOL: &str = "sim_machine_pool.control-plane";
+
 #[test]
 fn without_a_secret_there_is_no_key() -> Result<()> {
     let place = Place::new(PROGRAM)?;
@@ -112,7 +115,8 @@ fn without_the_key_a_plan_says_so_and_an_apply_is_refused() -> Result<()> {
     ensure!(!planned.out.contains("No changes"), "{}", planned.out);
     let wrong = expect(&place, 1, PLAN, &[("SLIPWAY_PASSPHRASE", "wrong horse")])?;
     ensure!(wrong.out.contains("its secret could not be compared"), "{}", wrong.out);
-    let replace = &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*"];
+    let replace =
+        &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*", "--confirm", POOL];
     let refused = expect(&place, 1, replace, &[])?;
     ensure!(
         refused.err.contains("SECRET0003") && refused.err.contains("SLIPWAY_PASSPHRASE"),
@@ -161,7 +165,7 @@ fn the_whole_state_is_encrypted_on_request() -> Result<()> {
     expect(
         &place,
         0,
-        &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*"],
+        &["apply", "-f", "spec.yaml", "--yes", "--replace", "sim_machine_pool.*", "--confirm", POOL],
         &[passphrase],
     )?;
     ensure!(!stored(&place)?.contains("sim_network"), "something was written in clear");

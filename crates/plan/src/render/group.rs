@@ -161,7 +161,8 @@ impl Counts {
         if change.previous_address.is_some() {
             self.rename += 1;
         }
-        if !change.machines.is_empty() {
+        // The machines of a pool that is replaced are not rolled: they go all at once.
+        if !change.machines.is_empty() && !change.action.is_replace() {
             self.roll += 1;
             self.machines += change.machines.len() as u64;
         }

@@ -51,7 +51,9 @@ pub(super) fn lines(
 fn headline(change: &ResourceChange, view: &View<'_>) -> String {
     let time: u64 = operations(change, view).map(|step| step.estimate_ms).sum();
     let machines = plural(change.machines.len(), "machine", "machines");
-    if time == 0 {
+    if change.action.is_replace() {
+        format!("{machines}, all at once, without a drain")
+    } else if time == 0 {
         format!("{machines}, in this order")
     } else {
         format!("{machines}, in this order, {} of work", duration(time))

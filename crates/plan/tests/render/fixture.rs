@@ -34,6 +34,7 @@ pub fn change(at: &str, action: ChangeAction) -> ResourceChange {
         precondition: Precondition::None,
         record: RecordTemplate::default(),
         sensitive: Vec::new(),
+        surplus: Vec::new(),
         machines: Vec::new(),
     }
 }

@@ -7,10 +7,10 @@ use slipway_integration::terminal::typing;
 use super::shared::*;
 use crate::{APPLY, PLAN};
 
-const VOLUME: &str = "sim_volume.etcd-main-a";
+pub(super) const VOLUME: &str = "sim_volume.etcd-main-a";
 
 /// A cluster whose etcd has a volume in a zone.
-fn with_volume(zone: &str) -> String {
+pub(super) fn with_volume(zone: &str) -> String {
     let etcd = format!(
         "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane, subnet: {zone}, volume: {{ sizeGiB: 20 }} }}] }}]\n  cloudLabels:"
     );

@@ -1,0 +1,152 @@
+//! A plan whose steps and changes differ is refused, whoever wrote its digest.
+
+use slipway_resource::Digest;
+
+use super::*;
+use crate::error::Error;
+use crate::file::{Binding, FORMAT};
+
+fn change(name: &str, action: ChangeAction) -> ResourceChange {
+    ResourceChange {
+        action,
+        identity: (action != ChangeAction::Create).then(|| Identity::new(format!("id-{name}"))),
+        ..ResourceChange::bare(&Address::new("any_thing", name), "any", 1)
+    }
+}
+
+fn step(id: u32, name: &str, action: StepAction) -> Step {
+    let is_new = action == StepAction::Create;
+    Step {
+        id: StepId(id),
+        address: Address::new("any_thing", name),
+        action,
+        identity: (!is_new).then(|| Identity::new(format!("id-{name}"))),
+        depends_on: Vec::new(),
+        rate_class: String::new(),
+        estimate_ms: 1,
+        timeout_ms: 1,
+    }
+}
+
+const DELETE: StepAction = StepAction::Delete { surplus: false };
+
+fn plan() -> Plan {
+    Plan {
+        format: FORMAT,
+        cluster: "demo".to_owned(),
+        mode: Mode::Apply,
+        binding: Binding {
+            uid: None,
+            generation: Some(1),
+            spec_digest: Digest::of(&1).unwrap(),
+            catalogs: BTreeMap::new(),
+            providers: BTreeMap::new(),
+        },
+        spec: serde_json::Value::Null,
+        changes: vec![
+            change("made", ChangeAction::Create),
+            change("changed", ChangeAction::Update),
+            change("gone", ChangeAction::Delete),
+        ],
+        unchanged: 0,
+        drift: Vec::new(),
+        kept: Vec::new(),
+        steps: vec![
+            step(0, "made", StepAction::Create),
+            step(1, "changed", StepAction::Update),
+            step(2, "gone", DELETE),
+        ],
+        outlook: Vec::new(),
+        left_out: 0,
+        pending: Vec::new(),
+        notes: Vec::new(),
+        findings: Vec::new(),
+        infrastructure_only: Vec::new(),
+        infrastructure_accepted: false,
+        prices: None,
+        rate_classes: BTreeMap::new(),
+        estimate_ms: 3,
+        critical_path_ms: 1,
+    }
+}
+
+fn refused(edit: impl FnOnce(&mut Plan)) -> String {
+    let mut plan = plan();
+    edit(&mut plan);
+    match Plan::from_bytes(&plan.to_bytes().unwrap()) {
+        Err(Error::Unsound { fault }) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_plan_whose_steps_do_what_its_changes_say_is_read() {
+    assert_eq!(Plan::from_bytes(&plan().to_bytes().unwrap()).unwrap(), plan());
+}
+
+#[test]
+fn a_step_that_no_change_shows_is_refused() {
+    let other = "shows something else";
+    let extra = |name: &'static str, action: StepAction| {
+        move |plan: &mut Plan| plan.steps.push(step(3, name, action))
+    };
+    assert!(refused(extra("changed", DELETE)).contains(other));
+    assert!(refused(extra("changed", StepAction::Delete { surplus: true })).contains(other));
+    assert!(refused(extra("changed", StepAction::Forget)).contains(other));
+    assert!(refused(extra("elsewhere", DELETE)).contains("no change of this resource"));
+    assert!(refused(extra("elsewhere", StepAction::Update)).contains("no change of this resource"));
+    let parent = Address::new("any_thing", "changed");
+    assert!(refused(extra("gone", StepAction::GoesWith { parent })).contains(other));
+    for name in [operation::REMOVE, operation::DRAIN, operation::CORDON, operation::SURGE] {
+        let arguments = Value::map([("member", Value::from("m-1"))]);
+        let gate = StepAction::Operation { name: name.to_owned(), arguments };
+        assert!(refused(extra("changed", gate)).contains(other), "{name}");
+        let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::Null };
+        assert!(refused(extra("elsewhere", gate)).contains("no change of this resource"), "{name}");
+    }
+    let to_another = |plan: &mut Plan| {
+        let found = plan.steps.iter_mut().find(|step| step.action == DELETE).unwrap();
+        found.identity = Some(Identity::new("id-changed"));
+    };
+    assert!(refused(to_another).contains(other));
+}
+
+#[test]
+fn a_change_that_no_step_does_is_refused() {
+    for dropped in 0..3 {
+        let fault = refused(|plan| {
+            plan.steps.remove(dropped);
+            for (position, step) in (0..).zip(&mut plan.steps) {
+                step.id = StepId(position);
+            }
+        });
+        assert!(fault.starts_with("no step does what the change of any_thing."), "{fault}");
+    }
+}
+
+#[test]
+fn a_graph_that_cannot_be_carried_out_is_refused() {
+    let waits = |for_step: u32| move |plan: &mut Plan| plan.steps[1].depends_on = vec![StepId(for_step)];
+    assert!(refused(waits(1)).contains("comes later"));
+    assert!(refused(waits(2)).contains("comes later"));
+    assert!(refused(waits(7)).contains("does not exist"));
+    assert!(refused(|plan| plan.steps[0].id = StepId(5)).contains("is the number 0 of the plan"));
+    assert!(refused(|plan| plan.changes.push(change("gone", ChangeAction::Delete))).contains("two changes"));
+}
+
+#[test]
+fn a_loss_that_the_plan_does_not_mark_is_found() {
+    let mut kind = ResourceType::new("A thing.", slipway_resource::schema::OwnershipKind::Tags, "any");
+    kind.stateful = true;
+    let fault = |plan: &Plan, kind: &ResourceType| hidden_loss(plan, &|_| Some(kind), None);
+    assert!(fault(&plan(), &kind).is_some_and(|fault| fault.starts_with("any_thing.gone loses")));
+    let mut marked = plan();
+    marked.changes[2].confirmation = Some("deleting it loses its data".to_owned());
+    assert_eq!(fault(&marked, &kind), None);
+    kind.stateful = false;
+    assert_eq!(fault(&plan(), &kind), None);
+    kind.irreplaceable = Some(slipway_resource::schema::Irreplaceable::default());
+    let mut holding = plan();
+    holding.changes[2].before = Value::map([("any", Value::from("thing"))]);
+    assert!(fault(&holding, &kind).is_some());
+}

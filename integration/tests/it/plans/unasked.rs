@@ -1,0 +1,133 @@
+//! Nothing is deleted, rolled or put out of use that the plan does not show and that is not confirmed where it loses something.
+
+use anyhow::{Context as _, Result, ensure};
+use slipway_plan::{Plan, Step, StepAction, StepId};
+use slipway_resource::Identity;
+
+use super::confirmations::{VOLUME, with_volume};
+use super::shared::*;
+use crate::{APPLY, PLAN};
+
+/// A plan file with steps of somebody else's, and the digest that fits.
+#[test]
+fn a_plan_file_with_steps_that_it_does_not_show_is_refused() -> Result<()> {
+    let place = applied(&spec())?;
+    let workers = object(&place, "sim_machine_pool.workers")?.id;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    place.expect(2, &[PLAN, &["--out", "saved.plan"]].concat())?;
+    let file = place.path().join("saved.plan");
+    let mut plan = Plan::from_bytes(&std::fs::read(&file)?)?;
+    plan.steps.push(Step {
+        id: StepId(u32::try_from(plan.steps.len())?),
+        address: "sim_machine_pool.workers".parse()?,
+        action: StepAction::Delete { surplus: false },
+        identity: Some(Identity::new(workers.clone())),
+        depends_on: Vec::new(),
+        rate_class: "compute".to_owned(),
+        estimate_ms: 1,
+        timeout_ms: 900_000,
+    });
+    std::fs::write(&file, plan.to_bytes()?)?;
+    for arguments in [&["show", "saved.plan"][..], &["apply", "saved.plan", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(refused.err.contains("PLAN0014"), "{}", refused.err);
+        ensure!(refused.err.contains("delete sim_machine_pool.workers"), "{}", refused.err);
+    }
+    ensure!(object(&place, "sim_machine_pool.workers")?.id == workers, "it was deleted");
+    Ok(())
+}
+
+#[test]
+fn a_plan_file_without_its_confirmations_is_refused() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let before = identities(&place)?;
+    place.expect(2, &["delete", "small", "--dry-run", "--out", "saved.plan"])?;
+    let file = place.path().join("saved.plan");
+    let mut plan = Plan::from_bytes(&std::fs::read(&file)?)?;
+    for change in &mut plan.changes {
+        change.confirmation = None;
+    }
+    std::fs::write(&file, plan.to_bytes()?)?;
+    let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?;
+    ensure!(refused.err.contains("PLAN0014") && refused.err.contains(VOLUME), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was deleted");
+    Ok(())
+}
+
+#[test]
+fn what_is_ignored_rolls_and_replaces_nothing() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    let larger = spec().replace("machineType: sim.medium", "machineType: sim.large");
+    ensure!(larger != spec(), "the spec has another type of machine");
+    place.write("spec.yaml", &larger)?;
+    ensure!(place.expect(2, PLAN)?.out.contains("to roll"), "the change alone rolls");
+    for (resource, attribute) in [("*", "machine_type"), ("sim_machine_pool.*", "*"), ("*", "*")] {
+        let ignored = format!(
+            "  ignoreChanges: [{{ resource: \"{resource}\", attribute: \"{attribute}\" }}]\n  zones:"
+        );
+        place.write("spec.yaml", &larger.replace("  zones:", &ignored))?;
+        let shown = place.expect(0, PLAN)?.out;
+        ensure!(shown.contains("No changes"), "{resource} {attribute}: {shown}");
+        place.expect(0, APPLY)?;
+    }
+    ensure!(identities(&place)? == before, "something came or went");
+    // What is not ignored any more is a change again.
+    place.write("spec.yaml", &larger)?;
+    ensure!(place.expect(2, PLAN)?.out.contains("to roll"), "it is forgotten");
+    Ok(())
+}
+
+#[test]
+fn machines_of_a_replaced_pool_are_named_and_confirmed() -> Result<()> {
+    const POOL: &str = "sim_machine_pool.workers";
+    let place = applied(&spec())?;
+    let pool = object(&place, POOL)?.id;
+    let replace = [PLAN, &["--replace", POOL]].concat();
+    let shown = place.expect(2, &replace)?.out;
+    ensure!(shown.contains("all at once, without a drain") && shown.contains("workers-1"), "{shown}");
+    ensure!(shown.contains(&format!("--confirm {POOL}")), "{shown}");
+    let plan = json(&place.expect(2, &[&replace[..], &["-o", "json"]].concat())?.out)?;
+    ensure!(plan["confirmations"][0]["name"] == POOL, "{}", plan["confirmations"]);
+    let apply = [APPLY, &["--replace", POOL]].concat();
+    let refused = place.expect(1, &apply)?;
+    ensure!(refused.err.contains("RUN0008"), "{}", refused.err);
+    ensure!(object(&place, POOL)?.id == pool, "it was replaced");
+    place.expect(0, &[&apply[..], &["--confirm", POOL]].concat())?;
+    ensure!(object(&place, POOL)?.id != pool, "it was not replaced");
+    Ok(())
+}
+
+#[test]
+fn a_part_of_a_plan_puts_no_data_out_of_use_unnamed() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let volume = object(&place, VOLUME)?.id;
+    place.expect(0, &["state", "mv", "small", VOLUME, "sim_volume.spare"])?;
+    let part = [APPLY, &["--target", VOLUME]].concat();
+    let refused = place.expect(1, &part)?;
+    ensure!(refused.err.contains("RUN0008") && refused.err.contains("sim_volume.spare"), "{}", refused.err);
+    ensure!(refused.err.contains(&format!("--confirm {VOLUME}")), "{}", refused.err);
+    let inventory = place.inventory()?;
+    let volumes: Vec<&str> = inventory.of_type("sim_volume").map(|found| found.id.as_str()).collect();
+    ensure!(volumes == [volume.as_str()], "{volumes:?}");
+    Ok(())
+}
+
+#[test]
+fn a_cluster_of_another_store_is_not_taken_over() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    for arguments in [PLAN, APPLY] {
+        let elsewhere = [&["--state", "elsewhere"], arguments].concat();
+        let refused = place.expect(1, &elsewhere)?;
+        ensure!(refused.err.contains("STATE0051"), "{}", refused.err);
+        ensure!(
+            refused.err.contains("--state URL") && refused.err.contains("state rebuild small"),
+            "{}",
+            refused.err
+        );
+    }
+    ensure!(!place.path().join("elsewhere/small/head").exists(), "a state was begun");
+    ensure!(identities(&place)? == before, "something was changed");
+    place.expect(0, PLAN).map(|_| ()).context("the store that has it")
+}
