@@ -16,6 +16,7 @@ mod lifecycle;
 mod names;
 mod pools;
 mod rollout;
+mod room;
 mod secrets;
 mod subnets;
 mod versions;
@@ -40,6 +41,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         versions::check,
         addresses::check,
         subnets::check,
+        room::check,
         control_plane::check,
         etcd::check,
         access::check,

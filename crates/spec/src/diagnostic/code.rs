@@ -101,6 +101,10 @@ codes! {
     EXPOSED = "SPEC0063", "a setting opens more than it should";
     /// There are more things of a kind than Slipway handles.
     TOO_MANY_THINGS = "SPEC0080", "there are more things than Slipway handles";
+    /// An alias stands inside of the value of its own anchor.
+    ALIAS = "SPEC0090", "an alias is inside of its own anchor";
+    /// A network or a subnet has no room for what lives in it.
+    NO_ROOM = "SPEC0091", "a network has no room for subnets or machines";
 }
 
 #[cfg(test)]

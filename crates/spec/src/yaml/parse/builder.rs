@@ -111,6 +111,8 @@ impl<'a> Builder<'a> {
                         }
                         self.place(node);
                     }
+                } else {
+                    self.refuse_alias(anchor, span);
                 }
             }
             Event::SequenceStart(anchor, tag) => {
@@ -231,6 +233,29 @@ impl<'a> Builder<'a> {
             None => Value::Text(text.to_owned()),
         };
         Node { value, span, style }
+    }
+
+    /// Refuses an alias inside of its own anchor, or of another document's anchor. Nothing stands for its value, so that
+    /// no second complaint is about that.
+    fn refuse_alias(&mut self, anchor: usize, span: Span) {
+        let alias = brief(&self.file.excerpt(span));
+        let own = self.stack.iter().find(|frame| frame.anchor == anchor);
+        let mut diagnostic = match own {
+            Some(_) => Diagnostic::error(
+                code::ALIAS,
+                format!("the alias `{alias}` stands inside of the value that its own anchor names"),
+            )
+            .hint("write the value out; a value cannot contain itself"),
+            None => super::syntax::unknown_alias(&alias),
+        }
+        .at(self.file, span);
+        if let Some(own) = own {
+            diagnostic = diagnostic.related("the value of its anchor", Some(&self.file.location(own.span)));
+        }
+        self.diagnostics.push(diagnostic);
+        if let Some(Frame { content: Content::Mapping { key, .. }, .. }) = self.stack.last_mut() {
+            *key = if key.is_some() { None } else { Some(PendingKey::Refused) };
+        }
     }
 
     fn refuse_tag(&mut self, tag: &Tag, span: Span) {

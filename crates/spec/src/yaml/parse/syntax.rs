@@ -84,6 +84,10 @@ pub(super) fn explain(
             .hint("a spec needs far less; write it flatter");
         return (diagnostic, stopped);
     }
+    if info.contains("unknown anchor") {
+        let span = alias_at(file, position);
+        return (unknown_alias(&file.excerpt(span)).at(file, span), stopped);
+    }
     if let Some(start) = unclosed_quote(file, position.line) {
         let diagnostic = Diagnostic::error(code::SYNTAX, "a quoted text is never closed")
             .at(file, to_line_end(file, start))
@@ -127,6 +131,24 @@ pub(super) fn explain(
     };
     let (message, hint) = describe(info, text);
     (Diagnostic::error(code::SYNTAX, message).at(file, to_line_end(file, start)).hint(hint), stopped)
+}
+
+/// An alias without an anchor above it.
+pub(super) fn unknown_alias(alias: &str) -> Diagnostic {
+    let message = format!("the alias `{alias}` names no anchor above it in its document");
+    let name = alias.trim_start_matches('*');
+    Diagnostic::error(code::SYNTAX, message).hint(format!(
+        "write its anchor `&{name}` before it, correct its name, or put a text that begins with `*` in quotes"
+    ))
+}
+
+/// The alias at which a parser stopped.
+fn alias_at(file: &SourceFile, position: Position) -> Span {
+    let letters = file.line(position.line).chars().skip(column_index(position));
+    let ends = |letter: &char| letter.is_whitespace() || matches!(letter, ',' | '[' | ']' | '{' | '}');
+    let length = letters.take_while(|letter| !ends(letter)).count();
+    let length = u32::try_from(length).unwrap_or(u32::MAX).max(1);
+    Span { start: position, end: Position { column: position.column.saturating_add(length), ..position } }
 }
 
 fn describe(info: &str, line: &str) -> (String, &'static str) {

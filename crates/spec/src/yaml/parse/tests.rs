@@ -57,6 +57,31 @@ fn reports_mistakes_where_they_are() {
 }
 
 #[test]
+fn aliases_without_a_value_are_named_where_they_are() {
+    for (text, line, column, alias, words) in [
+        ("a: *none\n", 1, 4, "*none", "no anchor"),
+        ("a: &z [x]\nb: [1, *zz]\n", 2, 8, "*zz", "no anchor"),
+        ("a: {b: *zz}\n", 1, 8, "*zz", "no anchor"),
+        ("a: 1\n<<: *base\n", 2, 5, "*base", "no anchor"),
+        ("a: &z [x]\n---\na: *z\n", 3, 4, "*z", "no anchor"),
+        ("a: &z [*z]\n", 1, 8, "*z", "its own anchor"),
+        ("a: &z\n  b: *z\n", 2, 6, "*z", "its own anchor"),
+        ("a: &z\n  <<: *z\n  b: 1\n", 2, 7, "*z", "its own anchor"),
+        ("a: &z {b: &y [*z, *y]}\n", 1, 15, "*z", "its own anchor"),
+    ] {
+        let file = SourceFile::new("a.yaml", text);
+        let (_, problems) = parse(&file);
+        let problem = problems.first().unwrap();
+        let code = if words == "no anchor" { code::SYNTAX } else { code::ALIAS };
+        assert_eq!(problem.code, code, "{text:?}: {problems:?}");
+        assert!(problem.message.contains(words), "{text:?}: {problems:?}");
+        assert!(problem.message.contains(&format!("`{alias}`")), "{text:?}: {problems:?}");
+        let place = problem.location.as_ref().unwrap();
+        assert_eq!((place.line, place.column), (line, column), "{text:?}");
+    }
+}
+
+#[test]
 fn goes_on_after_a_mistake() {
     let (documents, problems) = read("a: \"b\n---\nc: 1\n---\n\td: 2\n");
     assert_eq!(problems.len(), 2, "{problems:?}");
