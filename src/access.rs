@@ -38,6 +38,8 @@ struct Known {
     exists: bool,
     /// Whether the state has one, and so an authority to make credentials with.
     recorded: bool,
+    /// Whether a run was interrupted, so that what is missing is still to be made.
+    interrupted: bool,
     /// Credentials that somebody has lent, until there is an authority to make some with.
     lent: Option<SecretText>,
 }
@@ -66,6 +68,11 @@ impl ClusterAccess {
         }
         known.exists = exists;
         known.recorded = exists;
+    }
+
+    /// Says that a run was interrupted before its end.
+    pub fn is_interrupted(&self, interrupted: bool) {
+        self.lock().interrupted = interrupted;
     }
 
     /// Says where the API will be reached, which is better than where it was: who was there may be about to go.
@@ -200,8 +207,11 @@ impl Access for ClusterAccess {
                 "the API of {} cannot be entered: the state does not have its authority",
                 self.cluster
             );
-            let hint =
-                format!("`slipway state rebuild {} -f …` takes it from the control planes", self.cluster);
+            let hint = if self.lock().interrupted {
+                "an earlier run was interrupted: `slipway apply -f …` goes on with it, and makes the authority".to_owned()
+            } else {
+                format!("`slipway state rebuild {} -f …` takes it from the control planes", self.cluster)
+            };
             return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(hint));
         }
         Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig {

@@ -298,8 +298,7 @@ pub(crate) fn stop_at_findings(plan: &Plan) -> Result<(), CommandError> {
     if plan.findings.is_empty() {
         return Ok(());
     }
-    let mut error =
-        CommandError::new("CLI0013", "the provider says that this plan cannot work; nothing was done");
+    let mut error = CommandError::new("CLI0013", "this plan cannot work; nothing was done");
     for finding in &plan.findings {
         let about = finding.address.as_ref().map(|address| format!("{address}: ")).unwrap_or_default();
         error = error.cause(format!("{about}{}", finding.message));

@@ -5,6 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use slipway_limits::Exceeded;
+
+use crate::error::CommandError;
+
 /// Who may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
@@ -21,6 +25,48 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// What a command writes with `--out`, and how an older one is recognised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// In a sentence, as `a plan`.
+    pub what: &'static str,
+    /// How large one may be; what is larger is none.
+    pub largest: slipway_limits::Size,
+    /// Whether a file has one, of any version.
+    pub is_one: fn(&[u8]) -> bool,
+}
+
+/// Writes what `--out` asks for: into a new file, or over an older one of its kind. Any other file is left as it is.
+pub(crate) fn write_out(
+    path: &Path,
+    bytes: &[u8],
+    readers: Readers,
+    written: Written,
+) -> Result<(), CommandError> {
+    let failed = |error: io::Error| CommandError::file("the file", path, &error);
+    let is_file = fs::metadata(path).is_ok_and(|old| old.is_file() && old.len() > 0);
+    if is_file {
+        let is_one = match slipway_limits::file::read_given(path, written.largest) {
+            Ok(old) => (written.is_one)(&old),
+            Err(error) if Exceeded::of(&error).is_some() => false,
+            Err(error) => return Err(failed(error)),
+        };
+        if !is_one {
+            let message =
+                format!("{} exists and is not {}; it was left as it is", path.display(), written.what);
+            return Err(CommandError::new("CLI0090", message)
+                .hint("name a file that does not exist yet with `--out FILE`"));
+        }
+    }
+    write(path, bytes, readers).map_err(failed)
+}
+
+/// Whether a file begins with a JSON document of a kind.
+pub(crate) fn is_json_of(bytes: &[u8], kind: &str) -> bool {
+    let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<serde_json::Value>();
+    matches!(documents.next(), Some(Ok(first)) if first.get("kind").is_some_and(|found| found == kind))
 }
 
 /// Writes a file whole or not at all. A symbolic link stays one, and what is no file, as a pipe, gets the bytes as they come.

@@ -12,13 +12,20 @@ use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
 use crate::actor::Actor;
 use crate::error::CommandError;
-use crate::files::{self, Readers};
+use crate::files::{self, Readers, Written};
 use crate::planning::Prepared;
 use crate::program::Context;
 use crate::secrets::sealed;
 
 /// What a place in the state store begins with.
 const STORE: &str = "state:";
+
+/// A plan file, also of another version.
+const PLAN: Written = Written {
+    what: "a plan",
+    largest: size::PLAN,
+    is_one: |bytes| files::is_json_of(bytes, slipway_plan::file::KIND),
+};
 
 /// How many clusters are asked at once.
 const AT_ONCE: usize = 16;
@@ -38,7 +45,7 @@ pub(crate) async fn save(
         context.output.message(&format!("The plan is stored as {place}"));
         return Ok(());
     }
-    files::write(path, &bytes, Readers::AsUsual).map_err(|error| CommandError::file("the plan", path, &error))
+    files::write_out(path, &bytes, Readers::AsUsual, PLAN)
 }
 
 /// A plan, with the envelope of its secrets.

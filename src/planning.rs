@@ -6,8 +6,8 @@ use std::sync::Arc;
 use slipway_builtin::Vault;
 use slipway_engine::{Observed, State, look};
 use slipway_plan::file::Mode;
-use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Snapshot};
-use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
+use slipway_plan::{Inputs, Observations, Options, Plan, Providers, Reason, ReasonCode, Snapshot};
+use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, PreflightFinding};
 use slipway_resource::{ClusterUid, Desired, Observation, Schema, Value};
 use slipway_secrets::Keyring;
 use slipway_spec::model::Cluster;
@@ -245,6 +245,10 @@ impl Prepared {
         let locate = |field: &str| self.wanted.locate(field);
         let mut options = request.options.clone();
         options.preflight &= !request.offline;
+        let missing = match options.preflight {
+            true => secrets::missing(&desired, prior, &self.texts),
+            false => Vec::new(),
+        };
         options.roll = request.roll.clone();
         options.only = beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &desired));
         let observations = beside.as_ref().map(|_| observed.observations.clone());
@@ -269,7 +273,10 @@ impl Prepared {
             options,
             locate: &locate,
         };
-        let mut plan = slipway_plan::plan(inputs).await?;
+        let mut plan = match slipway_plan::plan(inputs).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(self.explained(error).await),
+        };
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)
         {
@@ -291,6 +298,14 @@ impl Prepared {
             };
             version_change::name_left_out(&mut plan, slipway_plan::plan(whole).await);
         }
+        let is_changed = |finding: &PreflightFinding| {
+            plan.changes.iter().any(|change| Some(&change.address) == finding.address.as_ref())
+        };
+        let missing: Vec<PreflightFinding> = missing.into_iter().filter(is_changed).collect();
+        plan.findings.extend(missing);
+        if request.mode == Mode::Delete {
+            self.say_what_goes_along(&mut plan);
+        }
         let (changes, steps) = (plan.changes.len(), plan.steps.len());
         tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
         Ok(Planned { plan, observed_at: observed.at, uid })
@@ -309,6 +324,37 @@ impl Prepared {
             .hint(format!(
                 "if its state is lost: `slipway state rebuild {name} -f …` makes it from what exists"
             )))
+    }
+
+    /// A failure to plan with the way out that fits the state: nothing is rebuilt that is whole.
+    async fn explained(&self, error: slipway_plan::Error) -> CommandError {
+        let (Some(backend), Some(state)) = (&self.backend, &self.state) else { return error.into() };
+        if error.code() != "PLAN0020" {
+            return error.into();
+        }
+        let Ok(name) = ClusterName::new(self.wanted.cluster.name.as_str()) else { return error.into() };
+        let damage = slipway_state_store::verify::verify(&**backend, &name).await;
+        let is_sound = damage.is_ok_and(|report| report.findings.is_empty());
+        let lost = secrets::lost(&self.keyring, backend, &name, Some(state)).await;
+        if !is_sound || !lost.is_ok_and(|lost| lost.is_empty()) {
+            return error.into();
+        }
+        CommandError::new(error.code(), error.to_string())
+            .cause("the state is whole: it has the keys that the cluster runs with")
+            .hint("undo the change of the key in the spec, or on the node that has another one")
+    }
+
+    /// Objects inside of a cluster are not asked for when it is deleted: they are not gone, they go along.
+    fn say_what_goes_along(&self, plan: &mut Plan) {
+        let inside = |name: &str| {
+            name == providers::KUBERNETES && self.wanted.cluster.provider.name != providers::KUBERNETES
+        };
+        for change in plan.changes.iter_mut().filter(|change| inside(&change.provider)) {
+            for reason in change.reasons.iter_mut().filter(|reason| reason.code == ReasonCode::Vanished) {
+                let text = "it is an object in the cluster and is deleted with the cluster's own etcd";
+                *reason = Reason::new(ReasonCode::ClusterDeleted, text);
+            }
+        }
     }
 
     /// What a change of version does on machines that exist, and what it does not.
@@ -354,6 +400,7 @@ impl Prepared {
         // What is in a cluster goes with it, also with one whose API does not answer any more.
         let exists = mode != Mode::Delete && prior.is_some_and(composition::has_api);
         self.access.know(prior.map(|prior| &prior.uid), endpoints, exists);
+        self.access.is_interrupted(self.state.as_ref().is_some_and(State::is_interrupted));
         let records = prior.into_iter().flat_map(|prior| &prior.resources);
         self.vault.know(records.map(|(address, record)| (address.clone(), record.identity.clone())));
     }

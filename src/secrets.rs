@@ -14,8 +14,8 @@ use slipway_builtin::Vault;
 use slipway_engine::{Comparing, SecretError, SecretSource, has_secret, kept_texts};
 use slipway_limits::size;
 use slipway_plan::Snapshot;
-use slipway_resource::provider::ExpandNote;
-use slipway_resource::{Address, ClusterUid, Desired, Identity, Secret, SecretText, Value};
+use slipway_resource::provider::{ExpandNote, PreflightFinding};
+use slipway_resource::{Address, ClusterUid, Desired, ErrorClass, Identity, Secret, SecretText, Value};
 use slipway_secrets::sops::{self, Syntax};
 use slipway_secrets::{FingerprintKey, Keyring, SecretStore};
 use slipway_state_store::{Backend, ClusterName};
@@ -130,6 +130,29 @@ pub(crate) fn store(
     Ok(SecretStore::new(backend, keyring.clone(), name, uid.as_str()))
 }
 
+/// The secrets that a state names and its store does not have any more.
+pub(crate) async fn lost(
+    keyring: &Arc<Keyring>,
+    backend: &Arc<dyn Backend>,
+    cluster: &ClusterName,
+    state: Option<&slipway_engine::State>,
+) -> Result<Vec<String>, CommandError> {
+    let records = state.into_iter().flat_map(|state| &state.snapshot.resources);
+    let named: Vec<(&Address, &slipway_plan::Record)> =
+        records.filter(|(_, record)| record.provider == slipway_builtin::NAME).collect();
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Listing needs no key.
+    let store = SecretStore::new(backend.clone(), keyring.clone(), cluster.clone(), "");
+    let stored: Vec<String> = store.list_all().await?.iter().map(ToString::to_string).collect();
+    let lost =
+        named.iter().filter(|(_, record)| !stored.iter().any(|stored| stored == record.identity.as_str()));
+    Ok(lost
+        .map(|(address, record)| format!("{address}: its secret {} is missing", record.identity))
+        .collect())
+}
+
 /// What a plan cannot tell about secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Uncompared {
@@ -184,6 +207,47 @@ pub(crate) async fn compare(
         );
     }
     Ok(uncompared)
+}
+
+/// The user's secrets that resources need which were never applied, and that are not there: a plan says so, and not the
+/// step that needs them. A stranger's spec has no secret read.
+pub(crate) fn missing(
+    desired: &[Desired],
+    prior: Option<&Snapshot>,
+    source: &UserSecrets,
+) -> Vec<PreflightFinding> {
+    if source.grounds.policy.is_untrusted() {
+        return Vec::new();
+    }
+    let is_users = |secret: &str| ["env:", "file:", "sops:"].iter().any(|kind| secret.starts_with(kind));
+    let is_applied = |desired: &Desired| {
+        prior
+            .and_then(|prior| prior.resources.get(&desired.address))
+            .is_some_and(|record| record.applied.is_some())
+    };
+    let mut needed: BTreeMap<String, &Address> = BTreeMap::new();
+    for desired in desired.iter().filter(|desired| !is_applied(desired)) {
+        desired.attributes.for_each_secret(&mut |secret| {
+            if is_users(&secret.source) {
+                needed.entry(secret.source.clone()).or_insert(&desired.address);
+            }
+        });
+    }
+    let finding = |(name, address): (String, &Address)| {
+        let error = source.text(&name).err()?;
+        let hint = match name.split_once(':') {
+            Some(("env", name)) => format!("set the environment variable {name} where `slipway` runs"),
+            Some((_, place)) => format!("make {place} readable, or correct its name in the spec"),
+            None => return None,
+        };
+        Some(PreflightFinding {
+            address: Some(address.clone()),
+            class: ErrorClass::Invalid,
+            message: error.to_string(),
+            hint: Some(hint),
+        })
+    };
+    needed.into_iter().filter_map(finding).collect()
 }
 
 /// The texts that the cluster keeps of the secrets in a value, as far as they are there and can be opened here.

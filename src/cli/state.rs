@@ -147,9 +147,8 @@ pub(crate) struct MoveArguments {
     /// The address that the spec has.
     #[arg(value_name = "TO")]
     pub to: String,
-    /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
-    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
-    pub wait: Option<std::time::Duration>,
+    #[command(flatten)]
+    pub change: ChangeArguments,
 }
 
 #[derive(Debug, Args)]
@@ -185,6 +184,9 @@ pub(crate) struct ImportArguments {
     /// Put it back although the store is at this newer generation.
     #[arg(long, value_name = "GENERATION")]
     pub force: Option<u64>,
+    /// Give up the cluster of this unique id, where the archive is of an earlier or later one of the same name.
+    #[arg(long, value_name = "UID", requires = "force")]
+    pub confirm: Option<String>,
     #[command(flatten)]
     pub change: ChangeArguments,
 }

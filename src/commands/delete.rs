@@ -51,5 +51,25 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         ui::show::plan(context, &plan, &arguments.show)?;
         return Err(error);
     }
-    Ok(done(applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?))
+    let through = applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?;
+    if !through {
+        tell_forgotten(context, &prepared);
+    }
+    Ok(done(through))
+}
+
+/// Names what `state rm` made the state forget: it is not deleted, and what it stands on cannot be deleted either.
+fn tell_forgotten(context: &Context, prepared: &Prepared) {
+    let forgotten = prepared.state.iter().flat_map(|state| &state.snapshot.forgotten);
+    let forgotten: Vec<String> = forgotten.map(|(address, _)| address.to_string()).collect();
+    if forgotten.is_empty() {
+        return;
+    }
+    let name = &prepared.wanted.cluster.name;
+    context.output.message(&format!(
+        "Forgotten by `slipway state rm`, and so not deleted: {}. What they use cannot be deleted as long as they exist. \
+         `slipway state rebuild {name} -f FILE --force` takes them into the state again; then `slipway delete {name}` \
+         deletes them too.",
+        forgotten.join(", ")
+    ));
 }

@@ -9,10 +9,20 @@ use slipway_plan::terraform::Export;
 
 use crate::cli::adoption::{ExportCommand, TerraformArguments};
 use crate::error::CommandError;
-use crate::files::{self, Readers};
+use crate::files::{self, Readers, Written};
 use crate::planning::Prepared;
 use crate::program::Context;
 use crate::specs::{self, Selection};
+
+/// The first line of a configuration: it tells an older export, which may be written over, from files of people.
+const HEADER: &str = "# Written by `slipway export terraform`.";
+
+/// An older export.
+const CONFIGURATION: Written = Written {
+    what: "an export of Slipway",
+    largest: slipway_limits::size::PLAN,
+    is_one: |bytes| bytes.starts_with(HEADER.as_bytes()),
+};
 
 /// Writes the wanted resources in the form of another tool.
 pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<ExitCode, CommandError> {
@@ -40,13 +50,13 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
         schemas: &schemas,
         region: cluster.region.as_deref(),
     };
-    let text = export
+    let blocks = export
         .write()
         .map_err(|error| CommandError::internal("the configuration cannot be written", &error))?;
+    let text = format!("{HEADER}\n\n{blocks}");
     match &arguments.out {
         Some(path) => {
-            files::write(path, text.as_bytes(), Readers::AsUsual)
-                .map_err(|error| CommandError::file("the configuration", path, &error))?;
+            files::write_out(path, text.as_bytes(), Readers::AsUsual, CONFIGURATION)?;
             context.output.message(&format!("Written to {}.", path.display()));
         }
         None => context.output.result(&text)?,

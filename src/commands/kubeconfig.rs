@@ -9,6 +9,7 @@ use crate::access::Entry;
 use crate::actor::Actor;
 use crate::cli::ClusterArguments;
 use crate::cli::clusters::KubeconfigArguments;
+use crate::composition;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::planning::{self, Prepared};
@@ -49,13 +50,7 @@ pub(crate) async fn run(
         endpoint_only: true,
     };
     let name = &prepared.wanted.cluster.name;
-    let kubeconfig = prepared.access.for_entry(&entry).await?.ok_or_else(|| {
-        CommandError::new(
-            "CLI0041",
-            format!("the state of {name} has no authority that could let somebody in"),
-        )
-        .hint("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")
-    })?;
+    let kubeconfig = prepared.access.for_entry(&entry).await?.ok_or_else(|| no_authority(&prepared))?;
     let file = match (&arguments.out, arguments.merge) {
         (Some(file), _) => Some(file.clone()),
         (None, true) => Some(usual_file()?),
@@ -78,6 +73,24 @@ pub(crate) async fn run(
         entry.validity.as_secs() / 3_600
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why there is nothing to sign credentials with, and what to do then.
+fn no_authority(prepared: &Prepared) -> CommandError {
+    let cluster = &prepared.wanted.cluster;
+    let (name, provider) = (&cluster.name, &cluster.provider.name);
+    let makes_api = prepared.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema));
+    if !makes_api {
+        let message = format!("{name} has no API that Slipway could let somebody into");
+        return CommandError::new("CLI0041", message)
+            .cause(format!(
+                "the provider {provider} makes infrastructure; the authority of a cluster is in the state only for \
+                 clusters on hosts"
+            ))
+            .hint("`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API");
+    }
+    CommandError::new("CLI0041", format!("the state of {name} has no authority that could let somebody in"))
+        .hint("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")
 }
 
 /// The name without the machine it was said on.

@@ -31,7 +31,8 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
             context.output.message("An earlier run was interrupted; the next apply takes it up.");
         }
         plan_source::save(context, &prepared, &planned.plan, arguments.out.as_deref()).await?;
-        ui::show::plan(context, &planned.plan, &arguments.show)?;
+        let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan };
+        show(context, &planned.plan, &arguments.show)?;
         let code = pending(&planned.plan);
         let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];
         let place = order.iter().position(|other| *other == code).unwrap_or(2);

@@ -12,7 +12,7 @@ use crate::plan_source;
 use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
-use crate::{ui, upgrade};
+use crate::{composition, ui, upgrade};
 
 /// Replaces the machines of pools under their budgets.
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
@@ -29,6 +29,15 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
     }
     let prepared = Prepared::open(context, wanted, false).await?;
     upgrade::check_exists(context, &prepared, "roll")?;
+    if prepared.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema)) {
+        let cluster = &prepared.wanted.cluster;
+        let message =
+            format!("{} is on hosts, which Slipway does not replace; nothing was done", cluster.name);
+        return Err(CommandError::new("CLI0092", message).hint(
+            "take a host out of the spec and add another one, each with `slipway apply`; changes of settings roll by \
+             themselves in an apply",
+        ));
+    }
     let request = Request {
         mode: Mode::Apply,
         options: Options { preflight: true, ..Options::default() },

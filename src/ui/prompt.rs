@@ -24,7 +24,7 @@ pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> 
 pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
         return Err(CommandError::new("CLI0014", "nobody can be asked here; nothing was done")
-            .hint("`--yes` carries the plan out without asking"));
+            .hint(format!("`--yes` answers the question `{question}`, without asking")));
     }
     context.output.message(&format!("{question} Only `yes` is taken for yes:"));
     let mut answer = String::new();

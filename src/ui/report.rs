@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use slipway_engine::Report;
 use slipway_plan::render;
-use slipway_plan::{Plan, StepId};
+use slipway_plan::{ChangeAction, Mode, Plan, StepId};
 
 use crate::error::CommandError;
 use crate::program::Context;
@@ -50,8 +50,23 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
     }
     if let Some(generation) = report.generation {
         let _ = write!(line, " {} is at generation {}.", plan.cluster, generation.0);
+    } else if plan.mode == Mode::Delete {
+        let _ = write!(line, " `slipway delete {}` goes on from here.", plan.cluster);
     } else {
         line.push_str(" The next apply goes on from here.");
+    }
+    let open: Vec<String> = plan
+        .changes
+        .iter()
+        .filter(|change| change.action == ChangeAction::Deferred)
+        .map(|change| change.address.to_string())
+        .collect();
+    if !open.is_empty() {
+        let _ = write!(
+            line,
+            "\nNot decided, and not done: {}. `slipway plan` says why; run the command again when that has passed.",
+            open.join(", ")
+        );
     }
     if !plan.kept.is_empty() {
         let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();

@@ -1,5 +1,6 @@
 //! Plans in the form that was asked for.
 
+use slipway_limits::text::visible;
 use slipway_plan::Plan;
 use slipway_plan::render::{self, TextOptions};
 
@@ -10,10 +11,29 @@ use crate::program::Context;
 /// How large a markdown plan may be, in bytes: a comment on GitHub holds 65,536 characters.
 const MARKDOWN_LIMIT: usize = 60_000;
 
-/// A plan as text.
+/// A plan as text, below a line that says what it is about.
 pub(crate) fn text(context: &Context, plan: &Plan, full: bool) -> String {
+    text_with(context, plan, full, &format!("state in {}", context.state_url()))
+}
+
+fn text_with(context: &Context, plan: &Plan, full: bool, state: &str) -> String {
     let options = TextOptions { color: context.output.color(), width: context.output.width(), verbose: full };
-    render::text(plan, &options)
+    let provider = plan.spec.pointer("/provider/name").and_then(serde_json::Value::as_str);
+    let provider = provider.map_or_else(String::new, |name| format!(", provider {name}"));
+    let about = format!("Cluster {}{provider}, {state}", plan.cluster);
+    format!("{}\n\n{}", visible(&about), render::text(plan, &options))
+}
+
+/// A plan that was made against nothing, in any form.
+pub(crate) fn offline_plan(
+    context: &Context,
+    plan: &Plan,
+    options: &ShowOptions,
+) -> Result<(), CommandError> {
+    if options.output != OutputFormat::Text {
+        return self::plan(context, plan, options);
+    }
+    context.output.result(&text_with(context, plan, options.full, "without a state (`--offline`)"))
 }
 
 /// A plan in any form.

@@ -15,7 +15,8 @@ use crate::name::{ClusterName, ClusterUid, Generation};
 /// The newest format of an archive that is understood, and the one that is written.
 pub const FORMAT: u32 = 1;
 
-const KIND: &str = "slipway-state";
+/// What the first line of every archive says that it is.
+pub const KIND: &str = "slipway-state";
 
 /// One generation of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]

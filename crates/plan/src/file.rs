@@ -204,7 +204,8 @@ impl Plan {
     }
 }
 
-const KIND: &str = "slipway-plan";
+/// What every plan file says that it is.
+pub const KIND: &str = "slipway-plan";
 
 /// A plan file as it is written.
 #[derive(Serialize)]

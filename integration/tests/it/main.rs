@@ -6,6 +6,7 @@ mod concurrency;
 mod crash;
 mod documents;
 mod failures;
+mod findings;
 mod formats;
 mod hostile;
 mod hosts_plans;

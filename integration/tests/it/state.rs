@@ -145,13 +145,14 @@ fn addresses_and_what_they_have_now_and_then() -> Result<()> {
 fn a_moved_record_takes_its_object_along() -> Result<()> {
     let place = applied()?;
     let (from, to) = ("sim_network.main", "sim_network.other");
-    let moved = place.expect(0, &["state", "mv", "line", from, to])?;
+    let moved = place.expect(0, &["state", "mv", "line", from, to, "--yes"])?;
     ensure!(moved.out.contains("generation 2") && moved.err.contains("tags"), "{moved:?}");
-    ensure!(place.expect(1, &["state", "mv", "line", from, to])?.err.contains("CLI0031"));
-    ensure!(place.expect(1, &["state", "mv", "line", to, "sim_subnet.x"])?.err.contains("CLI0032"));
-    let taken = place.expect(1, &["state", "mv", "line", "sim_workload.cni", "sim_workload.coredns"])?;
+    ensure!(place.expect(1, &["state", "mv", "line", from, to, "--yes"])?.err.contains("CLI0031"));
+    ensure!(place.expect(1, &["state", "mv", "line", to, "sim_subnet.x", "--yes"])?.err.contains("CLI0032"));
+    let taken =
+        place.expect(1, &["state", "mv", "line", "sim_workload.cni", "sim_workload.coredns", "--yes"])?;
     ensure!(taken.err.contains("CLI0032"), "{taken:?}");
-    place.expect(0, &["state", "mv", "line", to, from])?;
+    place.expect(0, &["state", "mv", "line", to, from, "--yes"])?;
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
 
     // Whoever moved it where the spec is has an object that says otherwise: the next plan changes what it says.

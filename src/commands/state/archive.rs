@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use slipway_engine::State;
-use slipway_state_store::archive::Archive;
+use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{
     Acquire, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history, read_head,
     restore_head,
@@ -15,10 +15,17 @@ use slipway_state_store::{
 use crate::actor::Actor;
 use crate::cli::state::{ExportArguments, ImportArguments};
 use crate::error::CommandError;
-use crate::files::{self, Readers};
+use crate::files::{self, Readers, Written};
 use crate::holding;
 use crate::program::Context;
 use crate::ui;
+
+/// An archive, also of another version.
+const ARCHIVE: Written = Written {
+    what: "an archive of a state",
+    largest: slipway_limits::size::ARCHIVE,
+    is_one: |bytes| files::is_json_of(bytes, KIND),
+};
 
 /// Writes one generation into a file.
 pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Result<ExitCode, CommandError> {
@@ -33,8 +40,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
         context.output.result(&text)?;
     } else {
         let out = &arguments.out;
-        files::write(out, &bytes, Readers::AsUsual)
-            .map_err(|error| CommandError::file("the archive", out, &error))?;
+        files::write_out(out, &bytes, Readers::AsUsual, ARCHIVE)?;
         let place = out.display();
         context.output.message(&format!("Generation {} of {cluster} is in {place}.", entry.generation));
     }
@@ -65,7 +71,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         HeadStands::Lost | HeadStands::Damaged => None,
     };
     if let Some(present) = &present {
-        check(present, &archive, arguments.force)?;
+        check(present, &archive, arguments)?;
         if present.snapshot.as_ref().is_some_and(|snapshot| snapshot.digest == about.digest) {
             let text = format!("{cluster} is as the archive has it, at generation {}.", present.generation);
             context.output.result(&text)?;
@@ -109,9 +115,23 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
 }
 
 /// Refuses to put an older state over a newer one, or one cluster over another, unless the newer one is named.
-fn check(present: &Head, archive: &Archive, force: Option<u64>) -> Result<(), CommandError> {
+fn check(present: &Head, archive: &Archive, arguments: &ImportArguments) -> Result<(), CommandError> {
     let about = &archive.about;
-    let (cluster, now) = (&present.cluster, present.generation);
+    let (cluster, now, force) = (&present.cluster, present.generation, arguments.force);
+    if present.uid != about.uid
+        && (force, arguments.confirm.as_deref()) != (Some(now.0), Some(present.uid.as_str()))
+    {
+        let message = format!(
+            "the archive is of another cluster of the name {cluster}: its unique id is {}, that of the store is {}, at \
+             generation {now}",
+            about.uid, present.uid
+        );
+        return Err(CommandError::new("CLI0091", message).hint(format!(
+            "`--force {now} --confirm {}` gives the cluster in the store up: what it has in the cloud carries its unique \
+             id, and Slipway does not find it any more",
+            present.uid
+        )));
+    }
     if force == Some(now.0) {
         return Ok(());
     }
@@ -120,10 +140,6 @@ fn check(present: &Head, archive: &Archive, force: Option<u64>) -> Result<(), Co
         return Err(CommandError::new("CLI0033", message));
     }
     let hint = format!("`--force {now}` gives that state up; its generation stays in the history");
-    if present.uid != about.uid {
-        let message = format!("the store has another cluster of the name {cluster}, at generation {now}");
-        return Err(CommandError::new("CLI0033", message).hint(hint));
-    }
     let is_same = present.snapshot.as_ref().is_some_and(|snapshot| snapshot.digest == about.digest);
     if now < about.generation || is_same {
         return Ok(());

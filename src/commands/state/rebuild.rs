@@ -19,6 +19,7 @@ use crate::error::CommandError;
 use crate::holding;
 use crate::planning::Prepared;
 use crate::program::Context;
+use crate::secrets;
 use crate::specs::{self, Selection};
 use crate::ui;
 
@@ -81,7 +82,9 @@ async fn damage(
     }
     if found.is_empty() {
         match State::read(&**backend, cluster.as_str()).await {
-            Ok(state) => found.extend(recover::lost(context, backend, cluster, state.as_ref()).await?),
+            Ok(state) => {
+                found.extend(secrets::lost(&context.keyring(), backend, cluster, state.as_ref()).await?)
+            }
             Err(error @ slipway_engine::Error::Corrupt { .. }) => found.push(error.to_string()),
             // What another key opens or a newer Slipway reads is not damaged.
             Err(error) if !force => return Err(error.into()),

@@ -19,10 +19,27 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         let message = format!("{from} cannot become {to}: an object keeps its type");
         return Err(CommandError::new("CLI0032", message));
     }
-    let holding = Holding::take(context, &arguments.cluster, "state mv", arguments.wait).await?;
+    let shown = recorded::read(context, &arguments.cluster, None).await?;
+    recorded::select(&arguments.cluster, &shown.snapshot, &[from.to_string()])?;
+    let identity = |snapshot: &slipway_plan::Snapshot| {
+        snapshot.resources.get(&from).map(|record| record.identity.clone())
+    };
+    let object = identity(&shown.snapshot);
+    let named = object.as_ref().map_or_else(String::new, |object| format!("  ({object})"));
+    context.output.message(&format!("  {from} → {to}{named}"));
+    if !arguments.change.yes {
+        ui::prompt::confirm(context, "Give it this address? The cloud is not touched.")?;
+    }
+    let holding = Holding::take(context, &arguments.cluster, "state mv", arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
     if let Err(error) = recorded::select(&arguments.cluster, &snapshot, &[from.to_string()]) {
         return holding.give_back(error).await;
+    }
+    // What was shown is what is moved; somebody may have changed it since.
+    if identity(&snapshot) != object {
+        let error =
+            CommandError::new("CLI0031", format!("{from} was changed in the meantime; nothing was done"));
+        return holding.give_back(error.hint("look again, and try again")).await;
     }
     if snapshot.resources.contains_key(&to) {
         let error = CommandError::new("CLI0032", format!("{to} is the address of another resource"));

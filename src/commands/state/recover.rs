@@ -1,23 +1,19 @@
 //! Keys that a state has lost, found where a cluster runs with them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use slipway_bootstrap::from_cluster::{CA, Placement};
 use slipway_builtin::{ENCRYPTION_KEY, Found, KEYPAIR, NAME as SECRETS};
-use slipway_engine::{Rebuilt, State};
+use slipway_engine::Rebuilt;
 use slipway_plan::Record;
 use slipway_resource::provider::{Catalog, DiscoverRequest};
 use slipway_resource::{Address, ClusterUid, Desired, Identity, SecretText, Token, Value};
-use slipway_secrets::SecretStore;
 use slipway_spec::model::Role;
-use slipway_state_store::{Backend, ClusterName};
 
 use crate::commands::adopt::nodes::{self, ENCRYPTION, FOLDER, PAIRS};
 use crate::composition;
 use crate::error::CommandError;
 use crate::planning::Prepared;
-use crate::program::Context;
 
 /// The attribute that has the fingerprint of a key.
 const FINGERPRINT: &str = "fingerprint";
@@ -37,28 +33,6 @@ pub(super) struct Keys {
 /// The catalogs from which the state of a cluster is rebuilt: its machines tell how it began.
 pub(super) fn catalogs(prepared: &Prepared) -> Result<BTreeMap<String, Catalog>, CommandError> {
     nodes::catalogs(prepared, Placement::REBUILDING)
-}
-
-/// The secrets that a state names and its store does not have any more.
-pub(super) async fn lost(
-    context: &Context,
-    backend: &Arc<dyn Backend>,
-    cluster: &ClusterName,
-    state: Option<&State>,
-) -> Result<Vec<String>, CommandError> {
-    let records = state.into_iter().flat_map(|state| &state.snapshot.resources);
-    let named: Vec<(&Address, &Record)> = records.filter(|(_, record)| record.provider == SECRETS).collect();
-    if named.is_empty() {
-        return Ok(Vec::new());
-    }
-    // Listing needs no key.
-    let store = SecretStore::new(backend.clone(), context.keyring(), cluster.clone(), "");
-    let stored: Vec<String> = store.list_all().await?.iter().map(ToString::to_string).collect();
-    let lost =
-        named.iter().filter(|(_, record)| !stored.iter().any(|stored| stored == record.identity.as_str()));
-    Ok(lost
-        .map(|(address, record)| format!("{address}: its secret {} is missing", record.identity))
-        .collect())
 }
 
 /// Reads on a control plane the keys that the cluster runs with, and enters its API with them. Changes nothing.

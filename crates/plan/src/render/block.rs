@@ -119,9 +119,17 @@ fn how(change: &ResourceChange) -> Option<&'static str> {
         ChangeAction::ReplaceCreateFirst => Some("create first, then delete"),
         ChangeAction::Adopt => Some("exists, is recorded"),
         ChangeAction::Record => Some("stays as it is, is recorded anew"),
+        ChangeAction::Forget if change.reasons.iter().any(|reason| is_gone(reason.code)) => {
+            Some("is forgotten")
+        }
         ChangeAction::Forget => Some("stays in the cloud, is forgotten"),
         _ => None,
     }
+}
+
+/// Whether an object is forgotten because it does not stay.
+fn is_gone(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::Vanished | ReasonCode::ClusterDeleted)
 }
 
 fn attributes(change: &ResourceChange, options: &TextOptions) -> Vec<Attribute> {
