@@ -2,6 +2,7 @@
 //! nothing that was not done is recorded as done; and with a good provider the cluster comes to the same end.
 
 mod proxy;
+mod words;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
