@@ -123,9 +123,9 @@ async fn live(
             }
             Err(error) => match error.downcast_ref::<Error>() {
                 Some(Error::Held { .. }) => tally.held += 1,
-                Some(Error::Contradiction(_) | Error::Cycle(_) | Error::DanglingReference { .. }) => {
-                    return Err(error.context(what));
-                }
+                // A changed name of something that others name; in a spec it is refused before there is a plan.
+                Some(Error::DanglingReference { .. }) => tally.refused += 1,
+                Some(Error::Contradiction(_) | Error::Cycle(_)) => return Err(error.context(what)),
                 None if error.is::<NotDone>() => return Err(error.context(what)),
                 _ => tally.refused += 1,
             },
