@@ -202,10 +202,25 @@ fn start_logging(global: &Global) {
     let level = ["warn", "info", "debug", "trace"][usize::from(global.verbosity.min(3))];
     let filter = EnvFilter::try_from_env("SLIPWAY_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},kube_client=off")));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
     // A second start in one process, as in tests, keeps the first.
     let _ = match global.log_format {
         LogFormat::Text => subscriber.with_ansi(false).finish().try_init(),
         LogFormat::Json => subscriber.json().finish().try_init(),
     };
+}
+
+/// Standard error for the log, whose lines have words of providers in them: made fit for a terminal, as messages are.
+struct Log;
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        std::io::stderr().lock().write_all(slipway_limits::text::visible(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
 }
