@@ -147,7 +147,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
 /// The differences that the spec says to leave alone: those that were hidden from the provider, and those that it shows all
 /// the same.
 fn left_alone(subject: &Subject<'_>, shown: Vec<Change>) -> Vec<Path> {
-    let mut paths: Vec<Path> = subject.ignored.iter().cloned().collect();
+    let mut paths = subject.ignored.clone();
     paths.extend(shown.into_iter().map(|change| change.path));
     paths.sort();
     paths.dedup();
