@@ -96,7 +96,7 @@ impl Kind for Directory {
                 ),
                 (
                     FINGERPRINT,
-                    Attribute::optional_computed(Type::String).describe(
+                    Attribute::optional_computed(Type::String).own_form().describe(
                         "The id of the etcd cluster whose data is in it. It is asked for as `etcd`, and there once etcd has \
                          written something.",
                     ),
