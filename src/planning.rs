@@ -189,6 +189,7 @@ impl Prepared {
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
         self.check_api(&catalogs)?;
         self.know(request.mode, prior, &catalogs);
+        let pinned = catalogs.clone();
         let wanted = async {
             match request.mode {
                 Mode::Delete => Ok((Vec::new(), Vec::new())),
@@ -202,7 +203,17 @@ impl Prepared {
             }
             look(&cluster.name, &self.providers, prior).await.map(Some)
         };
-        let (wanted, there) = tokio::join!(wanted, there);
+        // An interrupted run may have left an API, and not where it is: that is known after the expansion.
+        let leads_nowhere =
+            prior.is_some_and(composition::has_api) && composition::endpoints(cluster, &pinned).is_empty();
+        let (wanted, there) = if leads_nowhere {
+            let wanted = wanted.await;
+            self.check_api(&catalogs)?;
+            self.access.also_at(composition::endpoints(cluster, &catalogs));
+            (wanted, there.await)
+        } else {
+            tokio::join!(wanted, there)
+        };
         let (mut desired, mut notes) = wanted?;
         let mut beside = match &request.version_change {
             Some(change) => Some(change.expand(self, prior).await?),

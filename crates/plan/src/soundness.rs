@@ -102,10 +102,9 @@ fn gate_is_shown(name: &str, arguments: &Value, change: &ResourceChange, plan: &
         return !change.action.is_replace()
             && change.machines.iter().any(|machine| machine.identity == member);
     }
-    // New machines come when machines go, no more than go.
-    let slot = arguments.get("slot").and_then(Value::as_str).and_then(|slot| slot.parse::<usize>().ok());
-    match slot {
-        Some(slot) => plan.mode == Mode::Apply && slot <= change.machines.len(),
+    // New machines come only when machines go; there are more of them when the pool grows too.
+    match arguments.get("slot") {
+        Some(_) => plan.mode == Mode::Apply && !change.machines.is_empty(),
         None => is_harmless(name),
     }
 }

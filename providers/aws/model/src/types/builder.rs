@@ -199,6 +199,11 @@ pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str,
     (name, Attribute::optional(kind).describe(description))
 }
 
+/// The same field, whose value AWS may have in a form of its own.
+pub(super) fn own_form<'a>((name, attribute): (&'a str, Attribute)) -> (&'a str, Attribute) {
+    (name, attribute.own_form())
+}
+
 /// A field of a block that may be set, or else AWS decides.
 pub(super) fn may_compute<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
     (name, Attribute::optional_computed(kind).describe(description))

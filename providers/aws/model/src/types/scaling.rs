@@ -4,7 +4,9 @@ use slipway_resource::provider::operation;
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Type};
 
-use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, texts};
+use super::builder::{
+    BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, own_form, texts,
+};
 use super::rate::AUTOSCALING;
 
 pub(super) fn types() -> Vec<Named> {
@@ -15,7 +17,7 @@ fn group() -> Named {
     let template = blocks([
         may_compute("id", TEXT, "The launch template."),
         may_compute("name", TEXT, "Its name, in place of the id."),
-        may("version", TEXT, "The version's number, $Latest or $Default."),
+        own_form(may("version", TEXT, "The version's number, $Latest or $Default.")),
     ]);
     let warm_pool = blocks([
         default("pool_state", TEXT, "Stopped", "What its instances are: Stopped, Running or Hibernated."),
@@ -173,7 +175,7 @@ fn mixed_instances() -> Type {
         blocks([
             may_compute("launch_template_id", TEXT, "The launch template."),
             may_compute("launch_template_name", TEXT, "Its name, in place of the id."),
-            may("version", TEXT, "The version's number, $Latest or $Default."),
+            own_form(may("version", TEXT, "The version's number, $Latest or $Default.")),
         ])
     };
     let overrides = blocks([
