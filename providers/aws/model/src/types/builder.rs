@@ -200,7 +200,7 @@ pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str,
 }
 
 /// The same field, whose value AWS may have in a form of its own.
-pub(super) fn own_form<'a>((name, attribute): (&'a str, Attribute)) -> (&'a str, Attribute) {
+pub(super) fn own_form((name, attribute): (&str, Attribute)) -> (&str, Attribute) {
     (name, attribute.own_form())
 }
 
