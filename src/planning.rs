@@ -189,7 +189,9 @@ impl Prepared {
         let mut catalogs = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
         self.check_api(&catalogs)?;
         self.know(request.mode, prior, &catalogs);
-        let pinned = catalogs.clone();
+        // An interrupted run may have left an API, and not where it is: that is known after the expansion.
+        let leads_nowhere =
+            prior.is_some_and(composition::has_api) && composition::endpoints(cluster, &catalogs).is_empty();
         let wanted = async {
             match request.mode {
                 Mode::Delete => Ok((Vec::new(), Vec::new())),
@@ -203,9 +205,6 @@ impl Prepared {
             }
             look(&cluster.name, &self.providers, prior).await.map(Some)
         };
-        // An interrupted run may have left an API, and not where it is: that is known after the expansion.
-        let leads_nowhere =
-            prior.is_some_and(composition::has_api) && composition::endpoints(cluster, &pinned).is_empty();
         let (wanted, there) = if leads_nowhere {
             let wanted = wanted.await;
             self.check_api(&catalogs)?;

@@ -80,7 +80,8 @@ impl Run {
     }
 }
 
-/// Writes down how a run ended, by the run itself: it knows better than somebody who took it for dead and did not take over.
+/// Records how a run ended. The record of the run itself replaces the record of another process that took the run for dead
+/// and did not take over.
 pub(crate) async fn end(writer: &Writer, run: &Run) -> Result<()> {
     let (key, bytes) = encode(run)?;
     let mut expected = None;

@@ -396,26 +396,13 @@ fn rolls(
     }
 }
 
-/// Every machine of a pool, as one that is replaced.
+/// Every machine of a pool, as one that is replaced; nothing is drained, so that nothing blocks it.
 pub(crate) fn all_machines(rollout: &Rollout, reason: &str) -> Vec<MachineChange> {
-    let machine = |member: &Member| MachineChange {
-        name: member.name.clone(),
-        identity: member.identity.clone(),
-        replaced: true,
-        reason: reason.to_owned(),
-        blockers: Vec::new(),
-    };
-    rollout.members.iter().map(machine).collect()
+    let replaced = |member| MachineChange { blockers: Vec::new(), ..machine(member, true, reason) };
+    rollout.members.iter().map(replaced).collect()
 }
 
 fn machines(rollout: &Rollout) -> Vec<MachineChange> {
-    let machine = |member: &Member, replaced, reason: &str| MachineChange {
-        name: member.name.clone(),
-        identity: member.identity.clone(),
-        replaced,
-        reason: reason.to_owned(),
-        blockers: member.blockers.clone(),
-    };
     rollout
         .members
         .iter()
@@ -425,4 +412,14 @@ fn machines(rollout: &Rollout) -> Vec<MachineChange> {
             Fate::Retire { reason } => Some(machine(member, false, reason)),
         })
         .collect()
+}
+
+fn machine(member: &Member, replaced: bool, reason: &str) -> MachineChange {
+    MachineChange {
+        name: member.name.clone(),
+        identity: member.identity.clone(),
+        replaced,
+        reason: reason.to_owned(),
+        blockers: member.blockers.clone(),
+    }
 }

@@ -1,5 +1,7 @@
 //! Why no plan can be made or read.
 
+use std::fmt::Display;
+
 use slipway_resource::{Address, Path, ProviderError};
 
 use crate::irreplaceable::{Loss, LossKind};
@@ -43,7 +45,7 @@ pub enum Error {
     /// The plan would lose what nothing can make again.
     #[error(
         "the plan of {cluster} would lose what nothing can make again; nothing was planned: {}",
-        listed(losses)
+        listed(losses, "; ")
     )]
     Irreplaceable {
         /// The cluster.
@@ -95,7 +97,7 @@ pub enum Error {
     /// What must be replaced cannot be deleted before its replacement is there, and both cannot exist at once.
     #[error(
         "{address} must be replaced, and cannot be: {} cannot let go of it before the new one is there, and {why}",
-        display_list(holders)
+        listed(holders, ", ")
     )]
     Held {
         /// The resource.
@@ -199,10 +201,6 @@ impl Error {
     }
 }
 
-fn display_list(addresses: &[Address]) -> String {
-    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
 fn display_cycle(addresses: &[Address]) -> String {
     let names: Vec<String> = addresses.iter().chain(addresses.first()).map(ToString::to_string).collect();
     names.join(" → ")
@@ -212,6 +210,6 @@ fn is_refused(loss: &Loss) -> bool {
     matches!(loss.kind, LossKind::Refused { .. })
 }
 
-fn listed(losses: &[Loss]) -> String {
-    losses.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn listed(items: &[impl Display], separator: &str) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(separator)
 }

@@ -10,6 +10,7 @@ use slipway_resource::{Address, Identity, ResourceType, Value};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::file::Plan;
 use crate::holds::{mentions, moves};
+use crate::soundness;
 use crate::step::{Step, StepAction, StepId};
 
 /// What is wrong with a plan: sentences, each about one step or change; none for a plan as it must be.
@@ -34,18 +35,8 @@ pub fn lint<'a>(plan: &Plan, type_of: &dyn Fn(&str) -> Option<&'a ResourceType>)
 }
 
 fn numbering(steps: &[Step]) -> Vec<String> {
-    let mut found = Vec::new();
-    for (position, step) in steps.iter().enumerate() {
-        if step.id.index() != position {
-            found.push(format!("step {} is the number {position} of the plan", step.id));
-        }
-        for earlier in &step.depends_on {
-            if earlier.index() >= position {
-                found.push(format!("{} waits for step {earlier}, which comes later", step.title()));
-            }
-        }
-    }
-    found
+    let fault = |(position, step)| soundness::order(position, step, steps.len());
+    steps.iter().enumerate().filter_map(fault).collect()
 }
 
 /// The steps of a plan by what they are about.

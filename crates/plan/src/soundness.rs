@@ -44,7 +44,7 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
 }
 
 /// Steps are numbered in an order in which they can be carried out.
-fn order(position: usize, step: &Step, count: usize) -> Option<String> {
+pub(crate) fn order(position: usize, step: &Step, count: usize) -> Option<String> {
     if step.id.index() != position {
         return Some(format!("step {} is the number {position} of the plan", step.id));
     }

@@ -84,7 +84,7 @@ fn holder(place: &Place) -> Result<Option<String>> {
     Ok(head.context("a head")?.0.holder.map(|holder| holder.who))
 }
 
-/// Nobody has to wait for a lease of a run that could not begin.
+/// A run that cannot begin gives its lease back at once.
 #[test]
 fn who_cannot_take_a_run_up_lets_the_cluster_go() -> Result<()> {
     let in_a_bucket = || {
