@@ -162,7 +162,11 @@ impl Place {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+/// Copies a folder with all that is in it; nothing when it does not exist.
+///
+/// # Errors
+/// When something cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
     if !from.exists() {
         return Ok(());
     }

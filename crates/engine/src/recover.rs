@@ -205,24 +205,13 @@ mod tests {
 
     use super::*;
     use crate::journal::{Begin, Effect};
-    use crate::scripted::{Scripted, thing, things};
+    use crate::scripted::{Scripted, record, thing, things};
 
     /// A create of a thing that was interrupted after its identity was known.
     fn interrupted() -> OpenStep {
         let desired = Value::map([("name", Value::from("a")), ("size", 1_i64.into())]);
         let ownership = Ownership { uid: ClusterUid::new("u"), cluster: "a".to_owned(), address: thing("a") };
-        let record = Record {
-            provider: "cloud".into(),
-            schema_version: 1,
-            identity: Identity::new(""),
-            applied: Some(desired.clone()),
-            depends_on: Vec::new(),
-            retain: false,
-            protected: false,
-            existing: false,
-            as_found: BTreeMap::new(),
-            deposed: Vec::new(),
-        };
+        let record = Record { applied: Some(desired.clone()), ..record() };
         let action = Action::Create { desired };
         let request = ApplyRequest { token: Token::new("t"), ownership, action, timeout_ms: 60_000 };
         let effect = Effect::Put { address: thing("a"), record: Box::new(record), previous: None };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use slipway_plan::Record;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
@@ -203,5 +204,21 @@ impl Scripted {
     ) -> Self {
         self.resume = Some(Box::new(answer));
         self
+    }
+}
+
+/// What the state has of a thing before its object is known.
+pub(crate) fn record() -> Record {
+    Record {
+        provider: "cloud".into(),
+        schema_version: 1,
+        identity: Identity::new(""),
+        applied: Some(Value::map([("name", "a")])),
+        depends_on: Vec::new(),
+        retain: false,
+        protected: false,
+        existing: false,
+        as_found: BTreeMap::new(),
+        deposed: Vec::new(),
     }
 }

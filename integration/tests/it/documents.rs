@@ -7,21 +7,17 @@ mod page;
 mod shown;
 mod story;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use slipway_integration::bucket::Bucket;
-use slipway_integration::place::{Ended, Place};
+use slipway_integration::place::{Ended, Place, copy};
 use slipway_provider_sim::inspect::Tamper;
 
 use crate::PROGRAM;
+use crate::offline::root;
 use page::{Block, blocks};
 use story::{Entry, Story};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
-}
 
 /// A folder like a fresh clone, with `slipway` on the path.
 struct Reader {
@@ -37,10 +33,7 @@ impl Reader {
         std::fs::create_dir(place.path().join("bin"))?;
         std::os::unix::fs::symlink(PROGRAM, place.path().join("bin/slipway"))?;
         for folder in ["specs", "fixtures/kops", "fixtures/bad-specs"] {
-            let to = place.path().join(folder);
-            std::fs::create_dir_all(to.parent().context("a parent")?)?;
-            let copied = Command::new("cp").arg("-r").arg(repository().join(folder)).arg(&to).status()?;
-            ensure!(copied.success(), "{folder} cannot be copied");
+            copy(&root().join(folder), &place.path().join(folder))?;
         }
         Ok(Self { place })
     }
@@ -111,7 +104,7 @@ impl Reader {
 }
 
 fn tell(story: &Story) -> Result<()> {
-    let text = std::fs::read_to_string(repository().join(&story.page))?;
+    let text = std::fs::read_to_string(root().join(&story.page))?;
     let blocks = blocks(&text);
     let mut entries = story.blocks.iter();
     let reader = Reader::new(story)?;
@@ -127,7 +120,7 @@ fn tell(story: &Story) -> Result<()> {
             entry.begins
         );
         match &entry.run_by {
-            Some(proof) => story::exists(&repository(), proof)?,
+            Some(proof) => story::exists(&root(), proof)?,
             None => {
                 reader.block(block, entry).with_context(|| format!("the block in line {}", block.line))?
             }
@@ -141,12 +134,12 @@ fn tell(story: &Story) -> Result<()> {
 
 #[test]
 fn every_command_of_a_page_runs_and_prints_what_the_page_shows() -> Result<()> {
-    let stories = story::all(&repository().join("fixtures/documents"))?;
+    let stories = story::all(&root().join("fixtures/documents"))?;
     let mut failed: Vec<String> = stories
         .iter()
         .filter_map(|story| Some(format!("{}: {:#}", story.page, tell(story).err()?)))
         .collect();
-    for page in page::with_commands(&repository())? {
+    for page in page::with_commands(&root())? {
         if !stories.iter().any(|story| story.page == page) {
             failed.push(format!("{page} has commands and no story in fixtures/documents"));
         }

@@ -9,7 +9,8 @@ use slipway_integration::place::{Ended, Place};
 
 use crate::PROGRAM;
 
-fn root() -> PathBuf {
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 

@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
 
-use slipway_plan::Record;
 use slipway_resource::provider::RateClass;
 use slipway_resource::{ClusterUid, Ownership, Token, Value};
 use slipway_state_store::{Acquire, ClusterName, Holder, Identity as Person, MemoryBackend, SystemClock};
 
 use super::*;
-use crate::scripted::{Scripted, thing, things};
+use crate::scripted::{Scripted, record, thing, things};
 
 type Told = Arc<Mutex<Vec<String>>>;
 
@@ -39,21 +38,6 @@ fn shared(holder: &Holder, stop: &watch::Sender<Stop>) -> (Arc<Shared>, Told) {
         stop: stop.subscribe(),
     };
     (Arc::new(shared), told)
-}
-
-fn record() -> Record {
-    Record {
-        provider: "cloud".into(),
-        schema_version: 1,
-        identity: Identity::new(""),
-        applied: Some(Value::map([("name", "a")])),
-        depends_on: Vec::new(),
-        retain: false,
-        protected: false,
-        existing: false,
-        as_found: BTreeMap::new(),
-        deposed: Vec::new(),
-    }
 }
 
 fn unit(session: Scripted, action: Action) -> Unit {
