@@ -60,7 +60,12 @@ pub(crate) async fn run(
         context.output.result(kubeconfig.to_yaml().expose())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let merged = if arguments.merge { merge(&kubeconfig, &file)? } else { kubeconfig };
+    let merged = if arguments.merge {
+        merge(&kubeconfig, &file)?
+    } else {
+        check_replaceable(&kubeconfig, &file)?;
+        kubeconfig
+    };
     let fail = |error: std::io::Error| CommandError::file("the kubeconfig", &file, &error);
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(fail)?;
@@ -107,6 +112,22 @@ fn usual_file() -> Result<PathBuf, CommandError> {
     })
 }
 
+/// Refuses to replace a file that is not a kubeconfig of this cluster alone.
+fn check_replaceable(kubeconfig: &Kubeconfig, file: &Path) -> Result<(), CommandError> {
+    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, &error))?;
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
+    if Kubeconfig::parse(&text).is_ok_and(|existing| kubeconfig.is_only_cluster_of(&existing)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} exists and is not a kubeconfig of this cluster alone; it was left as it is",
+        file.display()
+    );
+    Err(CommandError::new("CLI0090", message).hint(
+        "name a file that does not exist yet with `--out FILE`, or add the cluster to this kubeconfig with `--merge`",
+    ))
+}
+
 fn merge(kubeconfig: &Kubeconfig, file: &Path) -> Result<Kubeconfig, CommandError> {
     let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, &error))?;
     let Some(text) = text else { return Ok(kubeconfig.clone()) };
@@ -116,4 +137,36 @@ fn merge(kubeconfig: &Kubeconfig, file: &Path) -> Result<Kubeconfig, CommandErro
     };
     let known = Kubeconfig::parse(&text).map_err(failed)?;
     Ok(kubeconfig.merged_over(&known, true, false).map_err(failed)?.kubeconfig)
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_bootstrap::kubeconfig::Credentials;
+    use slipway_resource::SecretText;
+
+    use super::*;
+
+    fn of(cluster: &str, user: &str) -> Kubeconfig {
+        let credentials = Credentials::Token(SecretText::new("t"));
+        let server = format!("https://{cluster}.example:6443");
+        Kubeconfig::new(cluster, &server, "authority", user, &credentials)
+    }
+
+    #[test]
+    fn only_a_kubeconfig_of_the_same_cluster_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let check = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            check_replaceable(&of("one", "ada"), &file)
+        };
+        check_replaceable(&of("one", "ada"), &folder.path().join("absent")).unwrap();
+        check("").unwrap();
+        check(of("one", "bob").to_yaml().expose()).unwrap();
+        let both = of("one", "ada").merged_over(&of("two", "ada"), true, false).unwrap().kubeconfig;
+        for other in ["kind: Cluster\n", "{", of("two", "ada").to_yaml().expose(), both.to_yaml().expose()] {
+            assert!(check(other).is_err(), "{other}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
+        }
+    }
 }

@@ -80,6 +80,12 @@ impl Kubeconfig {
         Self { root }
     }
 
+    /// Whether a user's file has no cluster but the one of this kubeconfig.
+    #[must_use]
+    pub fn is_only_cluster_of(&self, file: &Self) -> bool {
+        self.removed_from(file).entries("clusters").is_empty()
+    }
+
     /// A file with nothing in it, to merge into.
     #[must_use]
     pub fn empty() -> Self {
