@@ -25,13 +25,35 @@ pub fn place(name: &str, version: &str) -> Result<PathBuf> {
     Ok(folder()?.join(format!("{name}-{version}")))
 }
 
-/// The folder `<name>-<version>`, which `make` fills when it is not there.
+/// With this variable, components are not available: the quick tier of the tests needs none.
+const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
+
+/// Fails if components are not available to this run of the tests.
+///
+/// # Errors
+/// When they are not, with the name of the component that the test wanted.
+pub fn check_available(component: &str) -> Result<()> {
+    if std::env::var_os(WITHOUT_COMPONENTS).is_some() {
+        bail!(
+            "this test needs {component}, and the quick tier has no components: list the test in `NOT_QUICK` of \
+             crates/xtask/src/test.rs"
+        );
+    }
+    Ok(())
+}
+
+/// The folder of a component, `<name>-<version>`, which `make` fills if it does not exist.
 ///
 /// One process, and one thread of it, fills it; others that need the same wait for it.
 ///
 /// # Errors
-/// When it cannot be made. A folder that is there is whole: it gets its name when it is complete.
+/// When it cannot be made, or components are not available. A folder that exists is complete: it gets its name at the end.
 pub fn installed(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    check_available(name)?;
+    filled(name, version, make)
+}
+
+fn filled(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let target = place(name, version)?;
     if target.is_dir() {
         return Ok(target);
@@ -84,13 +106,13 @@ mod tests {
     #[test]
     fn what_fails_leaves_nothing_behind() {
         let name = format!("test-of-cache-{}", std::process::id());
-        let failed = installed(&name, "1", |folder| {
+        let failed = filled(&name, "1", |folder| {
             fs::write(folder.join("half"), "")?;
             bail!("no")
         });
         assert!(format!("{:#}", failed.unwrap_err()).contains("cannot be installed: no"));
-        let made = installed(&name, "1", |folder| Ok(fs::write(folder.join("whole"), "")?)).unwrap();
-        let again = installed(&name, "1", |_| bail!("it is there already")).unwrap();
+        let made = filled(&name, "1", |folder| Ok(fs::write(folder.join("whole"), "")?)).unwrap();
+        let again = filled(&name, "1", |_| bail!("it is there already")).unwrap();
         assert_eq!(made, again);
         let files: Vec<_> = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["whole"]);
@@ -103,7 +125,7 @@ mod tests {
         let name = format!("test-of-lock-{}", std::process::id());
         let count = std::sync::atomic::AtomicU32::new(0);
         let make = || {
-            installed(&name, "1", |_| {
+            filled(&name, "1", |_| {
                 count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 Ok(())

@@ -17,6 +17,7 @@ const VERSION: &str = "5.2.1";
 
 /// The Python that has moto: that of the machine, or one of the cache folder's own.
 fn python() -> Result<PathBuf> {
+    cache::check_available("moto")?;
     let look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('moto') is None)";
     let has_moto = Command::new("python3").args(["-c", look]).status();
     if has_moto.context("there is no python3")?.success() {

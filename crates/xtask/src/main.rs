@@ -14,7 +14,6 @@ mod fuzz;
 mod kops_fields;
 mod lengths;
 mod links;
-mod machine_tests;
 mod machines;
 mod nodes;
 mod output;
@@ -22,6 +21,8 @@ mod parity;
 mod schemas;
 mod setup;
 mod test;
+mod test_programs;
+mod test_queue;
 mod workspace;
 
 /// Developer tasks of Slipway.

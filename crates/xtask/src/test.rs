@@ -1,6 +1,6 @@
 //! Everything that a change has to pass, in stages.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::ValueEnum;
@@ -11,32 +11,88 @@ use crate::error_pages::ErrorPages;
 use crate::kops_fields::KopsFields;
 use crate::lengths::Lengths;
 use crate::links::Links;
-use crate::machine_tests;
 use crate::output::say;
 use crate::schemas::Schemas;
+use crate::test_programs::{self, Part};
+use crate::test_queue;
 use crate::workspace::{cargo, run};
+
+/// The stages of the quick tier.
+const QUICK: [Stage; 8] = [
+    Stage::Fmt,
+    Stage::Lengths,
+    Stage::ErrorPages,
+    Stage::Links,
+    Stage::Codegen,
+    Stage::Schemas,
+    Stage::KopsFields,
+    Stage::Test,
+];
+
+/// What the quick tier leaves out: programs, and tests of programs by the beginnings of their names. They need components
+/// that are built with Go or installed, or try one thing for minutes.
+///
+/// The test kit refuses to start a component in the quick tier, so a test that is missing here fails there.
+const NOT_QUICK: &[&str] = &[
+    "age of secrets",
+    "control_plane of testkit",
+    "it crash::small_cluster_with_its_state_on_s3",
+    "it documents::",
+    "it hostile::words::",
+    "it leaves::hosts::",
+    "it of bootstrap accepted::",
+    "it of bootstrap certificates::",
+    "it of bootstrap discovery::",
+    "it of bootstrap documents::",
+    "it of bootstrap dry_run::",
+    "it of bootstrap kubeconfigs::",
+    "it of node etcd::",
+    "it paused::a_paused_run_does_no_harm_to_a_bucket",
+    "it policy::",
+    "it recovery::who_cannot_take_a_run_up_lets_the_cluster_go",
+    "it requests::",
+    "it secret_scan::",
+    "it state_places::",
+    "it state_recovery::nothing_begins_anew_over_a_state_that_is_lost_in_a_bucket",
+    "it state_runs::runs_that_made_no_generation_are_told_of_in_a_bucket",
+    "kubernetes of kubernetes",
+    "slipway_testkit azurite::",
+    "slipway_testkit fake_gcs::",
+    "slipway_testkit machine::program::",
+    "slipway_testkit moto::",
+    "store of state-store credentials::",
+    "store of state-store emulators::",
+    "store of state-store linearizable::on_s3",
+    "store of state-store remote::",
+    "store of state-store requests::",
+];
+
+/// Tells the test kit that components are not available.
+const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
 
 /// Runs everything that a change has to pass.
 ///
-/// Every stage runs, also after one that failed; the end names those that did.
+/// Every stage runs, also after one that failed; the end names those that failed.
 #[derive(clap::Args)]
 pub struct Test {
+    /// Run what a developer needs between two commits: no root, no Go, no emulator of a cloud, no lints.
+    #[arg(long, conflicts_with_all = ["only", "skip"])]
+    quick: bool,
     /// Only these stages.
     #[arg(long, value_name = "STAGE", value_enum)]
     only: Vec<Stage>,
     /// Without these stages.
     #[arg(long, value_name = "STAGE", value_enum)]
     skip: Vec<Stage>,
-    /// How many tests on machines run at a time. A cluster takes what there is of a processor while it comes up, and waits
-    /// a good part of the rest.
+    /// How many tests on machines, or tests of the quick tier, run at a time. They wait as much as they compute.
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
     at_once: usize,
 }
 
-/// A stage, in the order in which they run: what needs no build comes first.
+/// A stage, in the order in which they begin: those that need no build come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
-    /// The form of the sources.
+    /// The format of the sources.
     Fmt,
     /// The length of the source files.
     Lengths,
@@ -48,18 +104,24 @@ enum Stage {
     Codegen,
     /// The JSON schemas of the spec documents are current.
     Schemas,
-    /// The table of kOps' fields is current.
+    /// The table of the fields of kOps is current.
     KopsFields,
     /// Licences, bans and sources of the dependencies.
     Deny,
-    /// The lints, warnings refused.
+    /// The lints; warnings fail.
     Clippy,
     /// Unit tests, integration tests, examples in comments.
     Test,
     /// Tests on machines made of namespaces, which need root: the test targets whose names begin with `machine`.
     Machines,
-    /// The pages of the crates, warnings refused.
+    /// The documentation of the crates; warnings fail.
     Doc,
+}
+
+/// How a stage ended.
+struct Ended {
+    passed: bool,
+    took: Duration,
 }
 
 impl Test {
@@ -69,30 +131,61 @@ impl Test {
     /// When a stage fails.
     pub fn run(&self) -> anyhow::Result<()> {
         let begin = Instant::now();
-        let chosen = |stage: &&Stage| {
-            (self.only.is_empty() || self.only.contains(stage)) && !self.skip.contains(stage)
-        };
-        let mut lines = Vec::new();
-        let mut failed = Vec::new();
-        for stage in Stage::value_variants().iter().filter(chosen) {
-            let name = stage.name();
-            say(&format!("\n==> {name}: {}", stage.title()));
-            let begin = Instant::now();
-            let result = stage.run(self.at_once);
-            let seconds = begin.elapsed().as_secs_f32();
-            let verdict = if result.is_ok() { "passed" } else { "FAILED" };
-            if let Err(error) = result {
-                say(&format!("{error:#}"));
-                failed.push(name.clone());
-            }
-            say(&format!("<== {name}: {verdict} in {seconds:.1} s"));
-            lines.push(format!("  {name:12} {verdict}  {seconds:7.1} s"));
-        }
+        let chosen: Vec<Stage> =
+            Stage::value_variants().iter().copied().filter(|stage| self.chooses(*stage)).collect();
+        let ended: Vec<(Stage, Ended)> =
+            chosen.into_iter().map(|stage| (stage, self.run_stage(stage))).collect();
+        let lines: Vec<String> = ended.iter().map(|(stage, ended)| ended.line(*stage)).collect();
         say(&format!("\n{}\n  {:20} {:7.1} s", lines.join("\n"), "total", begin.elapsed().as_secs_f32()));
+        let failed: Vec<String> =
+            ended.iter().filter(|(_, ended)| !ended.passed).map(|(stage, _)| stage.name()).collect();
         if !failed.is_empty() {
             bail!("failed: {}", failed.join(", "));
         }
         Ok(())
+    }
+
+    fn chooses(&self, stage: Stage) -> bool {
+        if self.quick {
+            return QUICK.contains(&stage);
+        }
+        (self.only.is_empty() || self.only.contains(&stage)) && !self.skip.contains(&stage)
+    }
+
+    fn run_stage(&self, stage: Stage) -> Ended {
+        let name = stage.name();
+        say(&format!("\n==> {name}: {}", stage.title()));
+        let begin = Instant::now();
+        let result = match stage {
+            Stage::Machines => self.queue(Part::Machines, &[]),
+            Stage::Test if self.quick => self.queue(Part::WithoutClouds, &[(WITHOUT_COMPONENTS, "1")]),
+            _ => stage.run(),
+        };
+        let took = begin.elapsed();
+        let verdict = if result.is_ok() { "passed" } else { "FAILED" };
+        if let Err(error) = &result {
+            say(&format!("{error:#}"));
+        }
+        say(&format!("<== {name}: {verdict} in {:.1} s", took.as_secs_f32()));
+        Ended { passed: result.is_ok(), took }
+    }
+
+    /// Builds the test programs of a part of the workspace, and runs their tests several at a time.
+    fn queue(&self, part: Part, settings: &[(&str, &str)]) -> anyhow::Result<()> {
+        let mut programs = test_programs::build(part)?;
+        programs.retain(|program| program.on_machines() == (part == Part::Machines));
+        let mut items = test_queue::items(&programs)?;
+        if self.quick {
+            items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
+        }
+        test_queue::run(items, self.at_once, settings)
+    }
+}
+
+impl Ended {
+    fn line(&self, stage: Stage) -> String {
+        let verdict = if self.passed { "passed" } else { "FAILED" };
+        format!("  {:12} {verdict}  {:7.1} s", stage.name(), self.took.as_secs_f32())
     }
 }
 
@@ -101,24 +194,13 @@ impl Stage {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    fn title(self) -> &'static str {
-        match self {
-            Self::Fmt => "the form of the sources",
-            Self::Lengths => "the length of the source files",
-            Self::ErrorPages => "a page for every error code",
-            Self::Links => "links between pages",
-            Self::Codegen => "generated code is current",
-            Self::Schemas => "JSON schemas are current",
-            Self::KopsFields => "the table of kOps' fields is current",
-            Self::Deny => "licences, bans and sources of the dependencies",
-            Self::Clippy => "the lints",
-            Self::Test => "all tests but those on machines",
-            Self::Machines => "tests on machines",
-            Self::Doc => "the pages of the crates",
-        }
+    fn title(self) -> String {
+        self.to_possible_value()
+            .and_then(|value| value.get_help().map(ToString::to_string))
+            .unwrap_or_default()
     }
 
-    fn run(self, at_once: usize) -> anyhow::Result<()> {
+    fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Fmt => run(&mut cargo(["fmt", "--all", "--check"])),
             Self::Lengths => Lengths.run(),
@@ -138,7 +220,8 @@ impl Stage {
                 "warnings",
             ])),
             Self::Test => run(&mut cargo(["test", "--workspace", "--no-fail-fast"])),
-            Self::Machines => machine_tests::run(at_once),
+            // The queue runs them.
+            Self::Machines => Ok(()),
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))

@@ -1,0 +1,141 @@
+//! The programs that `cargo test` builds, and the tests in them.
+
+use std::io::BufRead as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace::cargo;
+
+/// How the names of test targets begin whose tests need machines.
+const MACHINE: &str = "machine";
+
+/// A program with tests, as cargo built it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TestProgram {
+    /// The folder of its package, in which its tests run.
+    pub folder: PathBuf,
+    /// The name of its target: that of the crate for unit tests.
+    pub name: String,
+    /// Whether it is a target of its own, below `tests/`.
+    pub integration: bool,
+    pub program: PathBuf,
+}
+
+/// Which part of the workspace is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All packages that do not use an SDK of a cloud.
+    WithoutClouds,
+    /// The test targets that need machines.
+    Machines,
+}
+
+/// Builds the test programs of a part of the workspace, in a stable order.
+///
+/// # Errors
+/// When cargo does not start, or a program does not build.
+pub fn build(part: Part) -> Result<Vec<TestProgram>> {
+    let mut build = cargo(["test", "--workspace", "--no-run"]);
+    match part {
+        Part::WithoutClouds => {
+            build.args(["--exclude", "slipway-provider-aws"]);
+        }
+        Part::Machines => {
+            build.args(["--test", "machine*"]);
+        }
+    }
+    build.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    let mut child = build.spawn().context("cargo cannot be started")?;
+    let mut programs = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        for line in std::io::BufReader::new(output).lines() {
+            programs.extend(serde_json::from_str(&line?).ok().as_ref().and_then(TestProgram::of));
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("the tests do not build");
+    }
+    programs.sort();
+    Ok(programs)
+}
+
+impl TestProgram {
+    /// The test program that a message of cargo is about.
+    fn of(message: &serde_json::Value) -> Option<Self> {
+        if message["profile"]["test"] != true {
+            return None;
+        }
+        let target = &message["target"];
+        let manifest = PathBuf::from(message["manifest_path"].as_str()?);
+        Some(Self {
+            folder: manifest.parent()?.to_owned(),
+            name: target["name"].as_str()?.to_owned(),
+            integration: target["kind"].as_array()?.iter().any(|kind| kind == "test"),
+            program: message["executable"].as_str()?.into(),
+        })
+    }
+
+    /// Whether its tests need machines.
+    pub fn on_machines(&self) -> bool {
+        self.integration && self.name.starts_with(MACHINE)
+    }
+
+    /// The names of its tests: those that run by default, or those that run only on request.
+    ///
+    /// # Errors
+    /// When the program does not start.
+    pub fn tests(&self, on_request: bool) -> Result<Vec<String>> {
+        let ignored = self.list(&["--ignored"])?;
+        if on_request {
+            return Ok(ignored);
+        }
+        Ok(self.list(&[])?.into_iter().filter(|name| !ignored.contains(name)).collect())
+    }
+
+    fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
+        let output = self.command().args(arguments).args(["--list", "--format=terse"]).output();
+        let output = output.with_context(|| self.program.display().to_string())?;
+        let lines = String::from_utf8(output.stdout)?;
+        Ok(lines.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// A call of it, with the environment that `cargo test` gives it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).stdin(Stdio::null());
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(name: &str, kind: &str, test: bool, program: &serde_json::Value) -> serde_json::Value {
+        json!({
+            "reason": "compiler-artifact", "manifest_path": "/w/a/Cargo.toml", "profile": { "test": test },
+            "target": { "name": name, "kind": [kind] }, "executable": program,
+        })
+    }
+
+    #[test]
+    fn programs_are_known_by_their_profile() {
+        let program = json!("/t/one-1");
+        let found = TestProgram::of(&message("machine_one", "test", true, &program)).unwrap();
+        assert_eq!((found.name.as_str(), found.folder.clone()), ("machine_one", PathBuf::from("/w/a")));
+        assert!(found.integration && found.on_machines());
+        let found = TestProgram::of(&message("machine", "lib", true, &program)).unwrap();
+        assert!(!found.integration && !found.on_machines());
+        for other in [
+            message("one", "bin", false, &program),
+            message("one", "test", true, &json!(null)),
+            json!({ "reason": "build-finished" }),
+        ] {
+            assert!(TestProgram::of(&other).is_none(), "{other}");
+        }
+    }
+}
