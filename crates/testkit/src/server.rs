@@ -105,16 +105,20 @@ fn follow(output: impl Read + Send + 'static, lines: Lines, found: Sender<u16>) 
         let mut found = Some(found);
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).into_owned();
-            if let Some(port) = port_in(&line)
+            let port = port_in(&line);
+            {
+                // Before the port is known: a caller that knows the port finds its line in the log.
+                let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+                lines.push_back(line);
+                if lines.len() > KEPT {
+                    lines.pop_front();
+                }
+            }
+            if let Some(port) = port
                 && let Some(found) = found.take()
             {
                 // Nobody waits any more for the second.
                 let _ = found.send(port);
-            }
-            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.push_back(line);
-            if lines.len() > KEPT {
-                lines.pop_front();
             }
         }
     });
