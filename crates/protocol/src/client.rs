@@ -103,7 +103,7 @@ impl Client {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let refused = |error: &dyn std::error::Error| {
-            let text = format!("provider {}: nobody answers: {error}", life.name());
+            let text = format!("provider {}: no answer: {error}", life.name());
             ProviderError::new(slipway_resource::ErrorClass::Transient, text)
         };
         // There is one stream: when it ends, so does the connection.

@@ -56,7 +56,7 @@ impl Announcement {
     pub fn parse(line: &str, provider: &str, nonce: &str, directory: &Path) -> Result<Self, Error> {
         let refused = |reason: String| Error::Handshake { provider: provider.to_owned(), reason };
         let announcement: Self = serde_json::from_str(line)
-            .map_err(|error| refused(format!("its first line is no announcement: {error}")))?;
+            .map_err(|error| refused(format!("its first line is not an announcement: {error}")))?;
         if announcement.magic != MAGIC {
             return Err(refused(format!("it announces itself as `{}`", announcement.magic)));
         }

@@ -37,6 +37,8 @@ pub struct Launch {
     pub arguments: Vec<OsString>,
     /// What it gets of this process's environment.
     pub environment: ProcessEnvironment,
+    /// Further variables; none in production.
+    pub variables: Vec<(OsString, OsString)>,
     /// How long the announcement may take.
     pub timeout: Duration,
     /// How long the process may take to end after its standard input has closed.
@@ -52,6 +54,7 @@ impl Launch {
             executable: executable.to_owned(),
             arguments: Vec::new(),
             environment: ProcessEnvironment::default(),
+            variables: Vec::new(),
             timeout: Duration::from_secs(10),
             grace: Duration::from_secs(15),
         }
@@ -89,6 +92,7 @@ impl Process {
             // What opens the state is nothing that a provider needs, nor what it does not declare.
             .env_clear()
             .envs(launch.environment.of_this_process())
+            .envs(launch.variables.iter().map(|(name, value)| (name, value)))
             .env(NONCE, &nonce)
             .env(DIRECTORY, directory.path())
             .stdin(Stdio::piped())

@@ -1,10 +1,14 @@
 //! What a provider's resources look like: attributes, their types, and what the engine may rely on.
 
+mod attribute;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorClass, Identity, ProviderError, Value};
+use crate::{ErrorClass, Identity, Path, ProviderError, Segment, Value};
+
+pub use attribute::{Attribute, Mode, Names, attributes};
 
 /// All resource types of a provider, and the form of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -157,85 +161,6 @@ pub struct Durations {
     pub delete_ms: u64,
 }
 
-/// One attribute.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Attribute {
-    /// The type of its values.
-    #[serde(rename = "type")]
-    pub kind: Type,
-    /// Who sets it.
-    pub mode: Mode,
-    /// Whether a change needs a new object.
-    #[serde(default)]
-    pub immutable: bool,
-    /// Whether it is never shown.
-    #[serde(default)]
-    pub sensitive: bool,
-    /// Whether the provider never returns it: compared with what was applied last.
-    #[serde(default)]
-    pub write_only: bool,
-    /// Whether the value of an object that is taken over stays as found until the wanted value changes.
-    #[serde(default)]
-    pub kept_on_adoption: bool,
-    /// Whether the state remembers what the server set, beside what was asked for: a provider then sees it again in
-    /// `last_applied`. For what the server sets only.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub remembered: bool,
-    /// What a setting names outside of the spec, so that the one who runs Slipway decides whether a spec may say it. For
-    /// the configuration of a provider only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names: Option<Names>,
-    /// Whether the object that the value names cannot be deleted while this one refers to it, as a subnet with machines
-    /// of a group in it. A plan then lets this one go first, or makes the replacement before it deletes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub holds: bool,
-    /// Whether the cloud keeps a form of its own of the value: what `plan` returns then differs from what is wanted. Any
-    /// other value is returned as it is wanted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub own_form: bool,
-    /// What an absent value means to the server, if that is fixed.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub default: Value,
-    /// One sentence for people, with the unit.
-    #[serde(default)]
-    pub description: String,
-}
-
-/// What a setting of a provider names outside of the spec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Names {
-    /// A file that is read.
-    File,
-    /// A folder that is read, and written by actions.
-    Folder,
-    /// A kubeconfig: a file that may name others, and commands.
-    Kubeconfig,
-    /// The URL of a server that gets credentials of the one who runs Slipway.
-    Endpoint,
-    /// The URL of a server that gets only what the settings name beside it.
-    Server,
-    /// Which credentials of the one who runs Slipway are used.
-    Credentials,
-    /// Something that only the one who runs Slipway says.
-    Caller,
-}
-
-/// Who sets an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// The spec, always.
-    Required,
-    /// The spec, or nobody.
-    Optional,
-    /// The spec, or else the server.
-    OptionalComputed,
-    /// The server only.
-    Computed,
-}
-
 /// The type of an attribute's values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -270,7 +195,7 @@ impl Schema {
         let text = match self.types.get(kind) {
             Some(known) if known.version == version => return Ok(attributes),
             Some(_) => format!("{kind} has no schema version {version}"),
-            None => format!("{kind} is no type of this provider"),
+            None => format!("{kind} is not a type of this provider"),
         };
         Err(ProviderError::new(ErrorClass::Invalid, text))
     }
@@ -298,6 +223,21 @@ impl ResourceType {
         }
     }
 
+    /// Whether a path leads to a key for data, or into one.
+    #[must_use]
+    pub fn is_key_material(&self, path: &Path) -> bool {
+        let mut fields = Some(&self.attributes);
+        for segment in path.segments() {
+            let Segment::Key(name) = segment else { continue };
+            let Some(attribute) = fields.and_then(|fields| fields.get(name)) else { continue };
+            if attribute.key_material {
+                return true;
+            }
+            fields = attribute.kind.fields();
+        }
+        false
+    }
+
     /// Of what an action has left, the attributes that the state remembers.
     #[must_use]
     pub fn remembered(&self, attributes: &Value) -> BTreeMap<String, Value> {
@@ -306,128 +246,17 @@ impl ResourceType {
     }
 }
 
-impl Attribute {
-    /// An attribute of a type and a mode, mutable, shown, without default.
+impl Type {
+    /// The fields of an object, also of one in a collection.
     #[must_use]
-    pub fn new(kind: Type, mode: Mode) -> Self {
-        Self {
-            kind,
-            mode,
-            immutable: false,
-            sensitive: false,
-            write_only: false,
-            kept_on_adoption: false,
-            remembered: false,
-            names: None,
-            holds: false,
-            own_form: false,
-            default: Value::Null,
-            description: String::new(),
+    pub fn fields(&self) -> Option<&BTreeMap<String, Attribute>> {
+        match self {
+            Self::Object(fields) => Some(fields),
+            Self::List(item) | Self::Set(item) | Self::Map(item) => item.fields(),
+            _ => None,
         }
     }
 
-    /// The spec always sets it.
-    #[must_use]
-    pub fn required(kind: Type) -> Self {
-        Self::new(kind, Mode::Required)
-    }
-
-    /// The spec may set it.
-    #[must_use]
-    pub fn optional(kind: Type) -> Self {
-        Self::new(kind, Mode::Optional)
-    }
-
-    /// The spec may set it, the server does otherwise.
-    #[must_use]
-    pub fn optional_computed(kind: Type) -> Self {
-        Self::new(kind, Mode::OptionalComputed)
-    }
-
-    /// The same for a setting that names something outside of the spec.
-    #[must_use]
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = Some(names);
-        self
-    }
-
-    /// The server sets it.
-    #[must_use]
-    pub fn computed(kind: Type) -> Self {
-        Self::new(kind, Mode::Computed)
-    }
-
-    /// A change of it needs a new object.
-    #[must_use]
-    pub fn immutable(mut self) -> Self {
-        self.immutable = true;
-        self
-    }
-
-    /// It is never shown.
-    #[must_use]
-    pub fn sensitive(mut self) -> Self {
-        self.sensitive = true;
-        self
-    }
-
-    /// The provider never returns it.
-    #[must_use]
-    pub fn write_only(mut self) -> Self {
-        self.write_only = true;
-        self
-    }
-
-    /// An object that is taken over keeps its value until the wanted one changes.
-    #[must_use]
-    pub fn kept_on_adoption(mut self) -> Self {
-        self.kept_on_adoption = true;
-        self
-    }
-
-    /// The state remembers what the server set.
-    #[must_use]
-    pub fn remembered(mut self) -> Self {
-        self.remembered = true;
-        self
-    }
-
-    /// What it names cannot be deleted while this object refers to it.
-    #[must_use]
-    pub fn holds(mut self) -> Self {
-        self.holds = true;
-        self
-    }
-
-    /// The cloud keeps a form of its own of it.
-    #[must_use]
-    pub fn own_form(mut self) -> Self {
-        self.own_form = true;
-        self
-    }
-
-    /// An absent value means this one.
-    #[must_use]
-    pub fn default_to(mut self, value: impl Into<Value>) -> Self {
-        self.default = value.into();
-        self
-    }
-
-    /// What it is, in one sentence.
-    #[must_use]
-    pub fn describe(mut self, description: &str) -> Self {
-        description.clone_into(&mut self.description);
-        self
-    }
-}
-
-/// Attributes under their names.
-#[must_use]
-pub fn attributes<const N: usize>(all: [(&str, Attribute); N]) -> BTreeMap<String, Attribute> {
-    all.into_iter().map(|(name, attribute)| (name.to_owned(), attribute)).collect()
-}
-
-impl Type {
     /// A list of a type.
     #[must_use]
     pub fn list(item: Type) -> Self {
@@ -479,6 +308,6 @@ mod tests {
         assert_eq!(schema.of_version("network", 2, true.into()), Ok(true.into()));
         let refused = |kind, version| schema.of_version(kind, version, Value::Null).unwrap_err().message;
         assert_eq!(refused("network", 1), "network has no schema version 1");
-        assert_eq!(refused("machine", 2), "machine is no type of this provider");
+        assert_eq!(refused("machine", 2), "machine is not a type of this provider");
     }
 }

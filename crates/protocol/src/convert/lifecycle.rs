@@ -54,6 +54,7 @@ pub(crate) fn on_terms(request: SessionRequest, terms: Terms) -> proto::OpenSess
     proto::OpenSessionRequest {
         read_only: terms.read_only,
         from_caller: terms.from_caller.into_iter().collect(),
+        networks: terms.networks,
         ..request.into()
     }
 }
@@ -61,7 +62,11 @@ pub(crate) fn on_terms(request: SessionRequest, terms: Terms) -> proto::OpenSess
 /// The terms of a session that is to be opened.
 #[must_use]
 pub fn terms(message: &proto::OpenSessionRequest) -> Terms {
-    Terms { read_only: message.read_only, from_caller: message.from_caller.iter().cloned().collect() }
+    Terms {
+        read_only: message.read_only,
+        from_caller: message.from_caller.iter().cloned().collect(),
+        networks: message.networks.clone(),
+    }
 }
 
 impl TryFrom<proto::OpenSessionRequest> for SessionRequest {

@@ -139,6 +139,8 @@ fn attributes_to_messages(attributes: &BTreeMap<String, Attribute>) -> Vec<proto
         names: names_to_message(attribute.names).into(),
         holds: attribute.holds,
         own_form: attribute.own_form,
+        forms: attribute.forms.iter().map(ToString::to_string).collect(),
+        key_material: attribute.key_material,
         default: (!attribute.default.is_null()).then(|| WireValue::new(&attribute.default)),
         description: attribute.description.clone(),
     };
@@ -162,6 +164,9 @@ fn attributes_from_messages(
             names: names_from_message(message.names),
             holds: message.holds,
             own_form: message.own_form,
+            // One that this version does not know allows nothing.
+            forms: message.forms.iter().filter_map(|form| form.parse().ok()).collect(),
+            key_material: message.key_material,
             default: value(message.default)?,
             description: message.description,
         };

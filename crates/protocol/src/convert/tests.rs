@@ -139,9 +139,19 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
         Just(Names::Credentials),
         Just(Names::Caller)
     ]);
-    (kind, mode, any::<[bool; 7]>(), names, value(), ".{0,4}").prop_map(
+    (kind, mode, any::<[bool; 8]>(), names, value(), ".{0,4}").prop_map(
         |(kind, mode, flags, names, default, description)| {
-            let [immutable, sensitive, write_only, kept_on_adoption, remembered, holds, own_form] = flags;
+            let [
+                immutable,
+                sensitive,
+                write_only,
+                kept_on_adoption,
+                remembered,
+                holds,
+                own_form,
+                key_material,
+            ] = flags;
+            let forms = if holds { vec![Form::Range, Form::Prefix("a".to_owned())] } else { Vec::new() };
             Attribute {
                 kind,
                 mode,
@@ -153,6 +163,8 @@ fn attribute(kind: impl Strategy<Value = Type>) -> impl Strategy<Value = Attribu
                 names,
                 holds,
                 own_form,
+                forms,
+                key_material,
                 default,
                 description,
             }

@@ -290,6 +290,13 @@ pub struct Attribute {
     /// Whether the cloud keeps a form of its own of the value, which Plan returns in place of the wanted one.
     #[prost(bool, tag = "121")]
     pub own_form: bool,
+    /// How a text that Plan returns may differ from the desired text, by the names of docs/design/provider-contract.md. A form
+    /// that the reader does not know allows nothing.
+    #[prost(string, repeated, tag = "122")]
+    pub forms: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether the value is a key for data. It is changed or removed only after a confirmation by name.
+    #[prost(bool, tag = "123")]
+    pub key_material: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Type {
@@ -346,6 +353,10 @@ pub struct OpenSessionRequest {
     /// no command is run that they name, also not in a file that they name.
     #[prost(string, repeated, tag = "101")]
     pub from_caller: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Networks, addresses and names (`10.0.0.0/8`, `*.example.com`) in which the caller allows servers whose addresses are
+    /// reserved. The name of any other server that a setting or a host names must not lead to a reserved address.
+    #[prost(string, repeated, tag = "102")]
+    pub networks: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenSessionResponse {

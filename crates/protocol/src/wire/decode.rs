@@ -207,7 +207,7 @@ mod tests {
     fn what_is_no_value_is_refused() {
         assert!(value(&[4 << 3 | 2, 1, 0xff]).is_err(), "no text");
         assert!(value(&[4 << 3 | 2, 9, b'a']).is_err(), "cut off");
-        assert!(value(&[1 << 3 | 2, 1, b'a']).is_err(), "a text is no truth");
+        assert!(value(&[1 << 3 | 2, 1, b'a']).is_err(), "a text is not a truth");
         assert!(value(&[0x02, 0]).is_err(), "there is no field 0");
         assert!(value(&nested(50)).is_ok());
         assert!(value(&nested(60)).is_err(), "too deep for the stack of every provider");

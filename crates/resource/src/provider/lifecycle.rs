@@ -51,6 +51,8 @@ pub struct Terms {
     pub read_only: bool,
     /// The settings that the one who runs Slipway vouches for; all others are a spec's, which may be a stranger's.
     pub from_caller: BTreeSet<String>,
+    /// Networks, addresses and names in which the one who runs Slipway allows servers whose addresses are reserved.
+    pub networks: Vec<String>,
 }
 
 /// The account and region of a session: state made in one is refused in another.

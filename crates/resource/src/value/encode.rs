@@ -245,7 +245,7 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
                 "$reference" => {
                     let text = map.next_value::<String>()?;
                     let reference = unwire(&text)
-                        .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no reference")))?;
+                        .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not a reference")))?;
                     return Ok(Value::Reference(reference));
                 }
                 "$template" => return template(map.next_value::<Vec<Value>>()?),
