@@ -4,17 +4,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
+use crate::Reach;
+
 /// A URL that the policy has granted. Only [`crate::Policy`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedUrl {
     url: String,
-    /// Whether the caller has named the URL, so that its server may be anywhere.
-    named: bool,
+    reach: Reach,
 }
 
 impl TrustedUrl {
-    pub(crate) fn new(url: &str, named: bool) -> Self {
-        Self { url: url.to_owned(), named }
+    pub(crate) fn new(url: &str, reach: Reach) -> Self {
+        Self { url: url.to_owned(), reach }
     }
 
     /// The URL.
@@ -23,11 +24,10 @@ impl TrustedUrl {
         &self.url
     }
 
-    /// Whether the server may be at this address. It is asked for every address that a name resolves to, right before the
-    /// connection.
+    /// Where its server may be.
     #[must_use]
-    pub fn may_be_at(&self, address: IpAddr) -> bool {
-        self.named || !(is_reserved(address) || plain(address).is_loopback())
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 }
 
@@ -55,7 +55,7 @@ pub fn is_reserved(address: IpAddr) -> bool {
 }
 
 /// An IPv4 address that is written as an IPv6 one, as IPv4.
-fn plain(address: IpAddr) -> IpAddr {
+pub(crate) fn plain(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::environment::{fits, is_credential};
 use crate::network::{address_of, host_of, is_below, is_here, is_in};
 use crate::tree::normal;
-use crate::{Refusal, Settings, Tree, TrustedFile, TrustedUrl, TrustedVariable, is_reserved};
+use crate::{Reach, Refusal, Settings, Tree, TrustedFile, TrustedUrl, TrustedVariable, is_reserved, reach};
 
 /// Whose spec it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -237,24 +237,28 @@ impl Policy {
         self.file(tree, "the kubeconfig", path).map(|_| false)
     }
 
-    /// The URL of an endpoint. One that is spoken to with the caller's credentials must be allowed or on this machine.
+    /// The URL of an endpoint, and where a name in it may lead. One that is spoken to with the caller's credentials must be
+    /// allowed or on this machine.
     ///
     /// # Errors
     /// When it is not allowed.
-    pub fn endpoint(&self, url: &str, gets_credentials: bool) -> Result<(), Refusal> {
+    pub fn endpoint(&self, url: &str, gets_credentials: bool) -> Result<Reach, Refusal> {
         if is_below(url, &self.settings.endpoints) {
-            return Ok(());
+            return Ok(Reach::anywhere());
         }
         let refused = |reason| Err(Refusal::Endpoint { url: url.to_owned(), reason });
-        let Some((host, secure)) = host_of(url) else { return refused("which is no http or https URL") };
+        let Some((host, secure)) = host_of(url) else { return refused("which is not an http or https URL") };
         if self.is_untrusted() {
             return refused("and with --untrusted only those that you allow are spoken to");
         }
+        let reach = reach::of_server(&host, gets_credentials, &self.settings.host_networks);
         if is_here(&host) {
-            return Ok(());
+            return Ok(reach);
         }
         if address_of(&host).is_some_and(is_reserved) {
-            return refused("which is no address of a server: clouds give out credentials of machines there");
+            return refused(
+                "which is not an address of a server: clouds give out credentials of machines there",
+            );
         }
         if gets_credentials {
             return refused("which would be spoken to with your credentials");
@@ -262,30 +266,37 @@ impl Policy {
         if !secure {
             return refused("which is not reached over TLS");
         }
-        Ok(())
+        Ok(reach)
     }
 
-    /// The address or name of a host that is spoken to.
+    /// The address or name of a host that is spoken to, and where a name may lead.
     ///
     /// # Errors
     /// When it is not allowed.
-    pub fn host(&self, what: &str, address: &str) -> Result<(), Refusal> {
+    pub fn host(&self, what: &str, address: &str) -> Result<Reach, Refusal> {
         let refused =
             |reason| Err(Refusal::Host { what: what.to_owned(), address: address.to_owned(), reason });
+        let reach = Reach::host(address, &self.settings.host_networks);
         if is_in(address, &self.settings.host_networks) {
-            return Ok(());
+            return Ok(reach);
         }
         if self.is_untrusted() {
             return refused("and with --untrusted only networks that you allow are spoken to");
         }
         if address_of(address).is_some_and(is_reserved) {
-            return refused("which is no address of a host");
+            return refused("which is not an address of a host");
         }
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(&byte);
         if address.is_empty() || address.starts_with('-') || !address.bytes().all(is_plain) {
             return refused("which is neither an address nor a name");
         }
-        Ok(())
+        Ok(reach)
+    }
+
+    /// The networks and names in which hosts may be by the caller's word, also where their addresses are reserved.
+    #[must_use]
+    pub fn networks(&self) -> &[String] {
+        &self.settings.host_networks
     }
 
     /// A socket of this machine that a spec names: the agent of a host that is this machine, or one that was forwarded here.
@@ -308,16 +319,18 @@ impl Policy {
     /// When it is not allowed.
     pub fn url(&self, url: &str) -> Result<TrustedUrl, Refusal> {
         if is_below(url, &self.settings.urls) {
-            return Ok(TrustedUrl::new(url, true));
+            return Ok(TrustedUrl::new(url, Reach::anywhere()));
         }
         let refused = |reason| Err(Refusal::Url { url: url.to_owned(), reason });
-        let Some((host, _)) = host_of(url) else { return refused("which is no https URL") };
+        let Some((host, _)) = host_of(url) else { return refused("which is not an https URL") };
         if self.is_untrusted() {
             return refused("and with --untrusted only those that you allow are fetched");
         }
-        let trusted = TrustedUrl::new(url, false);
+        let trusted = TrustedUrl::new(url, Reach::elsewhere());
         match address_of(&host) {
-            Some(address) if !trusted.may_be_at(address) => refused("which is no address of a server"),
+            Some(address) if !trusted.reach().may_be_at(address) => {
+                refused("which is not an address of a server")
+            }
             None if is_here(&host) => refused("which is this machine"),
             _ => Ok(trusted),
         }

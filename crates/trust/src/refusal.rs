@@ -88,7 +88,7 @@ pub enum Refusal {
         name: String,
     },
     /// A setting that only the caller may say.
-    #[error("`{field}` is said by the one who runs Slipway, not by a spec")]
+    #[error("`{field}` can be set only by the user who runs Slipway, not by a spec")]
     Setting {
         /// The setting.
         field: String,
@@ -96,7 +96,7 @@ pub enum Refusal {
         provider: String,
     },
     /// Which credentials of the caller are used.
-    #[error("`{field}: {value}` chooses among the credentials of the one who runs Slipway")]
+    #[error("`{field}: {value}` selects credentials of the user who runs Slipway")]
     Credentials {
         /// The setting.
         field: String,

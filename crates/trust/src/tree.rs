@@ -90,7 +90,7 @@ mod tests {
         assert!(!tree.names(&folder.path().join("../b.yaml")));
         assert!(!tree.names(Path::new("/etc/passwd")));
         let beside = PathBuf::from(format!("{}-more/x", folder.path().display()));
-        assert!(!tree.names(&beside), "a folder is no prefix of letters");
+        assert!(!tree.names(&beside), "a folder is not a prefix of letters");
         assert!(Tree::everywhere().names(Path::new("/etc/passwd")));
     }
 }

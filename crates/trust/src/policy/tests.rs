@@ -135,7 +135,7 @@ fn endpoints_hosts_and_urls_lead_to_servers() {
         assert_eq!(own.url(bad).unwrap_err().code(), "TRUST0008", "{bad}");
     }
     assert!(
-        !own.url("https://a.test/").unwrap().may_be_at("127.0.0.1".parse().unwrap()),
+        !own.url("https://a.test/").unwrap().reach().may_be_at("127.0.0.1".parse().unwrap()),
         "a name may say so"
     );
     let untrusted = at(
