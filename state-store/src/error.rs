@@ -119,7 +119,7 @@ pub enum Error {
         generation: Generation,
     },
     /// The file is no archive of a state, or not a whole one.
-    #[error("this is no whole archive of a state: {reason}")]
+    #[error("this is not a whole archive of a state: {reason}")]
     NotAnArchive {
         /// What does not fit.
         reason: String,

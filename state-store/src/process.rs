@@ -20,12 +20,17 @@ pub struct Process {
     pub started: u64,
 }
 
+/// The name of this host. No file is opened for it.
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 impl Process {
     /// This process.
     pub fn current() -> Self {
         let pid = std::process::id();
         Self {
-            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            host: host(),
             boot: read_trimmed("/proc/sys/kernel/random/boot_id"),
             namespace: namespace(),
             pid,

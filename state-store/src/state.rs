@@ -180,7 +180,7 @@ async fn read_epoch(
     let mut wanted = Vec::with_capacity(keys.len());
     for key in keys {
         let sequence =
-            layout::sequence(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is no segment"))?;
+            layout::sequence(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is not a segment"))?;
         if sequence >= from.sequence {
             wanted.push((key, sequence));
         }

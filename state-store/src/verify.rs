@@ -223,7 +223,7 @@ impl Look<'_> {
         };
         if let Some(key) = self.seen.iter().find(is_later) {
             let problem = format!(
-                "it is of generation {} in epoch {}, and {key} is of a later one: it began anew over a state that was lost",
+                "it is of generation {} in epoch {}, and {key} is of a later one: it began again over a state that was lost",
                 head.generation, head.epoch
             );
             let key = layout::head(cluster).to_string();
@@ -255,7 +255,7 @@ impl Look<'_> {
                     continue;
                 }
                 None => continue,
-                Some(_) => "it is no object of a Slipway state store",
+                Some(_) => "it is not an object of a Slipway state store",
             };
             findings.push(Finding { key: key.to_string(), problem: problem.to_owned(), mend: Mend::Collect });
         }

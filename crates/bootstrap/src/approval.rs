@@ -43,7 +43,7 @@ pub struct Client {
 pub enum Denial {
     /// It is not for a node.
     #[error(
-        "it is for {0:?}, which is no node's user: that is system:node:<name> in the one group system:nodes"
+        "it is for {0:?}, which is not a node's user: that is system:node:<name> in the one group system:nodes"
     )]
     NoNode(String),
     /// It asks for other uses.

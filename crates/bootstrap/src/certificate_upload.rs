@@ -30,7 +30,7 @@ const KEY_LENGTH: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text is no certificate key. It is not shown.
-    #[error("this is no certificate key: it has 64 hexadecimal digits")]
+    #[error("this is not a certificate key: it has 64 hexadecimal digits")]
     Malformed,
     /// An entry of the Secret does not open with this key.
     #[error(

@@ -15,8 +15,8 @@ mod objects;
 mod preflight;
 mod settings;
 
-use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Desired, Value};
 use slipway_spec::model::Cluster;
 
 use crate::expand::ExpandError;
@@ -45,7 +45,7 @@ pub enum FromClusterError {
     NoControlPlane(String),
     /// The endpoint is one that nobody makes for machines that exist already.
     #[error(
-        "the cluster {0} asks for a load balancer, and its machines exist already: nobody makes one for them"
+        "the cluster {0} asks for a load balancer, which Slipway does not create for machines that exist already"
     )]
     LoadBalancer(String),
 }
@@ -100,6 +100,18 @@ pub fn expand(
     resources.sort_by(|one, other| one.address.cmp(&other.address));
     resources.dedup_by(|one, other| one.address == other.address);
     Ok(Expanded { resources, notes: objects::notes(cluster) })
+}
+
+/// What is on a host comes after what its provider itself does about that host, as its claim and its agent.
+#[must_use]
+pub fn after_claims(mut resources: Vec<Desired>, claims: &[Desired]) -> Vec<Desired> {
+    let host = |desired: &Desired| desired.attributes.get("host").and_then(Value::as_str).map(str::to_owned);
+    for desired in &mut resources {
+        let Some(own) = host(desired) else { continue };
+        let before = claims.iter().filter(|claim| host(claim).as_ref() == Some(&own));
+        desired.depends_on.extend(before.map(|claim| claim.address.clone()));
+    }
+    resources
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ struct Patch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// The part behind `+` is no type.
-    #[error("patch {file}: what follows + is no type of patch; write json, merge or strategic")]
+    #[error("patch {file}: what follows + is not a type of patch; write json, merge or strategic")]
     Type {
         /// The file's name.
         file: String,

@@ -102,6 +102,16 @@ pub fn check(questions: &Questions, facts: &Facts) -> Report {
     checks.finish()
 }
 
+/// Runs the check of images alone, for a host that is a node already.
+#[must_use]
+pub fn check_images(questions: &Questions, facts: &Facts) -> Report {
+    let mut checks = Checks::default();
+    if let Some(Ok(runtime)) = &facts.runtime {
+        runtime::images(questions, runtime, &mut checks);
+    }
+    checks.finish()
+}
+
 /// Collects what checks say while they run.
 #[derive(Default)]
 struct Checks {

@@ -48,7 +48,7 @@ pub struct Token {
 pub enum TokenError {
     /// A text does not have the form of a token. It is not shown, since it may be one but for a letter.
     #[error(
-        "this is no bootstrap token: it has the form `abcdef.0123456789abcdef`, in small letters and digits"
+        "this is not a bootstrap token: it has the form `abcdef.0123456789abcdef`, in small letters and digits"
     )]
     Malformed,
     /// The source of randomness failed.

@@ -38,7 +38,7 @@ fn main() -> Result<ExitCode> {
         [] => target::ALL.iter().collect(),
         names => names
             .iter()
-            .map(|name| target::named(name).with_context(|| format!("there is no target {name}")))
+            .map(|name| target::named(name).with_context(|| format!("there is not a target {name}")))
             .collect::<Result<_>>()?,
     };
     let work = Work { executions: arguments.executions, seed: arguments.seed };

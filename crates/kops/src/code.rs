@@ -13,15 +13,15 @@ macro_rules! codes {
 
 codes! {
     /// A field that kOps has is refused.
-    REFUSED = "KOPS0001", "a field of kOps is refused";
+    REFUSED = "KOPS0001", "a kOps field is refused";
     /// A field has no effect, and nothing is different without it.
-    HARMLESS = "KOPS0002", "a field of kOps has no effect";
+    HARMLESS = "KOPS0002", "a kOps field has no effect";
     /// A field has no effect, and something is different without it.
-    LOST = "KOPS0003", "a field of kOps has no effect, and something is different";
+    LOST = "KOPS0003", "a kOps field has no effect, and the cluster differs without it";
     /// A value is assumed that the document does not give.
-    ASSUMED = "KOPS0004", "a value is assumed";
+    ASSUMED = "KOPS0004", "a missing value is assumed";
     /// Two settings of kOps become one, and differ.
-    MERGED = "KOPS0005", "two settings of kOps become one";
+    MERGED = "KOPS0005", "two kOps fields become one setting";
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ fn what_is_left_open_is_as_kops_has_it_and_said() {
     let notes = said(&loaded, Severity::Note);
     for note in [
         "KOPS0004 the instance group nodes names no machineType; t3.medium is assumed",
-        "KOPS0004 spec.kubernetesApiAccess names nobody: the API is reached from inside of the cluster only",
+        "KOPS0004 spec.kubernetesApiAccess is empty: the API is reached from inside of the cluster only",
     ] {
         assert!(notes.contains(&note.to_owned()), "{notes:?}");
     }

@@ -81,7 +81,12 @@ fn fixtures_become_their_models() {
                 fs::write(&path, &found).unwrap();
             }
             let wanted = fs::read_to_string(&path).unwrap_or_default();
-            assert_eq!(found, wanted, "{} differs; SLIPWAY_UPDATE_FIXTURES=1 writes it anew", path.display());
+            assert_eq!(
+                found,
+                wanted,
+                "{} differs; SLIPWAY_UPDATE_FIXTURES=1 writes it again",
+                path.display()
+            );
         }
         let back: Vec<Cluster> =
             serde_json::from_str(&fs::read_to_string(folder.join("model.json")).unwrap()).unwrap();

@@ -55,7 +55,7 @@ pub fn read(text: &str, syntax: Syntax, path: &str, identities: &[Identity]) -> 
         return Err(malformed("its MAC is not over these values: something in it was changed without SOPS"));
     }
     let found = tree.find(path).ok_or_else(|| malformed(&format!("it has nothing at `{path}`")))?;
-    found.text().ok_or_else(|| malformed(&format!("what it has at `{path}` is no text and no number")))
+    found.text().ok_or_else(|| malformed(&format!("what it has at `{path}` is neither a text nor a number")))
 }
 
 /// Decrypts all values, and takes them into the MAC, in the order of the document.

@@ -47,7 +47,7 @@ fn values_of_yaml_and_json_are_read() {
 fn what_is_not_there_is_named() {
     let error = |path: &str| read("secrets.yaml", path).unwrap_err().to_string();
     assert!(error("etcd.other").contains("nothing at `etcd.other`"), "{}", error("etcd.other"));
-    assert!(error("etcd").contains("no text"), "{}", error("etcd"));
+    assert!(error("etcd").contains("neither a text nor a number"), "{}", error("etcd"));
     assert!(error("tokens.7").contains("nothing at `tokens.7`"));
     assert!(read_text("a: 1\n", Syntax::Yaml, "a").unwrap_err().to_string().contains("`sops`"));
 }

@@ -56,7 +56,7 @@ pub fn load(paths: &[PathBuf]) -> Loaded {
 
 /// Loads files and folders: of a folder every `.yaml`, `.yml` and `.json` file in it and below, hidden ones and JSON
 /// schemas (`.schema.json`) left out, a folder's own files before those of the folders in it. A file that several paths
-/// lead to is read once, so that links may lead in circles.
+/// lead to is read once, so that links may lead in circles. The path `-` is standard input, `<stdin>` in diagnostics.
 ///
 /// Documents go to the first of `readers` that handles their kind, else to the reader of this crate's own kinds.
 #[must_use]

@@ -106,7 +106,7 @@ pub struct Cluster {
     pub cloud_labels: BTreeMap<String, String>,
     /// While set, `delete` refuses.
     pub deletion_protection: bool,
-    /// Attributes that somebody else manages, in the order of the documents.
+    /// Attributes that another tool manages, in the order of the documents.
     pub ignore_changes: Vec<IgnoredChange>,
     /// Resources that go by a new name, in the order of the documents.
     pub moved: Vec<Moved>,

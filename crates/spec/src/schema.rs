@@ -49,7 +49,10 @@ mod tests {
                 std::fs::write(&path, &text).unwrap();
             }
             let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(checked_in == text, "{path} is not what the types say; UPDATE_FIXTURES=1 writes it anew");
+            assert!(
+                checked_in == text,
+                "{path} is not what the types say; UPDATE_FIXTURES=1 writes it again"
+            );
         }
     }
 }

@@ -35,7 +35,7 @@ fn set(target: &mut Json, shape: &Shape, path: &[&str], value: &Json) {
         set(inside, field, rest, value);
         return;
     }
-    let Kind::List(item) = &field.kind else { panic!("{step} is no list") };
+    let Kind::List(item) = &field.kind else { panic!("{step} is not a list") };
     if inside.as_array().is_none_or(Vec::is_empty) {
         *inside = Json::Array(vec![Json::Null]);
     }

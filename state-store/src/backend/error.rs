@@ -20,7 +20,7 @@ pub enum Error {
         key: String,
     },
     /// An update found another version than the one it was to replace.
-    #[error("{key} was changed by somebody else in the meantime")]
+    #[error("{key} was changed by another process in the meantime")]
     Conflict {
         /// Which object.
         key: String,

@@ -77,7 +77,7 @@ pub(super) async fn update(room: &Room, race: Race) -> Result {
 /// Counts the decimal number that is stored under `key` up by one, `times` times, against whoever else does it.
 ///
 /// # Errors
-/// When the backend fails in another way than by a conflict, or what is stored is no number.
+/// When the backend fails in another way than by a conflict, or what is stored is not a number.
 pub async fn increment(backend: &Arc<dyn Backend>, key: &Key, times: u64) -> Result {
     let rule = "an update either replaces what was read, or finds a conflict";
     let (mut left, mut patience) = (times, PATIENCE);
@@ -87,7 +87,8 @@ pub async fn increment(backend: &Arc<dyn Backend>, key: &Key, times: u64) -> Res
             let number: u64 = std::str::from_utf8(&bytes).ok()?.parse().ok()?;
             Some((number, tag))
         });
-        let (number, tag) = number.ok_or_else(|| Failure::new(rule, "what is stored is no number".into()))?;
+        let (number, tag) =
+            number.ok_or_else(|| Failure::new(rule, "what is stored is not a number".into()))?;
         match backend.update(key, Bytes::from((number + 1).to_string()), &tag).await {
             Ok(_) => left -= 1,
             Err(Error::Conflict { .. }) => {}

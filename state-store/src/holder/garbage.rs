@@ -132,7 +132,8 @@ fn kept(head: &Head, entries: &[Entry], retention: Retention, now: Timestamp) ->
 async fn segments(backend: &dyn Backend, head: &Head) -> Result<Vec<String>> {
     let mut epochs: BTreeMap<Epoch, Vec<Key>> = BTreeMap::new();
     for key in backend.list(&layout::journals(&head.cluster)).await? {
-        let epoch = layout::epoch(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is no segment"))?;
+        let epoch =
+            layout::epoch(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is not a segment"))?;
         epochs.entry(epoch).or_default().push(key);
     }
     let start = head.journal_from;

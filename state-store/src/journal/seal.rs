@@ -46,7 +46,8 @@ async fn last(
     let Some(key) = keys.last() else {
         return Ok(None);
     };
-    let sequence = layout::sequence(key).ok_or_else(|| backend::Error::corrupt(key, "it is no segment"))?;
+    let sequence =
+        layout::sequence(key).ok_or_else(|| backend::Error::corrupt(key, "it is not a segment"))?;
     if sequence < start.sequence {
         return Ok(None);
     }

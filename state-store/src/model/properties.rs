@@ -22,9 +22,7 @@ pub(super) fn all(world: &World) -> Vec<Property<World>> {
         ),
         Property::always("the head changes as it may", |_, state: &State| state.store.violation.is_none()),
         Property::always("no commit is lost, and none is doubled", |_, state: &State| commits_count(state)),
-        Property::always("nobody waits for more than a term", |_, state: &State| {
-            state.waits_for_no_more_than_a_term()
-        }),
+        Property::always("the limit is a term", |_, state: &State| state.waits_for_no_more_than_a_term()),
         Property::sometimes("one that was replaced is told so", |_, state: &State| {
             state.processes.iter().any(|process| matches!(process.stage, Stage::Gone(Fate::Lost)))
         }),

@@ -117,7 +117,7 @@ impl Store {
                 self.segments.insert((epoch, sequence), segment.clone());
                 0
             }
-            _ => unreachable!("a head is no segment"),
+            _ => unreachable!("a head is not a segment"),
         }
     }
 

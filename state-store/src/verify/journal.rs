@@ -26,7 +26,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn read(key: &Key, bytes: &Bytes) -> Result<Self> {
         let place = layout::epoch(key).zip(layout::sequence(key));
-        let (epoch, sequence) = place.ok_or_else(|| backend::Error::corrupt(key, "it is no segment"))?;
+        let (epoch, sequence) = place.ok_or_else(|| backend::Error::corrupt(key, "it is not a segment"))?;
         let segment = segment::decode(key, epoch, sequence, bytes)?;
         let (previous, digest, is_seal) = (segment.previous, segment.digest, segment.seal.is_some());
         Ok(Self { key: key.clone(), epoch, sequence, previous, digest, is_seal })

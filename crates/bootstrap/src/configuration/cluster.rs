@@ -156,7 +156,7 @@ impl FromStr for EncryptionAlgorithm {
 
 /// A name that no algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no key algorithm; known are ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072 and RSA-4096")]
+#[error("{0:?} is not a key algorithm; known are ECDSA-P256, ECDSA-P384, RSA-2048, RSA-3072 and RSA-4096")]
 pub struct UnknownAlgorithm(String);
 
 /// The DNS add-on.

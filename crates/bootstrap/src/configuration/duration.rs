@@ -8,7 +8,7 @@ pub struct GoDuration(Duration);
 
 /// A text that is no span of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no duration: write numbers with the units h, m, s, ms, us or ns, as in 1h30m")]
+#[error("{0:?} is not a duration: write numbers with the units h, m, s, ms, us or ns, as in 1h30m")]
 pub struct DurationError(String);
 
 const SECOND: u64 = 1_000_000_000;

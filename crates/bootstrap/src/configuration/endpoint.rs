@@ -14,7 +14,9 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// What stands behind the colon is no port.
-    #[error("{endpoint:?}: {port:?} is no port: write a number of 1 to 65535, as in api.example.test:6443")]
+    #[error(
+        "{endpoint:?}: {port:?} is not a port: write a number of 1 to 65535, as in api.example.test:6443"
+    )]
     Port {
         /// The whole text.
         endpoint: String,

@@ -15,7 +15,7 @@ pub enum Error {
     NoSignature(String),
     /// Somebody signed who does not know the token.
     #[error(
-        "the signature of cluster-info with the token {0:?} is wrong: whoever answers does not know the token's secret, or changed what was signed"
+        "the signature of cluster-info with the token {0:?} is wrong: the server does not know the token's secret, or the signed data was changed"
     )]
     WrongSignature(String),
     /// What was signed is no kubeconfig of a cluster with a CA.

@@ -29,7 +29,7 @@ impl FileTrust {
         let cluster = kubeconfig.cluster().map_err(|error| unusable(&error))?;
         if !cluster.server.starts_with("https://") {
             return Err(Error::Kubeconfig(format!(
-                "its server is {:?}, which is no https URL",
+                "its server is {:?}, which is not an https URL",
                 cluster.server
             )));
         }

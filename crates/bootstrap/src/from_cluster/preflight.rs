@@ -6,14 +6,16 @@ use slipway_spec::model::Cluster;
 
 use super::configuration::{is_control_plane, of_machine};
 use super::{FromClusterError, Placement, endpoint};
+use crate::configuration::Configuration;
 use crate::preflight::{Purpose, Questions};
+use crate::version::Images;
 
 /// The runtime that is expected where none was found.
 const CONTAINERD: &str = "unix:///var/run/containerd/containerd.sock";
 
 /// The questions of kubeadm's checks for every machine of a cluster, by the machine's name.
 ///
-/// Images are not asked for: a runtime that does not have them fetches them.
+/// Images are those of the cluster's own parts that run on the machine. The runtime has an image of its own for pods.
 ///
 /// # Errors
 /// When the cluster cannot be on these machines.
@@ -30,7 +32,7 @@ pub fn questions(
         };
         let configuration = of_machine(cluster, placement, &endpoint, machine);
         let mut questions = Questions::of(&configuration, purpose);
-        questions.images.clear();
+        questions.images = images(&configuration, questions.purpose);
         questions.cri_socket = match configuration.node.cri_socket.clone() {
             None if machine.cri_sockets.is_empty() => Some(CONTAINERD.to_owned()),
             chosen => chosen,
@@ -38,4 +40,17 @@ pub fn questions(
         (machine.name.clone(), questions)
     };
     Ok(placement.machines.iter().map(of).collect())
+}
+
+/// The images of the cluster's own parts on a machine.
+fn images(configuration: &Configuration, purpose: Purpose) -> Vec<String> {
+    let settings = &configuration.cluster;
+    let all = Images::of(settings);
+    let mut images = match purpose.is_control_plane() {
+        true => all.for_control_plane(settings),
+        false if settings.proxy.disabled => Vec::new(),
+        false => vec![all.kube_proxy.clone()],
+    };
+    images.retain(|image| *image != all.pause);
+    images
 }

@@ -209,7 +209,7 @@ fn validity(context: &mut Context<'_>, settings: &ClusterSettings) {
     let (leaf, authority) = (settings.certificate_validity_period, settings.ca_certificate_validity_period);
     if leaf > default.certificate_validity_period {
         let message = format!("certificates of {leaf} last longer than a year");
-        let hint = "nobody can take a certificate back: shorter ones are safer";
+        let hint = "a certificate cannot be revoked: a shorter validity is safer";
         context.warn("certificateValidityPeriod", code::UNUSUAL, message, hint);
     }
     if authority > default.ca_certificate_validity_period {

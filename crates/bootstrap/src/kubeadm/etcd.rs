@@ -57,7 +57,7 @@ fn external(context: &mut Context<'_>, given: v1beta4::ExternalEtcd) -> Etcd {
         match rules::scheme(url) {
             None => context.refuse(
                 &place,
-                format!("`{url}` is no URL"),
+                format!("`{url}` is not a URL"),
                 "write it with its scheme, as in https://10.0.0.9:2379",
             ),
             Some(scheme) if encrypted && scheme != "https" => {

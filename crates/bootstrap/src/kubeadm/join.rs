@@ -39,7 +39,7 @@ pub(super) fn read(
     };
     context.absolute("caCertPath", &ca_cert_path);
     if !ca_cert_path.ends_with(".crt") {
-        let message = format!("`{ca_cert_path}` is no path of a certificate");
+        let message = format!("`{ca_cert_path}` is not a path of a certificate");
         context.refuse("caCertPath", message, "let it end in `.crt`");
     }
     let (discovery, tls_bootstrap_token) = discovery(context, given.discovery);

@@ -23,7 +23,7 @@ pub(super) fn read(context: &mut Context<'_>, given: v1beta4::Networking, flags:
         dns_domain: or(given.dns_domain, default.dns_domain),
     };
     if !is_dns_name(&networking.dns_domain) {
-        let message = format!("`{}` is no DNS domain", networking.dns_domain);
+        let message = format!("`{}` is not a DNS domain", networking.dns_domain);
         context.refuse(
             "networking/dnsDomain",
             message,
@@ -55,7 +55,7 @@ fn ranges(context: &mut Context<'_>, path: &str, text: &str, fewest: u128) -> Ve
     let Some(ranges) = parsed else {
         let hint =
             "write an address and a prefix length, as in 10.96.0.0/12; two with a comma and no space between";
-        context.refuse(path, format!("`{text}` is no range of addresses"), hint);
+        context.refuse(path, format!("`{text}` is not a range of addresses"), hint);
         return Vec::new();
     };
     let families = |v4: bool| ranges.iter().filter(|range| range.addr().is_ipv4() == v4).count();
@@ -92,7 +92,7 @@ fn node_ranges(context: &mut Context<'_>, path: &str, range: IpNet, flags: &[Arg
             Ok(size) => size,
             Err(_) => {
                 let message =
-                    format!("the controller manager's {flag} is `{text}`, which is no prefix length");
+                    format!("the controller manager's {flag} is `{text}`, which is not a prefix length");
                 context.refuse(
                     "controllerManager/extraArgs",
                     message,

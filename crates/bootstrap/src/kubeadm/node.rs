@@ -66,7 +66,11 @@ pub(super) fn socket(
         return Some(given.to_owned());
     }
     if given.contains("://") {
-        context.refuse(path, format!("`{given}` is no unix socket"), "write unix:// and the socket's path");
+        context.refuse(
+            path,
+            format!("`{given}` is not a unix socket"),
+            "write unix:// and the socket's path",
+        );
     } else {
         let message = format!("`{given}` has no scheme");
         context.warn(path, code::WITHOUT_EFFECT, message, format!("write unix://{given}"));
@@ -99,7 +103,7 @@ pub(super) fn endpoint(
     let place = format!("{path}/advertiseAddress");
     match text.parse::<std::net::IpAddr>() {
         Err(_) => {
-            context.refuse(&place, format!("`{text}` is no IP address"), "write an address of this host")
+            context.refuse(&place, format!("`{text}` is not an IP address"), "write an address of this host")
         }
         // As kubeadm has it: every address means the one with the default route.
         Ok(address) if address.is_unspecified() => {}
@@ -125,7 +129,7 @@ pub(super) fn certificate_key(context: &mut Context<'_>, path: &str, text: &str)
     }
     if text.parse::<CertificateKey>().is_err() {
         let hint = "write the 64 hexadecimal digits that the upload printed";
-        context.refuse(path, "this is no certificate key", hint);
+        context.refuse(path, "this is not a certificate key", hint);
     }
     Some(secret(context, path, text))
 }
@@ -134,7 +138,7 @@ pub(super) fn certificate_key(context: &mut Context<'_>, path: &str, text: &str)
 pub(super) fn token(context: &mut Context<'_>, path: &str, text: &str) -> Secret {
     if text.parse::<Token>().is_err() {
         let hint = "a token has the form abcdef.0123456789abcdef, in small letters and digits";
-        context.refuse(path, "this is no bootstrap token", hint);
+        context.refuse(path, "this is not a bootstrap token", hint);
     }
     secret(context, path, text)
 }
@@ -180,7 +184,8 @@ fn bootstrap_token(
     let usages = if given.usages.is_empty() { default.usages } else { given.usages };
     let groups = if given.groups.is_empty() { default.groups } else { given.groups };
     if !usages.iter().any(|usage| usage == "authentication") {
-        let message = "a token that authenticates nobody cannot have groups, and kubeadm gives it one";
+        let message =
+            "a bootstrap token without the usage `authentication` cannot have groups, and kubeadm adds one";
         context.error(&format!("{path}/usages"), code::CONTRADICTION, message, "add `authentication`");
     }
     BootstrapTokenSettings {

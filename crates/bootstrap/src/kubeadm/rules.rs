@@ -55,7 +55,7 @@ impl Context<'_> {
     /// Refuses a path that is not absolute.
     pub(super) fn absolute(&mut self, path: &str, value: &str) {
         if !value.starts_with('/') {
-            self.refuse(path, format!("`{value}` is no absolute path"), "begin it with `/`");
+            self.refuse(path, format!("`{value}` is not an absolute path"), "begin it with `/`");
         }
     }
 

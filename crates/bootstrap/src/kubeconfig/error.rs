@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text is no kubeconfig.
-    #[error("this is no kubeconfig: {0}")]
+    #[error("this is not a kubeconfig: {0}")]
     Malformed(String),
     /// The file does not say which cluster or user is meant.
     #[error("the kubeconfig does not say what is meant: {0}")]

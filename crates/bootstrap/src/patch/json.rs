@@ -25,7 +25,7 @@ pub(super) fn apply(mut value: Value, patch: &Value) -> Result<Value, String> {
             }
             "test" if *place(&mut value, &path)? == given()? => {}
             "test" => return Err(format!("{path} is not {}", given()?)),
-            other => return Err(format!("{other:?} is no operation")),
+            other => return Err(format!("{other:?} is not an operation")),
         }
     }
     Ok(value)
@@ -78,7 +78,7 @@ fn add(value: &mut Value, path: &str, new: Value) -> Result<(), String> {
                 items.insert(index, new);
                 Ok(())
             }
-            _ => Err(format!("{path} is no place in a list of {}", items.len())),
+            _ => Err(format!("{path} is not a place in a list of {}", items.len())),
         },
         _ => Err(format!("{above} has no entries")),
     }

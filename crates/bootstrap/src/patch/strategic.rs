@@ -25,7 +25,7 @@ enum List {
 
 /// The value with a strategic merge patch applied, or what does not fit.
 pub(super) fn apply(value: Value, patch: &Value, target: Target) -> Result<Value, String> {
-    let Value::Object(changes) = patch else { return Err("it is no mapping".to_owned()) };
+    let Value::Object(changes) = patch else { return Err("it is not a mapping".to_owned()) };
     // Types without merge keys: the kubelet's configuration.
     let keys = target != Target::Kubelet;
     let entries = match value {
@@ -246,7 +246,7 @@ fn ordered(
     let merged = match change {
         None => before.clone(),
         Some(Value::Array(change)) => merge_list(field, before.clone(), change, keys)?,
-        Some(_) => return Err(format!("{field} is no list")),
+        Some(_) => return Err(format!("{field} is not a list")),
     };
     let order = items(Some(order.clone()));
     let kind = list(field, &merged);

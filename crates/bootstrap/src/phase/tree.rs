@@ -65,7 +65,7 @@ pub(super) const INIT: &[Phase] = &[
             leaf("coredns", "Install CoreDNS"),
             leaf("kube-proxy", "Install kube-proxy"),
             leaf("flannel", "Install flannel as the network of pods"),
-            leaf("kube-vip", "Install kube-vip where it is no static pod"),
+            leaf("kube-vip", "Install kube-vip where it is not a static pod"),
         ],
     ),
     leaf("show-join-command", "Show how nodes join"),

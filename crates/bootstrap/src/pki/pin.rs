@@ -11,7 +11,9 @@ pub struct Pin([u8; 32]);
 
 /// A text that is no pin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no pin of a CA: write `sha256:` and the 64 hexadecimal digits of its public key's digest")]
+#[error(
+    "{0:?} is not a pin of a CA: write `sha256:` and the 64 hexadecimal digits of its public key's digest"
+)]
 pub struct PinError(String);
 
 impl Pin {

@@ -126,7 +126,7 @@ impl Template {
     ) -> Result<Certificate> {
         if !authority.is_ca() {
             let name = &authority.subject().common_name;
-            return Err(Error::Template(format!("the certificate of {name:?} is no CA's")));
+            return Err(Error::Template(format!("the certificate of {name:?} is not a CA's")));
         }
         if authority.public_key() != authority_key.public_key() {
             let name = &authority.subject().common_name;

@@ -89,7 +89,7 @@ fn a_chain_leads_to_its_root() {
     let leaf = server(&[]).signed_by(key.public_key(), &middle, &key).unwrap();
     assert!(verify::is_signed(&leaf, std::slice::from_ref(&middle), &root));
     assert!(!verify::is_signed(&leaf, &[], &root));
-    // What is no CA signs nothing, whatever its key.
+    // What is not a CA signs nothing, whatever its key.
     assert!(!verify::is_signed(&leaf, std::slice::from_ref(&leaf), &root));
 }
 

@@ -30,6 +30,8 @@ impl Questions {
         let setting = |name: &str| configuration.kubelet.as_ref().and_then(|kubelet| kubelet.get(name));
         let driver = setting("cgroupDriver").and_then(serde_json::Value::as_str);
         questions.cgroup_driver = Some(driver.unwrap_or("systemd").to_owned());
+        let fails = setting("failCgroupV1").and_then(serde_json::Value::as_bool);
+        questions.cgroup_v1_tolerated = fails.map(|fails| !fails);
         questions.swap_tolerated = setting("failSwapOn").and_then(serde_json::Value::as_bool) == Some(false);
         questions.port(10250, KUBELET_FILE);
         if purpose.is_control_plane() {

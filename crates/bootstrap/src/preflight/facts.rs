@@ -27,6 +27,8 @@ pub struct Facts {
     pub kernel_options: Option<BTreeSet<String>>,
     /// What the kernel has of control groups.
     pub cgroups: Cgroups,
+    /// Whether systemd is the init system that runs; none when nobody looked.
+    pub systemd: Option<bool>,
     /// The swap devices and files in use.
     pub swap: Vec<String>,
     /// The machine's id; none when there is no such file, empty when it has no id in it.

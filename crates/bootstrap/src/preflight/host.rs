@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::facts::Facts;
 use super::questions::{Purpose, Questions};
-use super::{Checks, when};
+use super::{Checks, Severity, when};
 
 /// What the smallest control plane needs, as kubeadm has it.
 const PROCESSORS: u32 = 2;
@@ -69,6 +69,7 @@ pub(super) fn check(questions: &Questions, facts: &Facts, checks: &mut Checks) {
         );
     }
     system(facts, checks);
+    cgroup_version(questions, facts, checks);
     names(questions, facts, checks);
     clock(facts, checks);
 }
@@ -79,7 +80,7 @@ fn system(facts: &Facts, checks: &mut Checks) {
         wrong.push(format!("the operating system is {} and must be Linux", facts.operating_system));
     }
     if !is_supported_kernel(&facts.kernel) {
-        wrong.push(format!("the kernel {} is none of 5.4, 5.10, 5.15, and 6 or newer", facts.kernel));
+        wrong.push(format!("the kernel {} is not 5.4, 5.10, 5.15, or 6 and newer", facts.kernel));
     }
     if let Some(options) = &facts.kernel_options {
         let missing: Vec<&str> =
@@ -95,9 +96,28 @@ fn system(facts: &Facts, checks: &mut Checks) {
     }
     let hint = "use a supported kernel with these options and controllers";
     checks.error("SystemVerification", when(!wrong.is_empty(), wrong.join("; "), hint));
-    let message = "the host has control groups of version 1, which Kubernetes keeps for older hosts only";
+}
+
+/// The first minor version whose kubelet ends at once on control groups of version 1, unless it is told otherwise.
+const FAILS_ON_CGROUP_V1: u64 = 35;
+
+fn cgroup_version(questions: &Questions, facts: &Facts, checks: &mut Checks) {
+    let kubelet = facts.kubelet.as_ref().and_then(|kubelet| kubelet.as_ref().ok());
+    let minor = kubelet.and_then(|version| semver::Version::parse(version.trim_start_matches('v')).ok());
+    let usually = minor.is_none_or(|version| version.minor < FAILS_ON_CGROUP_V1);
+    let starts = questions.cgroup_v1_tolerated.unwrap_or(usually);
     let hint = "boot with version 2; from Kubernetes 1.35 on the kubelet starts on version 1 with failCgroupV1: false only";
-    checks.warning("CgroupVersion", when(facts.cgroups.version == 1, message, hint));
+    let (severity, message) = match starts {
+        true => (
+            Severity::Warning,
+            "the host has control groups of version 1, which Kubernetes keeps for older hosts only",
+        ),
+        false => (
+            Severity::Error,
+            "the host has control groups of version 1, and its kubelet ends at once on them",
+        ),
+    };
+    checks.note("CgroupVersion", severity, when(facts.cgroups.version == 1, message, hint));
 }
 
 fn missing<'a>(wanted: &[&'a str], found: &BTreeSet<String>) -> Vec<&'a str> {

@@ -58,6 +58,9 @@ pub struct Questions {
     pub cri_socket: Option<String>,
     /// How the kubelet will group processes.
     pub cgroup_driver: Option<String>,
+    /// Whether the kubelet starts on control groups of version 1, as far as its settings say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup_v1_tolerated: Option<bool>,
     /// Whether the kubelet starts although the host swaps.
     pub swap_tolerated: bool,
     /// The host of the control plane's endpoint, when it is a name.

@@ -1,6 +1,6 @@
 //! The container runtime, the kubelet and services around them.
 
-use super::facts::Facts;
+use super::facts::{Facts, Runtime};
 use super::questions::{Purpose, Questions};
 use super::{Checks, when};
 
@@ -13,7 +13,19 @@ pub(super) fn check(questions: &Questions, facts: &Facts, checks: &mut Checks) {
     let message = format!("firewalld is at work; ports {} have to be open", ports.join(", "));
     checks.warning("Firewalld", when(firewall, message, "open them with firewall-cmd, or stop firewalld"));
     container_runtime(questions, facts, checks);
+    systemd(questions, facts, checks);
     kubelet(questions, facts, checks);
+}
+
+/// A kubelet that groups processes by systemd ends at once where that does not run.
+fn systemd(questions: &Questions, facts: &Facts, checks: &mut Checks) {
+    let of_runtime =
+        facts.runtime.as_ref().and_then(|runtime| runtime.as_ref().ok()?.cgroup_driver.as_deref());
+    let by_systemd = questions.cgroup_driver.as_deref() == Some("systemd") && of_runtime != Some("cgroupfs");
+    let message =
+        "the kubelet groups processes by systemd, which does not run on this host: it would end at once";
+    let hint = "set cgroupDriver: cgroupfs for the kubelet, or use a host that runs systemd";
+    checks.error("CgroupDriver", when(by_systemd && facts.systemd == Some(false), message, hint));
 }
 
 fn container_runtime(questions: &Questions, facts: &Facts, checks: &mut Checks) {
@@ -32,10 +44,19 @@ fn container_runtime(questions: &Questions, facts: &Facts, checks: &mut Checks) 
     let message = format!("{} is not ready: {}", runtime.version, runtime.not_ready.join("; "));
     checks.error("CRI", when(!runtime.not_ready.is_empty(), message, "look at the runtime's log"));
     if let (Some(wanted), Some(found)) = (&questions.cgroup_driver, &runtime.cgroup_driver) {
-        let message = format!("the kubelet groups processes by {wanted} and {} by {found}", runtime.version);
+        let name = match runtime.version.as_str() {
+            "" => "the container runtime",
+            version => version,
+        };
+        let message = format!("the kubelet groups processes by {wanted} and {name} by {found}");
         let hint = format!("set cgroupDriver: {found} for the kubelet, or the runtime to {wanted}");
         checks.error("CgroupDriver", when(wanted != found, message, hint));
     }
+    images(questions, runtime, checks);
+}
+
+/// Images that have to be there or be fetched.
+pub(super) fn images(questions: &Questions, runtime: &Runtime, checks: &mut Checks) {
     let missing: Vec<String> = questions
         .images
         .iter()

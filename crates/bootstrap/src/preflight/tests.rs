@@ -19,6 +19,7 @@ fn questions() -> Questions {
         images: vec!["registry.k8s.io/pause:3.10.1".into()],
         cri_socket: None,
         cgroup_driver: Some("systemd".into()),
+        cgroup_v1_tolerated: None,
         swap_tolerated: false,
         endpoint_name: Some("api.example.test".into()),
         advertise_address: Some([10, 0, 0, 1].into()),
@@ -43,6 +44,7 @@ fn good() -> Facts {
         kernel: "6.1.0-18-amd64".into(),
         kernel_options: None,
         cgroups: Cgroups { version: 2, controllers: set(&["cpu", "cpuset", "memory", "pids", "io"]) },
+        systemd: Some(true),
         swap: Vec::new(),
         machine_id: Some("7c0a".into()),
         hostname: "cp-0".into(),
@@ -109,6 +111,7 @@ const BAD: &[Bad] = &[
         let names = ["cpu", "cpuacct", "cpuset", "devices", "freezer", "memory"];
         facts.cgroups = Cgroups { version: 1, controllers: names.map(str::to_owned).into() };
     }),
+    ("CgroupDriver", Severity::Error, |facts| facts.systemd = Some(false)),
     ("Hostname", Severity::Warning, |facts| {
         facts.names.insert("cp-0".into(), Err("no such host".into()));
     }),
@@ -268,4 +271,32 @@ fn a_reset_needs_root_alone() {
     }));
     let empty = Questions { purpose: Purpose::Reset, ..Questions::default() };
     assert_eq!(check(&empty, &Facts::default()).checks, ["IsPrivilegedUser"]);
+}
+
+#[test]
+fn a_kubelet_that_ends_at_once_on_its_control_groups_is_an_error() {
+    let names = ["cpu", "cpuacct", "cpuset", "devices", "freezer", "memory"];
+    let cgroups = Cgroups { version: 1, controllers: names.map(str::to_owned).into() };
+    for (kubelet, tolerated, severity) in [
+        ("v1.34.4", None, Severity::Warning),
+        ("v1.34.4", Some(false), Severity::Error),
+        ("v1.35.0", None, Severity::Error),
+        ("v1.35.0", Some(true), Severity::Warning),
+    ] {
+        let facts = Facts { cgroups: cgroups.clone(), kubelet: Some(Ok(kubelet.to_owned())), ..good() };
+        let questions = Questions {
+            cgroup_v1_tolerated: tolerated,
+            kubernetes_version: Some(kubelet.to_owned()),
+            ..questions()
+        };
+        let report = check(&questions, &facts);
+        let found = report.findings.iter().find(|finding| finding.check == "CgroupVersion").unwrap();
+        assert_eq!(found.severity, severity, "{kubelet} {tolerated:?}");
+    }
+    // A runtime that groups by files tells its kubelet to do the same.
+    let by_files = Runtime { cgroup_driver: Some("cgroupfs".to_owned()), ..Runtime::default() };
+    let facts = Facts { systemd: Some(false), runtime: Some(Ok(by_files)), ..good() };
+    let questions =
+        Questions { cgroup_driver: Some("cgroupfs".to_owned()), images: Vec::new(), ..questions() };
+    assert!(check(&questions, &facts).is_clear(), "{:?}", check(&questions, &facts));
 }

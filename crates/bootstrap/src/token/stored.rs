@@ -26,7 +26,7 @@ pub enum StoredError {
     #[error("the Secret {0:?} is not of the type {SECRET_TYPE}")]
     OtherType(String),
     /// A field is missing or malformed.
-    #[error("the Secret {name:?} is no bootstrap token: its field `{field}` is missing or malformed")]
+    #[error("the Secret {name:?} is not a bootstrap token: its field `{field}` is missing or malformed")]
     Field {
         /// The Secret.
         name: String,

@@ -27,7 +27,7 @@ pub(super) fn read(
         outcome.refused.push("controlPlane.access".to_owned());
         outcome.say(Context::assumed(
             &access,
-            "spec.kubernetesApiAccess names nobody: the API is reached from inside of the cluster only"
+            "spec.kubernetesApiAccess is empty: the API is reached from inside of the cluster only"
                 .to_owned(),
             "list the ranges of those who use the cluster",
         ));

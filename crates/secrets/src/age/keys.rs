@@ -61,7 +61,7 @@ impl Identity {
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
             .map(|(index, line)| {
                 line.parse().map_err(|_| {
-                    let reason = format!("line {} is no identity such as AGE-SECRET-KEY-1…", index + 1);
+                    let reason = format!("line {} is not an identity such as AGE-SECRET-KEY-1…", index + 1);
                     Error::InvalidKey { what: "an identity file".to_owned(), reason }
                 })
             })

@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Tree::deserialize(deserializer)? {
             Tree::Scalar(scalar) => Ok(Self(scalar.as_str().to_owned())),
-            _ => Err(serde::de::Error::custom("a key is no text")),
+            _ => Err(serde::de::Error::custom("a key is not text")),
         }
     }
 }

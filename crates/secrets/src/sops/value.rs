@@ -46,7 +46,7 @@ pub(super) fn decrypt(text: &str, place: &str, key: &[u8]) -> Result<Option<Scal
         malformed(&format!("the value at `{place}` was changed or moved, or is encrypted with another key"))
     })?;
     let plain =
-        std::str::from_utf8(&plain).map_err(|_| malformed(&format!("the value at `{place}` is no text")))?;
+        std::str::from_utf8(&plain).map_err(|_| malformed(&format!("the value at `{place}` is not text")))?;
     Ok(Some(match (field("type").as_deref(), plain) {
         (Some("bool"), "true") => Scalar::new("True"),
         (Some("bool"), "false") => Scalar::new("False"),

@@ -20,87 +20,87 @@ macro_rules! codes {
 
 codes! {
     /// A pipe, a device, a socket where a file belongs.
-    NOT_A_FILE = "LIMIT0001", "what is named is not a file";
+    NOT_A_FILE = "LIMIT0001", "the path is not a regular file";
     /// A file is larger than its kind may be.
-    TOO_LARGE = "LIMIT0002", "a file is larger than its kind may be";
+    TOO_LARGE = "LIMIT0002", "the file is too large";
     /// There are more files than a command reads.
-    TOO_MANY = "LIMIT0003", "there are more files than a command reads";
+    TOO_MANY = "LIMIT0003", "too many spec files";
     /// There are more problems than are shown.
-    MORE_PROBLEMS = "LIMIT0004", "there are more problems than are shown";
+    MORE_PROBLEMS = "LIMIT0004", "not all problems are shown";
     /// The file is not YAML.
     SYNTAX = "SPEC0001", "the file is not valid YAML";
     /// A key is given twice in one mapping.
     DUPLICATE_KEY = "SPEC0002", "a key is given twice";
     /// A field does not exist.
-    UNKNOWN_FIELD = "SPEC0003", "a field does not exist";
+    UNKNOWN_FIELD = "SPEC0003", "unknown field";
     /// A value has the wrong type.
     WRONG_TYPE = "SPEC0004", "a value has the wrong type";
     /// A field that must be given is missing.
     MISSING_FIELD = "SPEC0005", "a required field is missing";
     /// A value is none of those that are allowed.
-    UNKNOWN_VALUE = "SPEC0006", "a value is none of those allowed";
+    UNKNOWN_VALUE = "SPEC0006", "a value is not one of the allowed words";
     /// A text does not have the form of its field: an address range, a version, a duration.
-    BAD_FORMAT = "SPEC0007", "a text does not have the form of its field";
+    BAD_FORMAT = "SPEC0007", "a value has the wrong format";
     /// A number is out of bounds.
-    OUT_OF_RANGE = "SPEC0008", "a number is out of bounds";
+    OUT_OF_RANGE = "SPEC0008", "a number is out of range";
     /// Exactly one of several keys must be given.
-    NOT_ONE_OF = "SPEC0009", "exactly one of several keys must be given";
+    NOT_ONE_OF = "SPEC0009", "exactly one of several keys is required";
     /// A document's apiVersion or kind is not known.
-    UNKNOWN_KIND = "SPEC0010", "a document's apiVersion or kind is not known";
+    UNKNOWN_KIND = "SPEC0010", "unknown apiVersion or kind";
     /// A file or folder cannot be read.
-    UNREADABLE = "SPEC0011", "a file cannot be read";
+    UNREADABLE = "SPEC0011", "a spec file cannot be read";
     /// Nothing was found to load.
     NOTHING_FOUND = "SPEC0012", "no documents were found";
     /// The document is too large, too deep, or expands to too much.
     OVER_BUDGET = "SPEC0013", "a document is too large";
     /// Two things of one kind have the same name.
-    DUPLICATE_NAME = "SPEC0020", "a name is given twice";
+    DUPLICATE_NAME = "SPEC0020", "a name is used twice";
     /// A name is not a DNS name, a label key is malformed, and the like.
-    BAD_NAME = "SPEC0021", "a name is malformed";
+    BAD_NAME = "SPEC0021", "a name is not valid";
     /// Something is named that does not exist.
-    UNKNOWN_REFERENCE = "SPEC0022", "something is named that does not exist";
+    UNKNOWN_REFERENCE = "SPEC0022", "a reference to an object that does not exist";
     /// A pool names no cluster, and it is not clear which is meant.
-    NO_CLUSTER = "SPEC0023", "a pool belongs to no cluster";
+    NO_CLUSTER = "SPEC0023", "a pool names no cluster";
     /// A range of addresses lies outside the one that must hold it.
-    NOT_CONTAINED = "SPEC0030", "a range lies outside the one that must hold it";
+    NOT_CONTAINED = "SPEC0030", "a range is outside its parent range";
     /// Two ranges of addresses overlap.
     OVERLAP = "SPEC0031", "two ranges overlap";
     /// Address families do not fit together.
-    ADDRESS_FAMILY = "SPEC0032", "address families do not fit";
+    ADDRESS_FAMILY = "SPEC0032", "address families do not match";
     /// A range of addresses is too small or too large for its use.
-    RANGE_SIZE = "SPEC0033", "a range has an unsuitable size";
+    RANGE_SIZE = "SPEC0033", "a range has the wrong size";
     /// Subnets do not fit the topology, or lack what their egress needs.
-    TOPOLOGY = "SPEC0034", "subnets do not fit the topology";
+    TOPOLOGY = "SPEC0034", "the subnets do not match the topology";
     /// The Kubernetes release is not supported.
-    UNSUPPORTED_VERSION = "SPEC0040", "the Kubernetes release is not supported";
+    UNSUPPORTED_VERSION = "SPEC0040", "the Kubernetes version is not supported";
     /// A pool's release does not fit the control plane's.
-    VERSION_SKEW = "SPEC0041", "a pool's release does not fit the control plane's";
+    VERSION_SKEW = "SPEC0041", "the Kubernetes version of a pool is outside the version skew";
     /// The cluster has no control plane, or one of an unsuitable size.
-    CONTROL_PLANE = "SPEC0042", "the control plane is unsuitable";
+    CONTROL_PLANE = "SPEC0042", "the number of control-plane nodes is not suitable";
     /// The members of an etcd cluster are unsuitable.
-    ETCD_MEMBERS = "SPEC0043", "the members of an etcd cluster are unsuitable";
+    ETCD_MEMBERS = "SPEC0043", "the members of an etcd cluster are not suitable";
     /// The endpoint of the control plane is unsuitable.
-    ENDPOINT = "SPEC0044", "the control plane's endpoint is unsuitable";
+    ENDPOINT = "SPEC0044", "the endpoint of the control plane is not suitable";
     /// A pool's size, or how it is replaced, cannot work.
-    POOL_SIZE = "SPEC0050", "a pool's size cannot work";
+    POOL_SIZE = "SPEC0050", "the size of a pool is not valid";
     /// A rollout could never make progress.
-    ROLLOUT = "SPEC0051", "a rollout could never make progress";
+    ROLLOUT = "SPEC0051", "a roll could never make progress";
     /// Machines are chosen in a way that cannot work, or is dangerous.
-    MACHINES = "SPEC0052", "machines are chosen unsuitably";
+    MACHINES = "SPEC0052", "the choice of machines is not suitable";
     /// A label or taint is reserved, malformed, or has no effect.
-    LABELS = "SPEC0053", "a label or taint is unsuitable";
+    LABELS = "SPEC0053", "a label or taint is not suitable";
     /// Hosts are described in a way that cannot work.
-    HOSTS = "SPEC0054", "hosts are described unsuitably";
+    HOSTS = "SPEC0054", "hosts are not described correctly";
     /// A flag that Slipway sets itself.
-    RESERVED_ARGUMENT = "SPEC0060", "a flag that Slipway sets itself";
+    RESERVED_ARGUMENT = "SPEC0060", "the flag is set by Slipway";
     /// A secret stands in the spec.
-    INLINE_SECRET = "SPEC0061", "a secret stands in the spec";
+    INLINE_SECRET = "SPEC0061", "the spec contains a secret";
     /// Two settings contradict each other, or one lacks another.
     CONTRADICTION = "SPEC0062", "two settings contradict each other";
     /// A setting is allowed, and opens more than most clusters should.
-    EXPOSED = "SPEC0063", "a setting opens more than it should";
+    EXPOSED = "SPEC0063", "a setting allows more access than usual";
     /// There are more things of a kind than Slipway handles.
-    TOO_MANY_THINGS = "SPEC0080", "there are more things than Slipway handles";
+    TOO_MANY_THINGS = "SPEC0080", "the cluster is larger than Slipway supports";
     /// An alias stands inside of the value of its own anchor.
     ALIAS = "SPEC0090", "an alias is inside of its own anchor";
     /// A network or a subnet has no room for what lives in it.

@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, Metadata},
-    io,
+    io::{self, IsTerminal as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
@@ -12,6 +12,11 @@ use crate::{
     diagnostic::{Code, Diagnostic, code},
     source::SourceFile,
 };
+
+/// The path that stands for standard input.
+const STDIN: &str = "-";
+/// What standard input is called in diagnostics.
+const STDIN_SHOWN: &str = "<stdin>";
 
 /// What is wrong with a file or a folder, before it is opened.
 type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
@@ -30,8 +35,9 @@ pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec
     let mut files: Vec<SourceFile> = Vec::new();
     let mut rest = size::SPECS.bytes;
     for path in found {
-        let shown = path.display().to_string();
-        let read = file::read_given_text(&path, size::SPEC);
+        let from_stdin = path == Path::new(STDIN);
+        let shown = if from_stdin { STDIN_SHOWN.to_owned() } else { path.display().to_string() };
+        let read = if from_stdin { stdin() } else { file::read_given_text(&path, size::SPEC) };
         match read {
             Ok(text) if text.len() as u64 > rest => {
                 let message = format!("the spec files have more than {} together", size::SPECS);
@@ -46,10 +52,20 @@ pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec
                 Diagnostic::error(code::UNREADABLE, format!("{shown} is not UTF-8 text"))
                     .hint("save it as UTF-8"),
             ),
-            Err(error) => diagnostics.push(unreadable(&path, &error)),
+            Err(error) => diagnostics.push(unreadable(Path::new(&shown), &error)),
         }
     }
     (files, diagnostics)
+}
+
+/// Everything on standard input.
+fn stdin() -> io::Result<String> {
+    let input = io::stdin();
+    if input.is_terminal() {
+        return Err(io::Error::other("it is a terminal; pipe a spec into the command"));
+    }
+    let bytes = file::bounded(input.lock(), 0, size::SPEC)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// The search for spec files. A file or a folder that several paths lead to, as symbolic links do, is taken once.
@@ -65,6 +81,12 @@ struct Search<'a> {
 impl Search<'_> {
     /// Takes a path that the caller names: whatever it is called, it is read.
     fn given(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        if path == Path::new(STDIN) {
+            if !self.found.iter().any(|found| found == path) {
+                self.found.push(path.to_owned());
+            }
+            return Ok(());
+        }
         if self.is_refused(path) {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An attribute that somebody else manages: differences in it are shown, and never planned.
+/// An attribute that another tool manages: differences in it are shown, and never planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IgnoredChange {

@@ -116,7 +116,7 @@ pub struct ClusterSpec {
     /// While set, `delete` refuses.
     #[serde(default)]
     pub deletion_protection: bool,
-    /// Attributes that somebody else manages: differences in them are shown, and never planned.
+    /// Attributes that another tool manages: differences in them are shown, and never planned.
     #[serde(default)]
     pub ignore_changes: Vec<IgnoredChange>,
     /// Resources that go by a new name: their record moves, they themselves are left alone.

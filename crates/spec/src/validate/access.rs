@@ -10,7 +10,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     if cluster.control_plane.access.is_empty() {
         let complaint = error(
             CONTRADICTION,
-            "nobody may reach the API server: its access list is empty",
+            "no address may reach the API server: its access list is empty",
             "list the ranges that may, as in `access: [203.0.113.0/24]`, or leave the field out",
         );
         context.at_key("controlPlane.access", complaint);
@@ -38,7 +38,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         if key.contains("PRIVATE KEY") {
             let complaint = error(
                 INLINE_SECRET,
-                "a private key stands in `ssh.keys`",
+                "`ssh.keys` contains a private key",
                 "write the public key, the content of the file that ends in .pub; and replace this key, it is known now",
             );
             context.at(&path, complaint);

@@ -144,7 +144,7 @@ fn virtual_ip(context: &mut Context<'_>) {
         let texts: Vec<String> = wanted.iter().map(ToString::to_string).collect();
         let complaint = error(
             ENDPOINT,
-            format!("the virtual address {address} lies in none of the subnets {}", texts.join(", ")),
+            format!("the virtual address {address} is in none of the subnets {}", texts.join(", ")),
             "choose a free address of a subnet with control-plane nodes, or announce it with `mode: bgp`",
         );
         context.at(path, complaint);

@@ -126,7 +126,7 @@ fn form(context: &mut Context<'_>, list: &str, key: &str, value: &str) {
 fn key_problem(key: &str) -> Option<&'static str> {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     if prefix.is_some_and(|prefix| dns_name(prefix).is_some()) {
-        Some("has a prefix that is no DNS name")
+        Some("has a prefix that is not a DNS name")
     } else if name.is_empty() {
         Some("has no name")
     } else {

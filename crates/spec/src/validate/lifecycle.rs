@@ -54,7 +54,7 @@ fn moves(context: &mut Context<'_>) {
             let complaint = warning(
                 CONTRADICTION,
                 "every change of every resource is ignored: no plan will ever change anything that exists",
-                "name the resources or the attributes that somebody else manages",
+                "name the resources or the attributes that another tool manages",
             );
             context.at(&path, complaint);
         }
@@ -123,7 +123,7 @@ fn issuers(context: &mut Context<'_>) {
             let complaint = error(
                 CONTRADICTION,
                 format!("the issuer `{}` is not an https URL", issuer.issuer),
-                "write the issuer as it stands in tokens, beginning with https://",
+                "write the issuer as it is in tokens, beginning with https://",
             );
             context.at(&format!("authentication.openIdConnect[{index}].issuer"), complaint);
         }

@@ -99,14 +99,14 @@ fn zone(
             outcome.say(Context::assumed(
                 field,
                 format!("the subnet {name} has no zone; {assumed} is assumed"),
-                "write the zone that the subnet lies in",
+                "write the zone of the subnet",
             ));
             assumed.clone()
         }
         None => {
             let missing = zone
                 .error(code::MISSING_FIELD, format!("the subnet {name} has no zone"))
-                .hint("write the zone that it lies in, as in zone: eu-west-1a");
+                .hint("write its zone, as in zone: eu-west-1a");
             outcome.refuse(&format!("network.subnets[{name}].zone"), missing);
             String::new()
         }

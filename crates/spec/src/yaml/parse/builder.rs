@@ -216,7 +216,7 @@ impl<'a> Builder<'a> {
                 Some(name @ ("bool" | "float" | "int" | "null")) => {
                     let value = resolve::plain(text);
                     if !is_a(name, &value) {
-                        let message = format!("`{}` is no value of the tag !!{name}", brief(text));
+                        let message = format!("`{}` is not a value of the tag !!{name}", brief(text));
                         let diagnostic = Diagnostic::error(code::SYNTAX, message)
                             .at(self.file, span)
                             .hint("leave the tag out, or correct the value");

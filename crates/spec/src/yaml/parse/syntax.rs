@@ -35,7 +35,7 @@ pub(super) fn replace_tabs(
         let start = Position { line: number, column };
         let span = Span { start, end: Position { line: number, column: column + 1 } };
         found.push(
-            Diagnostic::error(code::SYNTAX, "a tab stands in the indentation")
+            Diagnostic::error(code::SYNTAX, "the indentation contains a tab")
                 .at(file, span)
                 .hint("YAML is indented with spaces only; replace the tab with two spaces"),
         );

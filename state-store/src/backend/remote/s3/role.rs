@@ -96,7 +96,7 @@ impl Role {
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         let mut request = HttpRequest::new(HttpRequestBody::from(form.join("&")));
         let url = format!("{}/", self.endpoint.url);
-        *request.uri_mut() = url.parse().map_err(|_| failed(format!("{url} is no address")))?;
+        *request.uri_mut() = url.parse().map_err(|_| failed(format!("{url} is not an address")))?;
         *request.method_mut() = "POST".parse().map_err(|_| failed("POST"))?;
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert("content-type", kind);

@@ -98,7 +98,7 @@ impl SingleSignOn {
             encode(&self.role),
             encode(&self.account)
         );
-        *request.uri_mut() = url.parse().map_err(|_| failed(format!("{url} is no address")))?;
+        *request.uri_mut() = url.parse().map_err(|_| failed(format!("{url} is not an address")))?;
         let bearer =
             HeaderValue::from_str(&token.access_token).map_err(|_| renew("the session cannot be used"))?;
         request.headers_mut().insert("x-amz-sso_bearer_token", bearer);

@@ -1,0 +1,119 @@
+//! The order in which machines change and leave.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::{Address, Desired, Turn, Value};
+use slipway_spec::model::Cluster;
+
+use super::super::configuration::is_control_plane;
+use super::super::{Machine, Placement};
+use super::{KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
+
+impl Making<'_> {
+    /// A control plane that goes leaves the cluster as a node while its own part of the control plane still works.
+    pub(super) fn leaves_first(&mut self, machine: &Machine) {
+        let own = |desired: &&Desired| {
+            matches!(desired.address.kind(), "static_pod" | "etcd_member" | "etcd_voter")
+                && is_inside_of(desired, &machine.name)
+        };
+        let own: Vec<Address> =
+            self.resources.iter().filter(own).map(|desired| desired.address.clone()).collect();
+        if let Some(node) = self.node(machine) {
+            node.depends_on.extend(own);
+            node.depends_on.sort();
+            node.depends_on.dedup();
+        }
+    }
+
+    /// Members that begin together leave one after the other: etcd lets nobody go while another one is on his way out.
+    pub(super) fn members_leave_in_turn(&mut self, founding: &[&Machine]) {
+        for pair in founding.windows(2) {
+            let [before, machine] = pair else { continue };
+            let (before, member) =
+                (inside("etcd_member", before, "etcd"), inside("etcd_member", machine, "etcd"));
+            for desired in self.resources.iter_mut().filter(|desired| desired.address == member) {
+                desired.depends_on.push(before.clone());
+            }
+        }
+    }
+
+    /// What is on machines changes on one of them first, then within the budgets of their pools: a setting that breaks a
+    /// machine breaks one. Control planes change one after the other, so that the API answers and etcd keeps its majority
+    /// all the while, and before the workers where their pods change too. What machines read that join comes last of all:
+    /// they get settings that every kubelet has held.
+    pub(super) fn machines_change_in_turn(&mut self) {
+        let machines: BTreeMap<&str, &Machine> =
+            self.placement.machines.iter().map(|machine| (machine.name.as_str(), machine)).collect();
+        let elected = self.placement.elected().map(|machine| machine.name.as_str());
+        let joining = Address::new(OBJECT, KUBELET_SETTINGS);
+        for desired in &mut self.resources {
+            if desired.address == joining {
+                desired.lifecycle.turn = Some(Turn {
+                    group: MACHINES.to_owned(),
+                    unit: KUBELET_SETTINGS.to_owned(),
+                    rank: LAST,
+                    at_once: 1,
+                });
+                continue;
+            }
+            let host = desired.attributes.get("host").and_then(Value::as_str);
+            let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
+            desired.lifecycle.turn = part_of(desired).map(|part| Turn {
+                group: MACHINES.to_owned(),
+                unit: machine.name.clone(),
+                rank: rank(
+                    part,
+                    is_control_plane(self.cluster, machine),
+                    elected == Some(machine.name.as_str()),
+                ),
+                at_once: at_once(self.cluster, self.placement, machine),
+            });
+        }
+    }
+}
+
+/// Of which part of a machine a resource is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The kubelet, and the machine as such.
+    Node,
+    /// Pods of the control plane, and what they read when they start.
+    ControlPlane,
+}
+
+/// The part of a machine that a change of a resource can break; none where it cannot. Certificates and keys are no settings,
+/// and the encryption of what is at rest has to change everywhere at the same time.
+fn part_of(desired: &Desired) -> Option<Part> {
+    let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
+    match (desired.address.kind(), name) {
+        ("static_pod", _) | ("file", "audit-policy" | "authentication-configuration") => {
+            Some(Part::ControlPlane)
+        }
+        ("file", "encryption-configuration" | "ca") => None,
+        ("file", name) if name.starts_with("pki/") => None,
+        ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
+        _ => None,
+    }
+}
+
+/// Which machines come first. The one that everybody is sent to comes last of all, unless its pods change as well: a kubelet
+/// may not be newer than the API servers, so that all of these come before the workers.
+const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
+    match (control_plane, part, elected) {
+        (true, _, false) => 0,
+        (true, Part::ControlPlane, true) => 1,
+        (false, _, _) => 2,
+        (true, Part::Node, true) => 3,
+    }
+}
+
+/// The rank behind those of all machines.
+const LAST: u32 = 4;
+
+/// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
+fn at_once(cluster: &Cluster, placement: &Placement, machine: &Machine) -> u32 {
+    let pool = cluster.pool(&machine.pool).filter(|_| !is_control_plane(cluster, machine));
+    let count = placement.machines.iter().filter(|other| other.pool == machine.pool).count();
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    pool.map_or(1, |pool| pool.rollout.max_unavailable.of_rounded_down(count).max(1))
+}
