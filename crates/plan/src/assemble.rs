@@ -45,6 +45,7 @@ pub(crate) fn plain(change: ResourceChange) -> Decision {
         change,
         surplus: Vec::new(),
         rollout: None,
+        anew: false,
         estimate_ms: None,
         unknown_after: Vec::new(),
         prepare: None,
@@ -375,7 +376,7 @@ fn rolls(
             }
         }
         let identity = decision.change.identity.as_ref();
-        let through = rollout::steps(graph, &address, identity, kind, rollout, &before);
+        let through = rollout::steps(graph, &address, identity, kind, (rollout, decision.anew), &before);
         if let Some(removal) = own.and_then(|own| own.removal) {
             through.iter().for_each(|end| graph.edge(*end, removal));
         }

@@ -135,6 +135,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         findings: Vec::new(),
         infrastructure_only: Vec::new(),
         infrastructure_accepted: false,
+        sets_protection: None,
         prices: None,
         rate_classes: Default::default(),
         estimate_ms: 0,

@@ -39,6 +39,8 @@ pub(crate) struct Decision {
     /// Whether the resource itself changes; a surplus object or a roll may need steps all the same.
     pub surplus: Vec<Found>,
     pub rollout: Option<Rollout>,
+    /// Whether machines of the roll leave although they are as their pool wants them.
+    pub anew: bool,
     pub estimate_ms: Option<u64>,
     /// Computed attributes that an update will change.
     pub unknown_after: Vec<Path>,
@@ -136,6 +138,7 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         change,
         surplus: subject.surplus,
         rollout: planned.rollout,
+        anew: false,
         estimate_ms: planned.estimate_ms,
         unknown_after: planned.unknown_after,
         prepare: planned.prepare,
@@ -185,7 +188,7 @@ fn lifecycle_reasons(subject: &Subject<'_>) -> Vec<Reason> {
         texts.push(if lifecycle.retain {
             "it stays in the cloud when the spec or the cluster goes"
         } else {
-            "it goes with the spec or the cluster"
+            "it is deleted when it is removed from the spec, or with the cluster"
         });
     }
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
@@ -224,6 +227,7 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
         change,
         surplus: subject.surplus,
         rollout: planned.rollout,
+        anew: false,
         estimate_ms: planned.estimate_ms,
         unknown_after: Vec::new(),
         prepare: None,

@@ -35,7 +35,7 @@ pub enum Error {
         message: String,
     },
     /// A resource that shall only be used is not there.
-    #[error("{address} shall be the existing object {identity}, which was not found")]
+    #[error("{address} must be the existing object {identity}, which was not found")]
     MissingExisting {
         /// The resource.
         address: Address,
@@ -114,10 +114,10 @@ pub enum Error {
     #[error("the plan cannot be written")]
     Write(#[source] serde_json::Error),
     /// The file is no plan.
-    #[error("this is no plan file")]
+    #[error("this is not a plan file")]
     NotAPlan(#[source] serde_json::Error),
     /// The file is something else.
-    #[error("this is no plan file but `{kind}`")]
+    #[error("this is not a plan file but `{kind}`")]
     WrongKind {
         /// What it says it is.
         kind: String,
@@ -182,7 +182,7 @@ impl Error {
                 Some(format!("did you mean `{suggestion}`?"))
             }
             Self::Format { .. } | Self::Damaged | Self::Unsound { .. } => {
-                Some("make the plan anew with `slipway plan --out`".to_owned())
+                Some("run `slipway plan --out` again".to_owned())
             }
             Self::Provider { source, .. } => source.hint.clone(),
             Self::Held { .. } => Some(

@@ -66,6 +66,9 @@ pub struct Plan {
     /// Whether infrastructure alone was asked for when it was made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub infrastructure_accepted: bool,
+    /// The protection from deletion as it is when the plan is carried out, where the plan changes it: no resource shows that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets_protection: Option<bool>,
     /// What a month costs, where the providers know prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,

@@ -7,6 +7,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use slipway_resource::{Address, Desired, Turn};
 
 use crate::error::Error;
+use crate::topology;
 
 /// The dependencies of the desired resources.
 pub(crate) struct Dependencies {
@@ -51,38 +52,26 @@ pub(crate) fn dependencies(desired: &[Desired]) -> Result<Dependencies, Error> {
     Ok(Dependencies { by_address, levels, in_turn, turns, on_demand })
 }
 
-/// Kahn's algorithm by layers, in the order of the addresses within each.
+/// The addresses in layers, in their order within each.
 fn levels(by_address: &BTreeMap<Address, Vec<Address>>) -> Result<Vec<Vec<Address>>, Error> {
-    let mut waiting: HashMap<&Address, usize> = HashMap::with_capacity(by_address.len());
-    let mut dependents: HashMap<&Address, Vec<&Address>> = HashMap::new();
-    for (address, depends_on) in by_address {
-        waiting.insert(address, depends_on.len());
-        for needed in depends_on {
-            dependents.entry(needed).or_default().push(address);
+    let places: HashMap<&Address, usize> =
+        by_address.keys().enumerate().map(|(place, address)| (address, place)).collect();
+    let edges = by_address.values().enumerate().flat_map(|(own, depends_on)| {
+        let places = &places;
+        depends_on.iter().filter_map(move |needed| Some((*places.get(needed)?, own)))
+    });
+    let mut levels: Vec<Vec<Address>> = Vec::new();
+    let layers = topology::layers(&topology::graph(by_address.len(), edges));
+    for (address, layer) in by_address.keys().zip(layers) {
+        let Some(layer) = layer else { return Err(Error::Cycle(cycle(by_address))) };
+        if levels.len() <= layer {
+            levels.resize_with(layer + 1, Vec::new);
+        }
+        if let Some(level) = levels.get_mut(layer) {
+            level.push(address.clone());
         }
     }
-    let mut current: Vec<&Address> =
-        by_address.keys().filter(|address| waiting.get(*address) == Some(&0)).collect();
-    let mut levels = Vec::new();
-    let mut placed = 0;
-    while !current.is_empty() {
-        placed += current.len();
-        let mut next = Vec::new();
-        for address in &current {
-            for dependent in dependents.get(*address).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(*dependent) {
-                    *count -= 1;
-                    if *count == 0 {
-                        next.push(*dependent);
-                    }
-                }
-            }
-        }
-        next.sort();
-        levels.push(current.into_iter().cloned().collect());
-        current = next;
-    }
-    if placed == by_address.len() { Ok(levels) } else { Err(Error::Cycle(cycle(by_address))) }
+    Ok(levels)
 }
 
 /// One circle of the graph, in the order in which each stands on the next.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use slipway_resource::schema::{Held, Irreplaceable};
-use slipway_resource::{Address, Identity};
+use slipway_resource::{Address, Identity, Path};
 
 use crate::assemble::Decided;
 use crate::change::{ChangeAction, ResourceChange};
@@ -83,6 +83,8 @@ pub(crate) struct Guard<'a> {
     pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
     /// Whether whoever wants an object of the type asks for the fingerprint where it will hold something.
     pub is_asked_for: &'a (dyn Fn(&Address) -> bool + 'a),
+    /// Whether an attribute of a resource is a key for data.
+    pub is_key: &'a (dyn Fn(&Address, &Path) -> bool + 'a),
 }
 
 impl<'a> Guard<'a> {
@@ -104,7 +106,31 @@ impl<'a> Guard<'a> {
             return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
         }
         self.name_last_holders(decided);
+        for decision in decided.by_address.values_mut() {
+            self.name_changed_keys(&mut decision.change);
+        }
         Ok(())
+    }
+
+    /// Has a change confirmed by name that replaces or removes a key for data: what was encrypted with it cannot be read any
+    /// more, also where the object itself stays.
+    fn name_changed_keys(&self, change: &mut ResourceChange) {
+        if !matches!(change.action, ChangeAction::Update) && !change.action.is_replace() {
+            return;
+        }
+        let is_key = |path: &Path| (self.is_key)(&change.address, path);
+        let keys: Vec<String> = change
+            .changes
+            .iter()
+            .filter(|changed| !changed.before.is_null() && is_key(&changed.path))
+            .map(|changed| changed.path.to_string())
+            .collect();
+        if keys.is_empty() {
+            return;
+        }
+        let keys = keys.join(", ");
+        let text = format!("it changes {keys}: data encrypted with the previous key cannot be read any more");
+        change.confirmation.get_or_insert(text);
     }
 
     /// The objects whose deletion has to be confirmed by name, and why.

@@ -41,6 +41,7 @@ pub mod step;
 mod step_graph;
 mod target;
 pub mod terraform;
+mod topology;
 mod turns;
 
 pub use change::{ChangeAction, ResourceChange};

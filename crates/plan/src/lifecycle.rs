@@ -20,7 +20,7 @@ pub fn ignore_changes<'a>(
     for (pattern, attribute) in ignored {
         let path = if attribute == "*" { Ok(Path::root()) } else { attribute.parse() };
         let Ok(path) = path else {
-            remarks.push(format!("`{attribute}` is no path of an attribute such as `tags.owner`"));
+            remarks.push(format!("`{attribute}` is not a path of an attribute such as `tags.owner`"));
             continue;
         };
         let mut matched = false;

@@ -68,6 +68,11 @@ impl Observations {
         }
     }
 
+    /// Nobody knows what an address stands for, whatever was found there.
+    pub fn doubt(&mut self, address: Address, error: ProviderError) {
+        self.unreadable.insert(address, error);
+    }
+
     /// Every address that has an object, sorted.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.found.keys()

@@ -1,31 +1,27 @@
 //! From wanted, found and remembered to a plan.
 
+mod finish;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::normalised::altered;
-use slipway_resource::provider::{
-    Catalog, Disruption, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout,
-};
+use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
 
 use crate::assemble::{self, Decided};
-use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::{self, Context, Decision, Subject, sensitive_paths};
 use crate::error::Error;
-use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::file::{Mode, Plan};
 use crate::graph::{self, Dependencies};
-use crate::irreplaceable::Guard;
-use crate::lint::lint;
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
-use crate::providers::{self, Providers, ask, preflight};
-use crate::queue::ReadyQueue;
+use crate::providers::{self, Providers, ask};
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{estimate, forgotten, ground, holds, lifecycle, on_demand, prices, renames, scope, target};
+use crate::{forgotten, lifecycle, renames, scope, target};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -114,135 +110,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     let known: Vec<&Address> = decided.by_address.keys().chain(dependencies.by_address.keys()).collect();
     target::check(&inputs.options.targets, &known)?;
     target::check(&inputs.options.replace, &known)?;
-    finish(&inputs, &dependencies, &records, decided).await
-}
-
-async fn finish(
-    inputs: &Inputs<'_>,
-    dependencies: &Dependencies,
-    records: &BTreeMap<Address, Record>,
-    mut decided: Decided,
-) -> Result<Plan, Error> {
-    on_demand::leave_out(&mut decided, dependencies);
-    let standing_on =
-        orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
-            inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
-        });
-    ground::keep(&mut decided, &standing_on);
-    let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
-    let is_asked_for = |address: &Address| {
-        let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);
-        let fingerprint = declared
-            .and_then(|declared| declared.attributes.get(&declared.irreplaceable.as_ref()?.fingerprint));
-        fingerprint.is_some_and(|fingerprint| fingerprint.mode == slipway_resource::Mode::OptionalComputed)
-    };
-    let guard = Guard {
-        cluster: inputs.cluster,
-        mode: inputs.mode,
-        records,
-        observations: &inputs.observations,
-        rule_of: &rule_of,
-        is_asked_for: &is_asked_for,
-    };
-    // Before anything is left out: what a part makes may be what the whole would lose.
-    guard.enforce(&mut decided)?;
-    name_machines_of_replaced(&mut decided);
-    let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
-    let pending = part.map_or_else(Vec::new, |part| {
-        let leaving = guard.leaving(&decided);
-        let pending = scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on);
-        guard.name_successors(&mut decided, &leaving);
-        pending
-    });
-    for decision in decided.by_address.values_mut() {
-        decision.change.surplus = decision.surplus.iter().map(|found| found.identity.clone()).collect();
-    }
-    let cascades =
-        Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
-    holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
-        inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
-    })?;
-    let steps = if inputs.mode == Mode::Drift {
-        Vec::new()
-    } else {
-        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
-    };
-    let infrastructure_only: BTreeSet<String> =
-        decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone()).collect();
-    let rate_classes =
-        inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
-    let findings = if inputs.options.preflight {
-        preflight(inputs.providers, &decided, &steps).await?
-    } else {
-        Vec::new()
-    };
-    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
-        decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
-            change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
-        });
-    let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
-    let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
-    let plan = Plan {
-        format: FORMAT,
-        cluster: inputs.cluster.to_owned(),
-        mode: inputs.mode,
-        binding: Binding {
-            uid: inputs.uid.clone(),
-            generation: inputs.generation,
-            spec_digest: Digest::of(&inputs.spec).map_err(Error::Write)?,
-            catalogs: inputs.catalogs.clone(),
-            providers: inputs
-                .providers
-                .iter()
-                .map(|(name, handle)| (name.to_owned(), handle.pin.clone()))
-                .collect(),
-        },
-        spec: inputs.spec.clone(),
-        changes,
-        unchanged: decided.unchanged,
-        drift: decided.drift,
-        kept,
-        steps,
-        outlook: Vec::new(),
-        left_out: pending.len() as u64,
-        pending,
-        notes: inputs.notes.clone(),
-        findings,
-        infrastructure_only: infrastructure_only.into_iter().collect(),
-        infrastructure_accepted: inputs.options.infrastructure_only,
-        prices: prices::ask(inputs).await?,
-        rate_classes,
-        estimate_ms,
-        critical_path_ms,
-    };
-    let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
-    if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
-}
-
-/// Machines of a pool that is replaced go with it, all at once and without a drain: the plan names them, and the loss is
-/// confirmed by the pool's name.
-fn name_machines_of_replaced(decided: &mut Decided) {
-    for decision in decided.by_address.values_mut() {
-        let Some(rollout) = decision.rollout.as_ref().filter(|_| decision.change.action.is_replace()) else {
-            continue;
-        };
-        if rollout.members.is_empty() {
-            continue;
-        }
-        let change = &mut decision.change;
-        change.machines = assemble::all_machines(rollout, "its pool is replaced");
-        change.disruption = Disruption::Outage;
-        change.confirmation.get_or_insert_with(|| {
-            let count = rollout.members.len();
-            let machines =
-                if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
-            format!("replacing it removes {machines}, without a drain")
-        });
-    }
-}
-
-fn is_kept(change: &ResourceChange) -> bool {
-    change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained)
+    finish::finish(&inputs, &dependencies, &records, decided).await
 }
 
 fn check_schema(inputs: &Inputs<'_>) -> Result<(), Error> {
@@ -279,6 +147,14 @@ struct Prepared<'a> {
     rehearsal: Rehearsal,
 }
 
+impl Prepared<'_> {
+    /// The existing object as its provider compares it.
+    fn observed(&self) -> Option<&Value> {
+        let object = self.object?;
+        Some(self.rehearsal.observed.as_ref().unwrap_or(&object.attributes))
+    }
+}
+
 impl<'p> Planner<'p> {
     /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
     async fn wanted(&mut self) -> Result<Decided, Error> {
@@ -304,13 +180,15 @@ impl<'p> Planner<'p> {
             self.rehearse(&mut prepared).await?;
             let planned = self.ask(&prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
-                if let (Some(patterns), Some(rollout)) = (&self.inputs.options.roll, &mut planned.rollout)
-                    && scope::belongs_to_pool(patterns, prepared.desired)
-                {
-                    roll_all(rollout);
-                }
+                let anew = match (&self.inputs.options.roll, &mut planned.rollout) {
+                    (Some(patterns), Some(rollout)) if scope::belongs_to_pool(patterns, prepared.desired) => {
+                        roll_all(rollout)
+                    }
+                    _ => false,
+                };
                 let address = &prepared.desired.address;
                 let mut decision = self.decide(&prepared, planned, &replaced)?;
+                decision.anew = anew;
                 self.defer_uncompared(&mut decision);
                 resolver.insert(address.clone(), known(&mut decision));
                 if decision.change.action.is_replace() {
@@ -408,8 +286,8 @@ impl<'p> Planner<'p> {
 
     fn item(&self, prepared: &Prepared<'_>) -> PlanItem {
         let address = &prepared.desired.address;
-        let Rehearsal { desired, observed, .. } = &prepared.rehearsal;
-        let found = prepared.object.map(|object| observed.as_ref().unwrap_or(&object.attributes));
+        let desired = &prepared.rehearsal.desired;
+        let found = prepared.observed();
         PlanItem {
             address: address.clone(),
             desired: Some(desired.as_ref().unwrap_or(&prepared.resolved).clone()),
@@ -437,7 +315,9 @@ impl<'p> Planner<'p> {
         let address = &prepared.desired.address;
         let Some((provider, _, kind)) = self.inputs.providers.of_type(address.kind()) else { return Ok(()) };
         let wanted = prepared.rehearsal.desired.as_ref().unwrap_or(&prepared.resolved);
-        let Some(altered) = altered(kind, wanted, &planned.normalised) else { return Ok(()) };
+        let Some(altered) = altered(kind, wanted, &planned.normalised, prepared.observed()) else {
+            return Ok(());
+        };
         let is_hidden = sensitive_paths(&kind.attributes).iter().any(|path| altered.path.starts_with(path));
         let text = |value: &Value| {
             if is_hidden { "(hidden)".to_owned() } else { value.to_json().to_string() }
@@ -552,11 +432,14 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
-/// Lets every machine go that would stay.
-fn roll_all(rollout: &mut Rollout) {
+/// Lets every machine go that would stay. Returns whether there is one.
+fn roll_all(rollout: &mut Rollout) -> bool {
+    let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
-        member.fate = Fate::Replace { reason: crate::rollout::ASKED_FOR.to_owned(), path: None };
+        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
+        anew = true;
     }
+    anew
 }
 
 /// What others may know of a resource that was decided.

@@ -14,6 +14,7 @@ use crate::file::ProviderPin;
 use crate::step::{Step, StepAction};
 
 /// A provider at work, with what it said about itself.
+#[derive(Clone)]
 pub struct ProviderHandle {
     /// The session.
     pub session: Arc<dyn Session>,
@@ -26,7 +27,7 @@ pub struct ProviderHandle {
 }
 
 /// The providers of a plan, by name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Providers {
     handles: BTreeMap<String, ProviderHandle>,
     by_type: BTreeMap<String, String>,

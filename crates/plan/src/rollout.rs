@@ -5,21 +5,19 @@ use slipway_resource::{Address, Identity, ResourceType, Value};
 
 use crate::step_graph::{Graph, NodeId};
 
-/// Why a machine goes that nothing else asks to go.
-pub(crate) const ASKED_FOR: &str = "its replacement was asked for";
-
 /// Makes the steps of one roll behind `before`; returns those after which it is through, empty when there is
 /// nothing to do.
 ///
 /// At any moment there are at most `size + max_surge` machines, and at least `size - max_unavailable` ready
 /// ones, as far as that was so at the start. The first machine goes alone: one that never gets ready stops
-/// the roll while the rest still stands.
+/// the roll while the rest still stands. With `anew`, some leave although they are as the pool wants them: a provider cannot
+/// tell by itself that new ones are needed.
 pub(crate) fn steps(
     graph: &mut Graph,
     address: &Address,
     identity: Option<&Identity>,
     kind: &ResourceType,
-    rollout: &Rollout,
+    (rollout, anew): (&Rollout, bool),
     before: &[NodeId],
 ) -> Vec<NodeId> {
     let leaving = leaving(rollout);
@@ -30,10 +28,6 @@ pub(crate) fn steps(
         // Nothing goes: the pool's own update brings missing machines, there is nothing to gate.
         return Vec::new();
     }
-    // Those that go are no older than those that stay: a provider cannot tell by itself that new ones are needed.
-    let anew = leaving
-        .iter()
-        .any(|member| matches!(&member.fate, Fate::Replace { reason, path: None } if reason == ASKED_FOR));
     let mut roll = Roll { graph, address, identity, kind, rollout };
     let existing = rollout.members.len();
     let available = rollout.members.iter().filter(|member| member.ready).count();

@@ -30,6 +30,10 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
         {
             return Some(fault);
         }
+        let before = done.get(&step.address).map(Vec::as_slice).unwrap_or_default();
+        if step.action == StepAction::Create && before.iter().any(|step| step.action == StepAction::Create) {
+            return Some(format!("{} is created by two steps", step.address));
+        }
         done.entry(&step.address).or_default().push(step);
     }
     let undone = |change: &&ResourceChange| {
@@ -95,12 +99,13 @@ fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Pl
     if shown { None } else { hidden("the change of this resource shows something else") }
 }
 
-/// A gate on a machine is one on a machine that the change names.
+/// A gate on a machine is one on a machine that the change names. One that only looks or waits may be on any: a machine that an
+/// interrupted roll has made already is verified, and the change does not name it any more.
 fn gate_is_shown(name: &str, arguments: &Value, change: &ResourceChange, plan: &Plan) -> bool {
     if let Some(member) = arguments.get("member").and_then(Value::as_str) {
         let member = Identity::new(member);
-        return !change.action.is_replace()
-            && change.machines.iter().any(|machine| machine.identity == member);
+        let is_named = change.machines.iter().any(|machine| machine.identity == member);
+        return is_harmless(name) || (!change.action.is_replace() && is_named);
     }
     // New machines come only when machines go; there are more of them when the pool grows too.
     match arguments.get("slot") {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
-use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, Value};
+use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, ProviderError, Value};
 
 /// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request.
 pub const FORMAT: u32 = 2;
@@ -36,6 +36,10 @@ pub struct Snapshot {
     /// asks for their address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forgotten: BTreeMap<Address, Vec<Identity>>,
+    /// Resources that an interrupted run was changing, and why nobody can be asked what became of that: nothing is decided
+    /// about them. The journal has these steps; a stored snapshot has none.
+    #[serde(skip)]
+    pub in_doubt: BTreeMap<Address, ProviderError>,
 }
 
 /// One resource as it was applied last.
@@ -85,6 +89,7 @@ impl Snapshot {
             scopes: BTreeMap::new(),
             resources: BTreeMap::new(),
             forgotten: BTreeMap::new(),
+            in_doubt: BTreeMap::new(),
         }
     }
 

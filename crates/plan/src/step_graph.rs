@@ -1,12 +1,13 @@
 //! The graph of steps while it is being made.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use petgraph::algo::kosaraju_scc;
-use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::graph::DiGraph;
 use slipway_resource::{Address, Identity, ResourceType, Value};
 
 use crate::step::{Step, StepAction, StepId};
+use crate::topology;
 
 /// A node of the growing graph; its final position is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,46 +122,24 @@ impl Graph {
     /// An order of units of nodes that what they wait for allows, the earliest unit first wherever there is a choice. Units that
     /// wait for each other have no such order: they come last, and are returned beside it.
     pub fn order_of(&self, units: &[Vec<NodeId>]) -> (Vec<usize>, Vec<usize>) {
-        // A unit is one node here; nodes of no unit come first, so that what waits only for them is never held back.
-        let mut place: Vec<(bool, usize)> = (0..self.nodes.len()).map(|position| (false, position)).collect();
+        // A unit is one node here, behind the nodes of no unit: what waits only for those is never held back.
+        let first_unit = self.nodes.len();
+        let mut place: Vec<usize> = (0..first_unit).collect();
         for (unit, members) in units.iter().enumerate() {
             for member in members {
                 if let Some(place) = place.get_mut(member.0) {
-                    *place = (true, unit);
+                    *place = first_unit + unit;
                 }
             }
         }
-        let mut waits: BTreeMap<(bool, usize), BTreeSet<(bool, usize)>> = BTreeMap::new();
+        let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
         for (node, own) in self.nodes.iter().zip(&place) {
-            let earlier =
-                node.after.iter().filter_map(|earlier| place.get(*earlier)).filter(|other| *other != own);
-            waits.entry(*own).or_default().extend(earlier);
+            let earlier = node.after.iter().filter_map(|earlier| place.get(*earlier));
+            edges.extend(earlier.filter(|earlier| *earlier != own).map(|earlier| (*earlier, *own)));
         }
-        let mut dependents: BTreeMap<(bool, usize), Vec<(bool, usize)>> = BTreeMap::new();
-        for (own, earlier) in &waits {
-            for earlier in earlier {
-                dependents.entry(*earlier).or_default().push(*own);
-            }
-        }
-        let mut left: BTreeMap<(bool, usize), usize> =
-            waits.iter().map(|(own, earlier)| (*own, earlier.len())).collect();
-        let is_ready =
-            |(own, count): (&(bool, usize), &usize)| (*count == 0).then_some(std::cmp::Reverse(*own));
-        let mut ready: BinaryHeap<_> = left.iter().filter_map(is_ready).collect();
-        let mut order = Vec::with_capacity(units.len());
-        while let Some(std::cmp::Reverse(next)) = ready.pop() {
-            if next.0 {
-                order.push(next.1);
-            }
-            for dependent in dependents.get(&next).into_iter().flatten() {
-                if let Some(count) = left.get_mut(dependent) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push(std::cmp::Reverse(*dependent));
-                    }
-                }
-            }
-        }
+        let graph = topology::graph(first_unit + units.len(), edges.into_iter());
+        let order = topology::ordered(&graph);
+        let order: Vec<usize> = order.into_iter().filter_map(|node| node.checked_sub(first_unit)).collect();
         let ordered: BTreeSet<usize> = order.iter().copied().collect();
         let entwined = (0..units.len()).filter(|unit| !ordered.contains(unit)).collect();
         (order, entwined)
@@ -184,15 +163,7 @@ impl Graph {
 
     /// By node: the strongly connected component in which it lies when every preference is kept.
     fn components(&self) -> Vec<usize> {
-        let mut graph = DiGraph::<(), ()>::with_capacity(self.nodes.len(), self.nodes.len());
-        let indices: Vec<NodeIndex> = self.nodes.iter().map(|_| graph.add_node(())).collect();
-        for (node, index) in self.nodes.iter().zip(&indices) {
-            for earlier in node.after.union(&node.preferably_after) {
-                if let Some(earlier) = indices.get(*earlier) {
-                    graph.add_edge(*earlier, *index, ());
-                }
-            }
-        }
+        let graph = self.graph(|node| node.after.union(&node.preferably_after).copied().collect());
         let mut component = vec![0; self.nodes.len()];
         for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
             for member in members {
@@ -204,46 +175,31 @@ impl Graph {
         component
     }
 
-    fn order(self) -> Result<Vec<Step>, Vec<Address>> {
-        let count = self.nodes.len();
-        let mut waiting: Vec<usize> = self.nodes.iter().map(|node| node.after.len()).collect();
-        let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (position, node) in self.nodes.iter().enumerate() {
-            for earlier in &node.after {
-                if let Some(list) = dependents.get_mut(*earlier) {
-                    list.push(position);
-                }
-            }
-        }
-        // Stable: the order in which the nodes were added follows the addresses.
-        let mut ready: BinaryHeap<std::cmp::Reverse<usize>> = waiting
+    /// The nodes, with edges from those that each waits for.
+    fn graph(&self, waits_for: impl Fn(&Node) -> Vec<usize>) -> DiGraph<(), ()> {
+        let edges = self
+            .nodes
             .iter()
             .enumerate()
-            .filter(|(_, count)| **count == 0)
-            .map(|(position, _)| std::cmp::Reverse(position))
-            .collect();
-        let mut order = Vec::with_capacity(count);
-        let mut place = vec![u32::MAX; count];
-        while let Some(std::cmp::Reverse(position)) = ready.pop() {
-            if let (Some(mark), Ok(number)) = (place.get_mut(position), u32::try_from(order.len())) {
-                *mark = number;
-            }
-            order.push(position);
-            for dependent in dependents.get(position).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(*dependent) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push(std::cmp::Reverse(*dependent));
-                    }
-                }
+            .flat_map(|(own, node)| waits_for(node).into_iter().map(move |earlier| (earlier, own)));
+        topology::graph(self.nodes.len(), edges)
+    }
+
+    fn order(self) -> Result<Vec<Step>, Vec<Address>> {
+        // The order in which the nodes were added follows the addresses.
+        let order = topology::ordered(&self.graph(|node| node.after.iter().copied().collect()));
+        let mut place = vec![u32::MAX; self.nodes.len()];
+        for (number, position) in (0_u32..).zip(&order) {
+            if let Some(place) = place.get_mut(*position) {
+                *place = number;
             }
         }
-        if order.len() < count {
+        if order.len() < self.nodes.len() {
             let stuck: BTreeSet<Address> = self
                 .nodes
                 .iter()
-                .zip(&waiting)
-                .filter(|(_, count)| **count > 0)
+                .zip(&place)
+                .filter(|(_, place)| **place == u32::MAX)
                 .map(|(node, _)| node.address.clone())
                 .collect();
             return Err(stuck.into_iter().collect());

@@ -129,6 +129,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         observations: &world.observations,
         rule_of: &rule_of,
         is_asked_for: &|_| true,
+        is_key: &|_, path| *path == Path::key("key"),
     };
     guard.enforce(&mut world.decided)
 }
@@ -279,4 +280,32 @@ fn what_is_gone_and_held_nothing_is_made_again() {
         let change = &world.decided.by_address[&address(0)].change;
         assert_eq!(change.confirmation.is_some(), is_named);
     }
+}
+
+#[test]
+fn a_changed_key_for_data_is_confirmed_by_name() {
+    let changed = |name: &str, before: Value, after: Value| {
+        let mut world = world(&[Case {
+            recorded: true,
+            there: None,
+            twin: None,
+            action: ChangeAction::Update,
+            after: None,
+        }]);
+        let decision = world.decided.by_address.get_mut(&address(0)).unwrap();
+        decision.change.changes = vec![slipway_resource::diff::Change {
+            path: Path::key(name),
+            before,
+            after,
+            replaces: false,
+            sensitive: true,
+        }];
+        enforce(&mut world, &rule(""), Mode::Apply).unwrap();
+        world.decided.by_address[&address(0)].change.confirmation.clone()
+    };
+    let confirmed = changed("key", "old".into(), "new".into()).unwrap();
+    assert_eq!(confirmed, "it changes key: data encrypted with the previous key cannot be read any more");
+    assert!(changed("key", "old".into(), Value::Null).is_some(), "a key that is removed");
+    assert_eq!(changed("key", Value::Null, "new".into()), None, "the first key");
+    assert_eq!(changed("label", "old".into(), "new".into()), None);
 }

@@ -118,7 +118,7 @@ fn how(change: &ResourceChange) -> Option<&'static str> {
         ChangeAction::ReplaceDeleteFirst => Some("delete first, then create"),
         ChangeAction::ReplaceCreateFirst => Some("create first, then delete"),
         ChangeAction::Adopt => Some("exists, is recorded"),
-        ChangeAction::Record => Some("stays as it is, is recorded anew"),
+        ChangeAction::Record => Some("stays as it is, is recorded again"),
         ChangeAction::Forget if change.reasons.iter().any(|reason| is_gone(reason.code)) => {
             Some("is forgotten")
         }

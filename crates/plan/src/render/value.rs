@@ -93,7 +93,7 @@ fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// A key of a map as it is, or quoted when it is no plain word.
+/// A key of a map as it is, or quoted when it is not a plain word.
 pub(super) fn key(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     if !name.is_empty() && name.chars().all(plain) {

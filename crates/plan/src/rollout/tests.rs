@@ -70,7 +70,7 @@ fn rollouts() -> impl Strategy<Value = Rollout> {
 fn plan(rollout: &Rollout) -> Vec<Step> {
     let mut graph = Graph::default();
     let address = Address::new("sim_machine_pool", "workers");
-    steps(&mut graph, &address, None, &kind(), rollout, &[]);
+    steps(&mut graph, &address, None, &kind(), (rollout, false), &[]);
     graph.finish().expect("no circle")
 }
 

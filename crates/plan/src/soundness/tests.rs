@@ -63,6 +63,7 @@ fn plan() -> Plan {
         findings: Vec::new(),
         infrastructure_only: Vec::new(),
         infrastructure_accepted: false,
+        sets_protection: None,
         prices: None,
         rate_classes: BTreeMap::new(),
         estimate_ms: 3,
@@ -91,6 +92,7 @@ fn a_step_that_no_change_shows_is_refused() {
         move |plan: &mut Plan| plan.steps.push(step(3, name, action))
     };
     assert!(refused(extra("changed", DELETE)).contains(other));
+    assert!(refused(extra("made", StepAction::Create)).contains("created by two steps"));
     assert!(refused(extra("changed", StepAction::Delete { surplus: true })).contains(other));
     assert!(refused(extra("changed", StepAction::Forget)).contains(other));
     assert!(refused(extra("elsewhere", DELETE)).contains("no change of this resource"));
@@ -104,6 +106,12 @@ fn a_step_that_no_change_shows_is_refused() {
         let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::Null };
         assert!(refused(extra("elsewhere", gate)).contains("no change of this resource"), "{name}");
     }
+    // A machine that an interrupted roll has made is verified by the next plan.
+    let mut resumed = plan();
+    let arguments = Value::map([("member", Value::from("m-1"))]);
+    let gate = StepAction::Operation { name: operation::VERIFY.to_owned(), arguments };
+    resumed.steps.push(step(3, "changed", gate));
+    assert!(Plan::from_bytes(&resumed.to_bytes().unwrap()).is_ok());
     let to_another = |plan: &mut Plan| {
         let found = plan.steps.iter_mut().find(|step| step.action == DELETE).unwrap();
         found.identity = Some(Identity::new("id-changed"));

@@ -109,6 +109,7 @@ pub fn empty() -> Plan {
         findings: Vec::new(),
         infrastructure_only: Vec::new(),
         infrastructure_accepted: false,
+        sets_protection: None,
         prices: None,
         rate_classes: BTreeMap::new(),
         estimate_ms: 0,

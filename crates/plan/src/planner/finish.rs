@@ -1,0 +1,160 @@
+//! From decisions to a plan: what is left out, what is confirmed, steps, and the rules of whole plans.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::Disruption;
+use slipway_resource::{Address, Digest, Path};
+
+use super::Inputs;
+use crate::assemble::{self, Decided};
+use crate::cascade::Cascades;
+use crate::change::{ChangeAction, ResourceChange};
+use crate::error::Error;
+use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::graph::Dependencies;
+use crate::irreplaceable::Guard;
+use crate::lint::lint;
+use crate::orphans;
+use crate::providers::preflight;
+use crate::queue::ReadyQueue;
+use crate::reason::ReasonCode;
+use crate::state::Record;
+use crate::{estimate, ground, holds, on_demand, prices, scope};
+
+/// Makes a plan of what was decided.
+///
+/// # Errors
+/// When the plan would lose something irreplaceable or breaks a rule of whole plans, and as providers say.
+pub(super) async fn finish(
+    inputs: &Inputs<'_>,
+    dependencies: &Dependencies,
+    records: &BTreeMap<Address, Record>,
+    mut decided: Decided,
+) -> Result<Plan, Error> {
+    on_demand::leave_out(&mut decided, dependencies);
+    let standing_on =
+        orphans::standing_on(decided.by_address.keys(), records, &inputs.observations, &|kind| {
+            inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
+        });
+    ground::keep(&mut decided, &standing_on);
+    let rule_of = |address: &Address| inputs.providers.of_type(address.kind())?.2.irreplaceable.as_ref();
+    let is_asked_for = |address: &Address| {
+        let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);
+        let fingerprint = declared
+            .and_then(|declared| declared.attributes.get(&declared.irreplaceable.as_ref()?.fingerprint));
+        fingerprint.is_some_and(|fingerprint| fingerprint.mode == slipway_resource::Mode::OptionalComputed)
+    };
+    let is_key = |address: &Address, path: &Path| {
+        let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);
+        declared.is_some_and(|declared| declared.is_key_material(path))
+    };
+    let guard = Guard {
+        cluster: inputs.cluster,
+        mode: inputs.mode,
+        records,
+        observations: &inputs.observations,
+        rule_of: &rule_of,
+        is_asked_for: &is_asked_for,
+        is_key: &is_key,
+    };
+    // Before anything is left out: what a part makes may be what the whole would lose.
+    guard.enforce(&mut decided)?;
+    name_machines_of_replaced(&mut decided);
+    let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
+    let pending = part.map_or_else(Vec::new, |part| {
+        let leaving = guard.leaving(&decided);
+        let pending = scope::narrow(&mut decided, part, &inputs.desired, dependencies, &standing_on);
+        guard.name_successors(&mut decided, &leaving);
+        pending
+    });
+    for decision in decided.by_address.values_mut() {
+        decision.change.surplus = decision.surplus.iter().map(|found| found.identity.clone()).collect();
+    }
+    let cascades =
+        Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
+    holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
+        inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
+    })?;
+    let steps = if inputs.mode == Mode::Drift {
+        Vec::new()
+    } else {
+        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
+    };
+    let infrastructure_only: BTreeSet<String> =
+        decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone()).collect();
+    let rate_classes =
+        inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
+    let findings = if inputs.options.preflight {
+        preflight(inputs.providers, &decided, &steps).await?
+    } else {
+        Vec::new()
+    };
+    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
+        decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
+            change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
+        });
+    let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
+    let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
+    let plan = Plan {
+        format: FORMAT,
+        cluster: inputs.cluster.to_owned(),
+        mode: inputs.mode,
+        binding: Binding {
+            uid: inputs.uid.clone(),
+            generation: inputs.generation,
+            spec_digest: Digest::of(&inputs.spec).map_err(Error::Write)?,
+            catalogs: inputs.catalogs.clone(),
+            providers: inputs
+                .providers
+                .iter()
+                .map(|(name, handle)| (name.to_owned(), handle.pin.clone()))
+                .collect(),
+        },
+        spec: inputs.spec.clone(),
+        changes,
+        unchanged: decided.unchanged,
+        drift: decided.drift,
+        kept,
+        steps,
+        outlook: Vec::new(),
+        left_out: pending.len() as u64,
+        pending,
+        notes: inputs.notes.clone(),
+        findings,
+        infrastructure_only: infrastructure_only.into_iter().collect(),
+        infrastructure_accepted: inputs.options.infrastructure_only,
+        sets_protection: None,
+        prices: prices::ask(inputs).await?,
+        rate_classes,
+        estimate_ms,
+        critical_path_ms,
+    };
+    let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
+    if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
+}
+
+/// Machines of a pool that is replaced go with it, all at once and without a drain: the plan names them, and the loss is
+/// confirmed by the pool's name.
+fn name_machines_of_replaced(decided: &mut Decided) {
+    for decision in decided.by_address.values_mut() {
+        let Some(rollout) = decision.rollout.as_ref().filter(|_| decision.change.action.is_replace()) else {
+            continue;
+        };
+        if rollout.members.is_empty() {
+            continue;
+        }
+        let change = &mut decision.change;
+        change.machines = assemble::all_machines(rollout, "its pool is replaced");
+        change.disruption = Disruption::Outage;
+        change.confirmation.get_or_insert_with(|| {
+            let count = rollout.members.len();
+            let machines =
+                if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
+            format!("replacing it removes {machines}, without a drain")
+        });
+    }
+}
+
+fn is_kept(change: &ResourceChange) -> bool {
+    change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained)
+}
