@@ -1,8 +1,5 @@
 //! Secrets that another tool has made.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
-
 use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Token, Value};
 
 use crate::content::Content;
@@ -19,19 +16,15 @@ pub struct Found {
 }
 
 impl Vault {
-    /// Says what others have made: whoever looks for these secrets finds it. Nothing is stored.
-    pub fn offer(&self, found: BTreeMap<Address, Found>) {
-        self.offered.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
-    }
-
     /// What may be shown of an offered secret, as it is wanted; none when nothing was offered.
     pub(crate) fn offered(
         &self,
         address: &Address,
         desired: &Value,
     ) -> Result<Option<(Value, crate::content::Fields)>, ProviderError> {
-        let offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(found), Some(kind)) = (offered.get(address), kind::of(address)) else { return Ok(None) };
+        let (Some(found), Some(kind)) = (self.offered.get(address), kind::of(address)) else {
+            return Ok(None);
+        };
         let (mut attributes, fields) = kind.found(desired, found).map_err(|text| {
             ProviderError::new(ErrorClass::Invalid, format!("{address} {text}")).with_address(address)
         })?;

@@ -149,7 +149,7 @@ impl Session for Secrets {
             }
             Action::Update { .. } => Err(Self::refused(address, "is never changed in place")),
             Action::Tag { .. } => {
-                Err(Self::refused(address, "lies under its name; a renamed one is made anew"))
+                Err(Self::refused(address, "is stored under its name; a renamed one is created again"))
             }
             Action::Operation { name, .. } => Err(Self::refused(address, &format!("has no gate `{name}`"))),
         }
@@ -164,7 +164,7 @@ impl Session for Secrets {
                     let stored = reference(identity)?;
                     if stored.token == token.as_str() && stored.name == ownership.address.to_string() {
                         let content = self.vault.open(uid, identity).await?;
-                        self.vault.know([(ownership.address.clone(), identity.clone())]);
+                        self.vault.note(ownership.address.clone(), identity.clone());
                         let attributes = content.attributes.clone();
                         return Ok(Resolution::Done(Applied::new(identity.clone(), attributes)));
                     }
@@ -204,7 +204,7 @@ impl Session for Secrets {
 }
 
 fn kind_of(address: &Address) -> Result<&'static Kind, ProviderError> {
-    kind::of(address).ok_or_else(|| Secrets::refused(address, "is no secret of a cluster"))
+    kind::of(address).ok_or_else(|| Secrets::refused(address, "is not a secret of a cluster"))
 }
 
 fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {

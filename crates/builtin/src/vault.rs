@@ -14,19 +14,26 @@ use crate::content::Content;
 use crate::found::Found;
 use crate::kind;
 
-/// The secrets of one cluster in its state store.
+/// The secrets of one cluster in its state store, as one stage of an operation knows them.
+///
+/// What a stage knows does not change: [`Vault::knowing`], [`Vault::held`] and [`Vault::offering`] make the vault of the
+/// next stage. All of them share what was opened before.
 pub struct Vault {
-    place: Option<Place>,
+    place: Option<Arc<Place>>,
     cluster: String,
     /// The hold under which secrets are written; none while nobody has taken the cluster.
-    hold: Mutex<Option<Journal>>,
-    /// What is known of the cluster's secrets: what its state names, and what was made since.
-    known: Mutex<BTreeMap<Address, Identity>>,
+    hold: Option<Journal>,
+    /// The secrets that the state of the cluster names.
+    named: BTreeMap<Address, Identity>,
     /// What another tool has made, as it was found.
-    pub(crate) offered: Mutex<BTreeMap<Address, Found>>,
+    pub(crate) offered: BTreeMap<Address, Found>,
+    /// The secrets that the steps under the hold have made, and those that they have deleted as `None`.
+    made: Mutex<BTreeMap<Address, Option<Identity>>>,
     /// What was opened before: a key service is asked once for each.
-    opened: Mutex<BTreeMap<(ClusterUid, Identity), Arc<Content>>>,
+    opened: Arc<Mutex<Contents>>,
 }
+
+type Contents = BTreeMap<(ClusterUid, Identity), Arc<Content>>;
 
 struct Place {
     backend: Arc<dyn Backend>,
@@ -45,7 +52,7 @@ impl Vault {
     #[must_use]
     pub fn new(backend: Arc<dyn Backend>, keyring: Arc<Keyring>, cluster: ClusterName) -> Self {
         let name = cluster.to_string();
-        Self { place: Some(Place { backend, keyring, cluster }), ..Self::nowhere(name) }
+        Self { place: Some(Arc::new(Place { backend, keyring, cluster })), ..Self::nowhere(name) }
     }
 
     /// No place for secrets: for plans without a state.
@@ -54,31 +61,74 @@ impl Vault {
         Self {
             place: None,
             cluster: cluster.into(),
-            hold: Mutex::default(),
-            known: Mutex::default(),
-            offered: Mutex::default(),
-            opened: Mutex::default(),
+            hold: None,
+            named: BTreeMap::new(),
+            offered: BTreeMap::new(),
+            made: Mutex::default(),
+            opened: Arc::default(),
         }
     }
 
-    /// From now on secrets may be written, as long as the hold that the journal belongs to lasts.
-    pub fn hold(&self, journal: Journal) {
-        *lock(&self.hold) = Some(journal);
+    /// The vault of a stage that knows a state: the secrets that it names are these, and no others.
+    #[must_use]
+    pub fn knowing(&self, secrets: impl IntoIterator<Item = (Address, Identity)>) -> Self {
+        let named = secrets.into_iter().filter(|(address, _)| kind::of(address).is_some()).collect();
+        Self { named, ..self.next() }
     }
 
-    /// Says which secrets the cluster's state names.
-    pub fn know(&self, secrets: impl IntoIterator<Item = (Address, Identity)>) {
-        lock(&self.known).extend(secrets.into_iter().filter(|(address, _)| kind::of(address).is_some()));
+    /// The vault of a stage that holds the cluster: secrets may be written as long as the hold that the journal belongs to
+    /// lasts.
+    #[must_use]
+    pub fn held(&self, journal: Journal) -> Self {
+        Self { hold: Some(journal), ..self.next() }
+    }
+
+    /// The vault of a stage that has found what others have made: who looks for these secrets finds them. Nothing is
+    /// stored.
+    #[must_use]
+    pub fn offering(&self, found: BTreeMap<Address, Found>) -> Self {
+        let mut next = self.next();
+        next.offered.extend(found);
+        next
+    }
+
+    fn next(&self) -> Self {
+        Self {
+            place: self.place.clone(),
+            cluster: self.cluster.clone(),
+            hold: self.hold.clone(),
+            named: self.named.clone(),
+            offered: self.offered.clone(),
+            made: Mutex::new(lock(&self.made).clone()),
+            opened: self.opened.clone(),
+        }
     }
 
     /// The object of a secret resource that the state names, or that was made since.
     #[must_use]
     pub fn known(&self, address: &Address) -> Option<Identity> {
-        lock(&self.known).get(address).cloned()
+        match lock(&self.made).get(address) {
+            Some(made) => made.clone(),
+            None => self.named.get(address).cloned(),
+        }
+    }
+
+    /// Notes what a step has made.
+    pub(crate) fn note(&self, address: Address, identity: Identity) {
+        lock(&self.made).insert(address, Some(identity));
     }
 
     pub(crate) fn forget(&self, identity: &Identity) {
-        lock(&self.known).retain(|_, known| known != identity);
+        let mut made = lock(&self.made);
+        for (address, named) in &self.named {
+            if named == identity {
+                made.entry(address.clone()).or_insert(None);
+            }
+        }
+        for made in made.values_mut().filter(|made| made.as_ref() == Some(identity)) {
+            *made = None;
+        }
+        drop(made);
         lock(&self.opened).retain(|(_, opened), _| opened != identity);
     }
 
@@ -142,7 +192,7 @@ impl Vault {
         let name = content.address.to_string();
         let stored = store.put(&journal, &name, content.token.as_str(), &bytes).await.map_err(failed)?;
         let identity = Identity::new(stored.to_string());
-        lock(&self.known).insert(content.address.clone(), identity.clone());
+        self.note(content.address.clone(), identity.clone());
         let opened = self.open(uid, &identity).await?;
         Ok((identity, opened))
     }
@@ -183,7 +233,7 @@ impl Vault {
     }
 
     fn journal(&self) -> Result<Journal, ProviderError> {
-        lock(&self.hold).clone().ok_or_else(|| {
+        self.hold.clone().ok_or_else(|| {
             let text = format!("{} is not held, and secrets are written under a hold only", self.cluster);
             ProviderError::new(ErrorClass::Invalid, text)
         })

@@ -17,7 +17,7 @@ use slipway_builtin::{Builtin, Vault};
 use slipway_protocol::handshake::NONCE;
 use slipway_provider_conformance::{Scenario, Suite, Verdict};
 use slipway_provider_sdk::{ServeOptions, serve};
-use slipway_resource::provider::{Info, SessionRequest};
+use slipway_resource::provider::{Info, SessionRequest, Terms};
 use slipway_resource::{ErrorClass, Provider, ProviderError, Schema, Session, Value};
 use slipway_secrets::key::GivenKeys;
 use slipway_secrets::{Keyring, age};
@@ -52,7 +52,14 @@ impl OverStores {
         Builtin::new(Arc::new(Vault::nowhere(CLUSTER)))
     }
 
-    async fn vault(&self, folder: &str, stranger: bool) -> anyhow::Result<Vault> {
+    /// The vault over a store: held, unless whoever opens the session only reads.
+    async fn vault(&self, folder: &str, stranger: bool, read_only: bool) -> anyhow::Result<Vault> {
+        if read_only {
+            let key = std::fs::read_to_string(Path::new(folder).with_extension(KEY))?;
+            let key = age::Identity::read_all(&key)?.pop().context("a key")?;
+            let keyring = Arc::new(Keyring::new(Arc::new(GivenKeys::of_identity(key))));
+            return Ok(Vault::new(Arc::new(FileBackend::open(folder)), keyring, ClusterName::new(CLUSTER)?));
+        }
         let mut held = self.held.lock().await;
         if !held.contains_key(folder) {
             held.insert(folder.to_owned(), Held::take(folder).await?);
@@ -64,8 +71,7 @@ impl OverStores {
         };
         let keyring = Arc::new(Keyring::new(Arc::new(GivenKeys::of_identity(key))));
         let vault = Vault::new(held.backend.clone(), keyring, ClusterName::new(CLUSTER)?);
-        vault.hold(held.holder.journal().clone());
-        Ok(vault)
+        Ok(vault.held(held.holder.journal().clone()))
     }
 }
 
@@ -99,11 +105,19 @@ impl Provider for OverStores {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         let folder = request.config.get("state").and_then(Value::as_str).map(ToOwned::to_owned);
         let stranger = request.config.get("stranger").is_some();
         match folder.filter(|_| !request.offline) {
             Some(folder) => {
-                let vault = self.vault(&folder, stranger).await;
+                let vault = self.vault(&folder, stranger, terms.read_only).await;
                 let vault =
                     vault.map_err(|error| ProviderError::new(ErrorClass::Permanent, format!("{error:#}")))?;
                 Builtin::new(Arc::new(vault)).open_session(request).await

@@ -24,17 +24,22 @@ struct Place {
 
 async fn place(backend: Arc<dyn Backend>, key: age::Identity) -> Place {
     let keyring = Arc::new(Keyring::new(Arc::new(GivenKeys::of_identity(key))));
-    let vault = Arc::new(Vault::new(backend.clone(), keyring, ClusterName::new("prod").unwrap()));
+    let vault = Vault::new(backend.clone(), keyring, ClusterName::new("prod").unwrap());
+    over(backend, vault).await
+}
+
+async fn over(backend: Arc<dyn Backend>, vault: Vault) -> Place {
+    let vault = Arc::new(vault);
     let request = SessionRequest { config: Value::Null, region: None, offline: false };
     let session = Builtin::new(vault.clone()).open_session(request).await.unwrap();
     Place { backend, vault, session }
 }
 
-async fn hold(place: &Place) -> Holder {
+async fn hold(place: &mut Place) -> Holder {
     let acquire = Acquire::new(Identity::current("ada", "test")).create("u1".parse().unwrap());
     let name = ClusterName::new("prod").unwrap();
     let holder = Holder::acquire(place.backend.clone(), &name, acquire, Arc::new(SystemClock)).await.unwrap();
-    place.vault.hold(holder.journal().clone());
+    *place = over(place.backend.clone(), place.vault.held(holder.journal().clone())).await;
     holder
 }
 
@@ -63,11 +68,11 @@ async fn planned(place: &Place, address: &str, desired: Value, observed: Option<
 #[tokio::test]
 async fn an_authority_is_made_once_and_found_again() {
     let key = age::Identity::generate().unwrap();
-    let place = place(Arc::new(MemoryBackend::new()), key).await;
+    let mut place = place(Arc::new(MemoryBackend::new()), key).await;
     let request = create("keypair.ca", "t1", authority());
     let unheld = place.session.apply(request.clone(), EventSink::discard()).await.unwrap_err();
     assert!(unheld.message.contains("is not held"), "{unheld}");
-    let _holder = hold(&place).await;
+    let _holder = hold(&mut place).await;
     let first = place.session.apply(request.clone(), EventSink::discard()).await.unwrap();
     let again = place.session.apply(request.clone(), EventSink::discard()).await.unwrap();
     assert_eq!(first, again, "the same step has one effect");
@@ -99,8 +104,8 @@ async fn an_authority_is_made_once_and_found_again() {
 #[tokio::test]
 async fn who_has_no_key_sees_that_there_is_something() {
     let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
-    let owner = place(backend.clone(), age::Identity::generate().unwrap()).await;
-    let _holder = hold(&owner).await;
+    let mut owner = place(backend.clone(), age::Identity::generate().unwrap()).await;
+    let _holder = hold(&mut owner).await;
     let request = create("token.join", "t1", Value::map([("form", "bootstrap")]));
     let made = owner.session.apply(request, EventSink::discard()).await.unwrap();
     let identity = made.identity.unwrap();
@@ -119,8 +124,8 @@ async fn who_has_no_key_sees_that_there_is_something() {
 
 #[tokio::test]
 async fn a_deleted_secret_is_gone() {
-    let place = place(Arc::new(MemoryBackend::new()), age::Identity::generate().unwrap()).await;
-    let _holder = hold(&place).await;
+    let mut place = place(Arc::new(MemoryBackend::new()), age::Identity::generate().unwrap()).await;
+    let _holder = hold(&mut place).await;
     let request = create("encryption_key.rest", "t1", Value::map::<&str, Value>([]));
     let made = place.session.apply(request.clone(), EventSink::discard()).await.unwrap();
     let identity = made.identity.unwrap();

@@ -25,7 +25,11 @@ pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
     if !report.is_complete() {
         let done = report.done + report.done_before;
         let failed = report.failures.len();
-        return format!("{done} steps done, {failed} failed, {} not begun", report.not_begun);
+        let under_way = match report.under_way {
+            0 => String::new(),
+            steps => format!("{steps} left under way, "),
+        };
+        return format!("{done} steps done, {failed} failed, {under_way}{} not begun", report.not_begun);
     }
     let mut counts: BTreeMap<usize, (&str, usize)> = BTreeMap::new();
     for change in &plan.changes {

@@ -210,9 +210,9 @@ impl Error {
                 Some("check the state store: `--state URL` names the one that the plan was made from".to_owned())
             }
             Self::OtherRunOpen { .. } => {
-                Some("`slipway apply -f …` takes the interrupted run up; then make the plan anew".to_owned())
+                Some("run `slipway apply -f …` to finish the interrupted run, then `slipway plan` again".to_owned())
             }
-            Self::OtherProvider { .. } => Some("make the plan anew with this provider".to_owned()),
+            Self::OtherProvider { .. } => Some("run `slipway plan` again with this provider".to_owned()),
             Self::OtherAccount { .. } => {
                 Some("check the provider's configuration and credentials".to_owned())
             }
@@ -245,8 +245,8 @@ impl Error {
             ),
             Self::Unresolved { steps, .. } => {
                 let own = steps.iter().find_map(|step| step.error.hint.clone());
-                let again = "run the same command again when the provider answers: nothing is made twice and nothing is \
-                             forgotten until then; `slipway plan` works meanwhile";
+                let again = "run the same command again when the provider answers: until then these resources, and what \
+                             depends on them, stay as they are";
                 Some(own.map_or_else(|| again.to_owned(), |own| format!("{own}; then {again}")))
             }
             Self::Plan(error) => error.hint(),
@@ -266,7 +266,8 @@ fn names(confirmations: &[Confirmation]) -> String {
 }
 
 fn unresolved(steps: &[crate::Unresolved]) -> String {
-    let told = steps.iter().map(|step| format!("{} (provider {}: {})", step.name, step.provider, step.error));
+    let told =
+        steps.iter().map(|step| format!("{} (provider {}: {})", step.address, step.provider, step.error));
     told.collect::<Vec<_>>().join("; ")
 }
 

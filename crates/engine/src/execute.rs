@@ -1,5 +1,6 @@
 //! The dispatcher: the one owner of a run's state. It takes steps from the ready-queue, starts them, and takes
-//! their results; the steps themselves only run.
+//! their results; the steps themselves only run. It waits for results, signals and timers, and for nothing else: whatever
+//! asks somebody is part of a step.
 
 mod prepare;
 
@@ -9,7 +10,6 @@ use std::sync::{Arc, PoisonError};
 use slipway_plan::queue::ReadyQueue;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction, StepId};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
-use slipway_secrets::FingerprintKey;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -20,7 +20,6 @@ use crate::outputs::Outputs;
 use crate::preconditions::{Expectation, Expectations, Reader};
 use crate::replay::take_effect;
 use crate::report::{Report, StepFailure};
-use crate::secrets::SecretSource;
 use crate::step::{self, Failure, Finished, Shared};
 use crate::stop::Stop;
 
@@ -28,9 +27,6 @@ use crate::stop::Stop;
 pub(crate) struct Work<'a> {
     pub plan: &'a Plan,
     pub providers: &'a Providers,
-    pub secrets: &'a dyn SecretSource,
-    /// The cluster's key for fingerprints, when there are secrets.
-    pub fingerprints: Option<FingerprintKey>,
     pub uid: ClusterUid,
     pub run: RunBegin,
     /// The state, changed as the steps end.
@@ -114,10 +110,10 @@ impl<'a> Dispatcher<'a> {
         loop {
             let level = *stop.borrow_and_update();
             if level == Stop::AtOnce {
-                self.report.stopped = true;
-                return Ok(());
+                self.report.under_way = self.running.len();
+                break;
             }
-            let opening = if level == Stop::No { self.start_ready().await } else { None };
+            let opening = if level == Stop::No { self.start_ready() } else { None };
             if self.running.is_empty() && opening.is_none() {
                 break;
             }
@@ -136,9 +132,10 @@ impl<'a> Dispatcher<'a> {
                 () = open => {}
             }
         }
-        let begun = self.report.done + self.report.done_before + self.report.failures.len();
+        let Report { done, done_before, under_way, .. } = self.report;
+        let begun = done + done_before + under_way + self.report.failures.len();
         self.report.not_begun = self.work.plan.steps.len().saturating_sub(begun);
-        self.report.stopped = *stop.borrow() != Stop::No && self.report.not_begun > 0;
+        self.report.stopped = *stop.borrow() != Stop::No && self.report.not_begun + under_way > 0;
         Ok(())
     }
 
@@ -159,7 +156,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Starts what may start; returns when a class opens that holds ready steps back.
-    async fn start_ready(&mut self) -> Option<Instant> {
+    fn start_ready(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
             let next = {
@@ -173,7 +170,7 @@ impl<'a> Dispatcher<'a> {
             };
             let plan = self.work.plan;
             let Some(step) = plan.steps.get(id.index()) else { continue };
-            match self.prepare(step).await {
+            match self.prepare(step) {
                 Ok(unit) => {
                     if step.action.is_call() {
                         let mut pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,3 +236,6 @@ impl<'a> Dispatcher<'a> {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

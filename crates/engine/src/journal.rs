@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use slipway_plan::precondition::may_be_digested;
 use slipway_plan::{Record, StepId};
 use slipway_resource::provider::{Action, Applied, ApplyRequest};
-use slipway_resource::{Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Segment, Value};
+use slipway_resource::{
+    Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Segment, Token, Value,
+};
 
 /// One record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +36,8 @@ pub enum Entry {
     },
     /// A step is over.
     End(End),
+    /// A step of an earlier plan is over: nobody could be asked about it while that plan was the last one.
+    Settled(Settled),
     /// Nothing more comes from this run.
     RunEnd,
 }
@@ -112,6 +116,16 @@ impl Effect {
 pub struct End {
     /// The step.
     pub step: StepId,
+    /// How it ended.
+    pub result: EndResult,
+}
+
+/// A step of an earlier plan that is over. Plans number their steps anew, so that its token names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settled {
+    /// The token of its call.
+    pub token: Token,
     /// How it ended.
     pub result: EndResult,
 }

@@ -50,25 +50,37 @@ pub async fn observe(
 /// # Errors
 /// When a provider cannot be asked at all.
 pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>) -> Result<Looked, Error> {
-    let at = Instant::now();
-    let mut observations = Observations::default();
-    let mut uid = prior.map(|prior| prior.uid.clone());
-    for (name, handle) in providers.iter() {
-        // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
-        let request = DiscoverRequest { uid: uid.clone(), cluster: cluster.to_owned() };
-        let left = left_to_read(name, handle, providers, prior);
-        let (discovery, read) =
-            tokio::join!(handle.session.discover(request), read_batched(name, handle, left));
-        let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
-        uid = uid.or_else(|| discovery.uid.clone());
-        observations.add_discovery(discovery);
-        read?.into_iter().for_each(|answer| observations.add_read(answer));
-    }
-    Ok(Looked { observations, uid, at })
+    let uid = prior.map(|prior| prior.uid.clone());
+    let nothing = Looked { observations: Observations::default(), uid, at: Instant::now() };
+    nothing.and_look(cluster, providers, prior).await
 }
 
 impl Looked {
-    /// Reads what the state knows or the spec names, and was not found yet.
+    /// The same with more providers, which are asked after the first ones.
+    ///
+    /// # Errors
+    /// When a provider cannot be asked at all.
+    pub async fn and_look(
+        mut self,
+        cluster: &str,
+        providers: &Providers,
+        prior: Option<&Snapshot>,
+    ) -> Result<Self, Error> {
+        for (name, handle) in providers.iter() {
+            // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
+            let request = DiscoverRequest { uid: self.uid.clone(), cluster: cluster.to_owned() };
+            let left = left_to_read(name, handle, providers, prior);
+            let (discovery, read) =
+                tokio::join!(handle.session.discover(request), read_batched(name, handle, left));
+            let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
+            self.uid = self.uid.or_else(|| discovery.uid.clone());
+            self.observations.add_discovery(discovery);
+            read?.into_iter().for_each(|answer| self.observations.add_read(answer));
+        }
+        Ok(self)
+    }
+
+    /// Reads what the state knows or the spec names, and was not found yet. Resources in doubt count as unreadable.
     ///
     /// # Errors
     /// When a provider cannot be asked at all.
@@ -83,6 +95,9 @@ impl Looked {
             for answer in read_batched(&name, handle, requests).await? {
                 self.observations.add_read(answer);
             }
+        }
+        for (address, error) in prior.into_iter().flat_map(|prior| &prior.in_doubt) {
+            self.observations.doubt(address.clone(), error.clone());
         }
         Ok(Observed { observations: self.observations, uid: self.uid, at: self.at })
     }

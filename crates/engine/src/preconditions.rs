@@ -131,7 +131,7 @@ pub(crate) async fn check(
             );
             Err(ProviderError::new(ErrorClass::PreconditionFailed, text)
                 .with_address(address)
-                .with_hint("make the plan anew and review what changed"))
+                .with_hint("run `slipway plan` again and review what changed"))
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn check(
     let broken = |text: String| {
         let mut error = ProviderError::new(
             ErrorClass::Permanent,
-            format!("{address} is reported as done, but {text}; it is not taken for done"),
+            format!("{address} is reported as done, but {text}; the step counts as failed"),
         )
         .with_address(address)
         .with_hint(
@@ -255,7 +255,7 @@ mod tests {
         ];
         for (action, announced, applied, expected) in cases {
             let text = refusal(&action, announced, &applied).unwrap_or_default();
-            let wanted = format!("thing.a is reported as done, but {expected}; it is not taken for done");
+            let wanted = format!("thing.a is reported as done, but {expected}; the step counts as failed");
             assert_eq!(text, wanted);
         }
         assert!(refusal(&create(1), None, &applied(Some("t-1"), Value::Null)).is_some(), "nothing is shown");

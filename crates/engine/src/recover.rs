@@ -1,16 +1,15 @@
 //! After a crash: what became of the steps that were under way.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slipway_plan::{Providers, StepId};
 use slipway_resource::provider::{EventSink, Resolution, ResumeRequest};
-use slipway_resource::{Address, ErrorClass, ProviderError, Schema, Session};
+use slipway_resource::{Address, ErrorClass, ProviderError, Schema, Session, Token};
 use slipway_state_store::Holder;
 use tokio::task::JoinSet;
 
 use crate::error::Error;
-use crate::journal::{End, EndResult, Entry};
+use crate::journal::{End, EndResult, Entry, Settled};
 use crate::promise;
 use crate::replay::OpenStep;
 use crate::retry::Backoff;
@@ -30,17 +29,37 @@ pub struct Recovery {
 /// A step whose provider could not say how it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
-    /// The step.
-    pub step: StepId,
-    /// The resource, or the number of the step.
-    pub name: String,
+    /// The token of its call.
+    pub token: Token,
+    /// The resource that the call is about.
+    pub address: Address,
     /// Its provider.
     pub provider: String,
     /// Why it could not be asked.
     pub error: ProviderError,
 }
 
-/// Finds out what became of every step that an earlier run began and did not end, and writes that down. Providers are asked
+impl Unresolved {
+    /// Why nothing is decided about the resource.
+    fn doubt(&self) -> ProviderError {
+        let text = format!(
+            "an earlier run was interrupted while it changed this resource, and provider {} cannot tell the result: {}",
+            self.provider, self.error
+        );
+        ProviderError { message: text, identity: None, ..self.error.clone() }
+    }
+}
+
+/// Which step a question is about.
+#[derive(Clone, Debug)]
+enum Asked {
+    /// One of the last run.
+    OfRun(StepId),
+    /// One of an earlier plan.
+    Earlier(Token),
+}
+
+/// Finds out what became of every step that earlier runs began and did not end, and writes that down. Providers are asked
 /// about all steps at the same time.
 ///
 /// A provider that goes on with a step and fails has ended it: the failure is written down like that of any step, and the
@@ -48,48 +67,49 @@ pub struct Unresolved {
 /// its ownership. With `superseded`, something else is wanted by now, and providers wait for nothing that the steps were to
 /// bring about.
 ///
+/// A step about which its provider cannot be asked stays open and is in [`State::unresolved`]. Its resource is in doubt: plans
+/// decide nothing about it, and go on with everything that does not depend on it.
+///
 /// # Errors
-/// When the journal cannot be written. [`Error::Unresolved`] when a provider could not be asked about some of the steps:
-/// these stay open, and what was found out about the others is written down.
+/// When the journal cannot be written.
 pub async fn recover(
     holder: &Holder,
     state: &mut State,
     providers: &Providers,
     superseded: bool,
 ) -> Result<Vec<Recovery>, Error> {
-    let open: Vec<(StepId, OpenStep)> =
-        state.replayed.open.iter().map(|(step, open)| (*step, open.clone())).collect();
-    let names: BTreeMap<StepId, Option<Address>> =
-        open.iter().map(|(step, open)| (*step, address_of(open).cloned())).collect();
-    let mut asked = JoinSet::new();
-    for (step, open) in open {
+    let of_run = state.replayed.open.iter().map(|(step, open)| (Asked::OfRun(*step), open.clone()));
+    let earlier = state.replayed.unsettled.iter();
+    let earlier = earlier.map(|(token, open)| (Asked::Earlier(token.clone()), open.clone()));
+    let mut asking = JoinSet::new();
+    for (asked, open) in of_run.chain(earlier) {
         let handle = providers.get(&open.begin.provider);
         let asks = handle.map(|handle| (handle.session.clone(), handle.schema.clone()));
-        asked.spawn(async move { (step, resolve(open, asks, superseded).await) });
+        asking.spawn(async move { (asked, resolve(open.clone(), asks, superseded).await, open) });
     }
-    let (mut recovered, mut unresolved) = (BTreeMap::new(), Vec::new());
-    while let Some(answer) = asked.join_next().await {
-        let (step, result) = match answer {
+    let (mut recovered, mut unresolved) = (Vec::new(), Vec::new());
+    while let Some(answer) = asking.join_next().await {
+        let (asked, result, open) = match answer {
             Ok(answer) => answer,
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
-        let address = names.get(&step).cloned().flatten();
         match result {
             Ok(result) => {
-                write_down(holder, state, step, &result).await?;
-                recovered.insert(step, Recovery { step, address, result });
+                write_down(holder, state, asked, &result).await?;
+                let (step, address) = (open.begin.step, address_of(&open).cloned());
+                recovered.push(Recovery { step, address, result });
             }
-            Err(Unasked { provider, error }) => {
-                let name = address.map_or_else(|| format!("step {step}"), |address| address.to_string());
-                unresolved.push(Unresolved { step, name, provider, error: *error });
+            Err(Unasked { token, address, error }) => {
+                let provider = open.begin.provider;
+                unresolved.push(Unresolved { token, address, provider, error: *error });
             }
         }
     }
-    if unresolved.is_empty() {
-        return Ok(recovered.into_values().collect());
-    }
-    unresolved.sort_by_key(|unresolved| unresolved.step);
-    Err(Error::Unresolved { cluster: state.snapshot.cluster.clone(), steps: unresolved })
+    recovered.sort_by(|one, other| (one.step, &one.address).cmp(&(other.step, &other.address)));
+    unresolved.sort_by(|one, other| (&one.address, &one.token).cmp(&(&other.address, &other.token)));
+    state.snapshot.in_doubt = unresolved.iter().map(|step| (step.address.clone(), step.doubt())).collect();
+    state.unresolved = unresolved;
+    Ok(recovered)
 }
 
 fn address_of(open: &OpenStep) -> Option<&Address> {
@@ -100,10 +120,14 @@ fn address_of(open: &OpenStep) -> Option<&Address> {
 async fn write_down(
     holder: &Holder,
     state: &mut State,
-    step: StepId,
+    asked: Asked,
     result: &EndResult,
 ) -> Result<(), Error> {
-    let entry = Entry::End(End { step, result: result.clone() });
+    let result = result.clone();
+    let entry = match asked {
+        Asked::OfRun(step) => Entry::End(End { step, result }),
+        Asked::Earlier(token) => Entry::Settled(Settled { token, result }),
+    };
     let cluster = state.snapshot.cluster.clone();
     let bytes = entry.to_bytes().map_err(|source| Error::Corrupt {
         cluster: cluster.clone(),
@@ -117,7 +141,8 @@ async fn write_down(
 
 /// A provider that could not be asked about a step.
 struct Unasked {
-    provider: String,
+    token: Token,
+    address: Address,
     error: Box<ProviderError>,
 }
 
@@ -132,12 +157,13 @@ async fn resolve(
         return Ok(EndResult::nothing());
     };
     let provider = open.begin.provider;
+    let (token, address) = (request.token.clone(), request.ownership.address.clone());
     let Some((session, schema)) = asks else {
-        let text = "the provider of an interrupted step is not at hand";
+        let text = "it is not at hand";
         let error = Box::new(ProviderError::new(ErrorClass::NotFound, text));
-        return Err(Unasked { provider, error });
+        return Err(Unasked { token, address, error });
     };
-    let kind = request.ownership.address.kind().to_owned();
+    let kind = address.kind().to_owned();
     let resume = ResumeRequest { request, identity: open.identity.clone(), handle: open.handle, superseded };
     let backoff = Backoff::default();
     let mut attempt = 0;
@@ -159,7 +185,7 @@ async fn resolve(
             Ok(Resolution::NotDone) => EndResult::NotDone,
             Ok(Resolution::Unknown) => EndResult::Failed {
                 class: ErrorClass::OutcomeUnknown,
-                message: "nobody can tell whether the call had its effect".to_owned(),
+                message: "it is unknown whether the call had its effect".to_owned(),
                 identity: open.identity,
             },
             Err(error) => match backoff.delay(attempt, &error, u64::from(open.begin.step.0)) {
@@ -172,7 +198,7 @@ async fn resolve(
                     message: error.message,
                     identity: error.identity.or(open.identity),
                 },
-                None => return Err(Unasked { provider, error: Box::new(error) }),
+                None => return Err(Unasked { token, address, error: Box::new(error) }),
             },
         });
     }
@@ -201,7 +227,7 @@ fn is_an_answer(class: &ErrorClass) -> bool {
 mod tests {
     use slipway_plan::Record;
     use slipway_resource::provider::{Action, Applied, ApplyRequest};
-    use slipway_resource::{ClusterUid, Identity, Ownership, Token, Value};
+    use slipway_resource::{ClusterUid, Identity, Ownership, Value};
 
     use super::*;
     use crate::journal::{Begin, Effect};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Record, Snapshot, StepId};
-use slipway_resource::{Address, Digest, Identity, Value};
+use slipway_resource::{Address, Digest, Identity, Token, Value};
 
-use crate::journal::{Begin, Effect, End, EndResult, Entry, RunBegin};
+use crate::journal::{Begin, Effect, End, EndResult, Entry, RunBegin, Settled};
 
 /// A step that began and did not end.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +34,11 @@ pub struct OpenRun {
 pub struct Replayed {
     /// The run that was not ended, if any.
     pub run: Option<OpenRun>,
-    /// Steps that began and did not end, in their order.
+    /// Steps of that run that began and did not end, in their order.
     pub open: BTreeMap<StepId, OpenStep>,
+    /// Steps of earlier plans that began and did not end, by their tokens: nobody could be asked about them, and later plans
+    /// left their resources alone.
+    pub unsettled: BTreeMap<Token, OpenStep>,
     /// Resources whose last step failed, with what was said then.
     pub failed: BTreeMap<Address, String>,
 }
@@ -50,11 +53,10 @@ impl Replayed {
                 let resumed = self.run.as_ref().is_some_and(|run| run.plan == plan && run.epoch == epoch);
                 if !resumed {
                     self.run = Some(OpenRun { plan, epoch, done: BTreeMap::new() });
+                    self.leave_unsettled();
                 }
             }
-            Entry::Begin(begin) => {
-                self.open.insert(begin.step, OpenStep { begin: *begin, identity: None, handle: None });
-            }
+            Entry::Begin(begin) => self.begin(*begin),
             Entry::Identity { step, identity } => {
                 if let Some(open) = self.open.get_mut(&step) {
                     open.identity = Some(identity);
@@ -67,22 +69,48 @@ impl Replayed {
             }
             Entry::End(End { step, result }) => {
                 if let Some(open) = self.open.remove(&step) {
-                    if let Some(address) = open.begin.effect.address() {
-                        match &result {
-                            EndResult::Failed { message, .. } => {
-                                self.failed.insert(address.clone(), message.clone());
-                            }
-                            EndResult::Done { .. } | EndResult::NotDone => drop(self.failed.remove(address)),
-                        }
-                    }
-                    take_effect(snapshot, open.begin.effect, &result);
+                    self.end(snapshot, open, &result);
                     if let (EndResult::Done { identity, .. }, Some(run)) = (result, &mut self.run) {
                         run.done.insert(step, identity);
                     }
                 }
             }
+            Entry::Settled(Settled { token, result }) => {
+                if let Some(open) = self.unsettled.remove(&token) {
+                    self.end(snapshot, open, &result);
+                }
+            }
             Entry::RunEnd => *self = Self::default(),
         }
+    }
+
+    /// What is still open when another plan begins is kept by its token, since plans number their steps anew.
+    fn leave_unsettled(&mut self) {
+        for open in std::mem::take(&mut self.open).into_values() {
+            if let Some(request) = &open.begin.request {
+                self.unsettled.insert(request.token.clone(), open);
+            }
+        }
+    }
+
+    /// A step that begins again, with the same call, keeps what is known of its object.
+    fn begin(&mut self, begin: Begin) {
+        let token = |begin: &Begin| begin.request.as_ref().map(|request| request.token.clone());
+        let before = self.open.remove(&begin.step).filter(|open| token(&open.begin) == token(&begin));
+        let (identity, handle) = before.map_or((None, None), |open| (open.identity, open.handle));
+        self.open.insert(begin.step, OpenStep { begin, identity, handle });
+    }
+
+    fn end(&mut self, snapshot: &mut Snapshot, open: OpenStep, result: &EndResult) {
+        if let Some(address) = open.begin.effect.address() {
+            match result {
+                EndResult::Failed { message, .. } => {
+                    self.failed.insert(address.clone(), message.clone());
+                }
+                EndResult::Done { .. } | EndResult::NotDone => drop(self.failed.remove(address)),
+            }
+        }
+        take_effect(snapshot, open.begin.effect, result);
     }
 }
 
@@ -143,7 +171,8 @@ fn put(
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::{Address, ClusterUid, ErrorClass};
+    use slipway_resource::provider::{Action, ApplyRequest};
+    use slipway_resource::{Address, ClusterUid, ErrorClass, Ownership};
 
     use super::*;
 
@@ -249,19 +278,55 @@ mod tests {
         assert!(snapshot.resources[&address()].deposed.is_empty());
     }
 
+    /// The first step of a plan with a call of its own.
+    fn called(token: &str, address: Address) -> Entry {
+        let effect = Effect::Put { address: address.clone(), record: Box::new(record("")), previous: None };
+        let ownership = Ownership { uid: ClusterUid::new("u"), cluster: "c".to_owned(), address };
+        let action = Action::Create { desired: Value::map([("name", "a")]) };
+        let request = ApplyRequest { token: Token::new(token), ownership, action, timeout_ms: 1 };
+        Entry::Begin(Box::new(Begin {
+            step: StepId(0),
+            provider: "sim".into(),
+            request: Some(request),
+            effect,
+        }))
+    }
+
+    fn plan(bytes: &[u8]) -> Entry {
+        Entry::RunBegin(RunBegin { plan: Digest::of_bytes(bytes), epoch: 1, spec: serde_json::Value::Null })
+    }
+
+    #[test]
+    fn a_step_that_nobody_could_be_asked_about_outlives_its_plan() {
+        let (one, other) = (Address::new("sim_network", "one"), Address::new("sim_network", "other"));
+        let named = Entry::Identity { step: StepId(0), identity: Identity::new("net-1") };
+        let mut entries = vec![plan(b"a"), called("t-1", one.clone()), named, plan(b"b")];
+        // The other plan has a step of the same number.
+        entries.extend([called("t-2", other.clone()), end(0, done("net-2"))]);
+        let (snapshot, replayed) = replay(entries.clone());
+        assert!(replayed.open.is_empty());
+        assert_eq!(replayed.unsettled[&Token::new("t-1")].identity, Some(Identity::new("net-1")));
+        assert_eq!(snapshot.resources.keys().collect::<Vec<_>>(), [&other]);
+        entries.push(Entry::Settled(Settled { token: Token::new("t-1"), result: done("net-1") }));
+        let (snapshot, replayed) = replay(entries);
+        assert!(replayed.unsettled.is_empty());
+        assert_eq!(snapshot.resources[&one].identity, Identity::new("net-1"));
+        assert!(replayed.run.is_some_and(|run| run.done.len() == 1), "it is no step of the later plan");
+    }
+
+    #[test]
+    fn a_step_that_begins_again_keeps_the_name_of_its_object() {
+        let named = Entry::Identity { step: StepId(0), identity: Identity::new("net-1") };
+        let entries = vec![plan(b"a"), called("t-1", address()), named, plan(b"a"), called("t-1", address())];
+        assert_eq!(replay(entries).1.open[&StepId(0)].identity, Some(Identity::new("net-1")));
+    }
+
     #[test]
     fn the_same_run_taken_up_keeps_what_it_has_done() {
-        let run = |plan: &[u8]| {
-            Entry::RunBegin(RunBegin {
-                plan: Digest::of_bytes(plan),
-                epoch: 1,
-                spec: serde_json::Value::Null,
-            })
-        };
-        let entries = vec![run(b"a"), begin(1, put(None)), end(1, done("net-1")), run(b"a")];
+        let entries = vec![plan(b"a"), begin(1, put(None)), end(1, done("net-1")), plan(b"a")];
         let (_, replayed) = replay(entries.clone());
         assert!(replayed.run.is_some_and(|run| run.done.contains_key(&StepId(1))));
-        let (snapshot, replayed) = replay([entries, vec![run(b"b")]].concat());
+        let (snapshot, replayed) = replay([entries, vec![plan(b"b")]].concat());
         assert!(replayed.run.is_some_and(|run| run.done.is_empty()), "another plan");
         assert_eq!(snapshot.resources.len(), 1);
     }

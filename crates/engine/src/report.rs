@@ -6,6 +6,8 @@ use slipway_plan::StepId;
 use slipway_resource::ProviderError;
 use slipway_state_store::Generation;
 
+use crate::recover::Unresolved;
+
 /// How a run ended.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -19,6 +21,10 @@ pub struct Report {
     pub stopped: bool,
     /// Steps that never began.
     pub not_begun: usize,
+    /// Steps that were under way when the run ended at once: the next run finds out what became of them.
+    pub under_way: usize,
+    /// Interrupted steps of earlier runs whose result is still not known: their resources were left alone.
+    pub unresolved: Vec<Unresolved>,
     /// The state's generation that it committed, if it did.
     pub generation: Option<Generation>,
     /// How long it took.
@@ -37,9 +43,9 @@ pub struct StepFailure {
 }
 
 impl Report {
-    /// Whether every step is done.
+    /// Whether every step is done, those of interrupted runs included.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.failures.is_empty() && !self.stopped && self.not_begun == 0
+        self.failures.is_empty() && !self.stopped && self.not_begun == 0 && self.unresolved.is_empty()
     }
 }

@@ -7,7 +7,7 @@ use slipway_plan::file::Mode;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction};
 use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Observation};
-use slipway_secrets::SecretStore;
+use slipway_secrets::{FingerprintKey, SecretStore};
 use slipway_state_store::{Clock, CommitMeta, Holder};
 use tokio::time::Instant;
 
@@ -19,6 +19,7 @@ use crate::journal::{Entry, RunBegin};
 use crate::observe::read_batched;
 use crate::outputs::Outputs;
 use crate::pace::Pace;
+use crate::recover::Unresolved;
 use crate::report::Report;
 use crate::retry::Backoff;
 use crate::secrets::{self, SecretSource};
@@ -35,7 +36,7 @@ pub struct Run<'a> {
     /// The state as the hold found it, interrupted steps resolved.
     pub state: State,
     /// Where secret texts come from.
-    pub secrets: &'a dyn SecretSource,
+    pub secrets: Arc<dyn SecretSource>,
     /// The cluster's own secrets, with the key for fingerprints; without it, secrets are compared by where they come
     /// from only.
     pub store: Option<&'a SecretStore>,
@@ -66,20 +67,29 @@ impl Run<'_> {
     /// fails is in the report.
     pub async fn execute(self, holder: Holder) -> Result<Report, Error> {
         let prepared = match self.check() {
-            Ok(digest) => self.prepare(digest, &holder).await,
+            Ok(digest) => tokio::select! {
+                prepared = self.prepare(digest, &holder) => prepared.map(Some),
+                // A key service may take its time to answer; nothing was begun.
+                () = self.stop.raised() => Ok(None),
+            },
             Err(error) => Err(error),
         };
-        let (run, work) = match prepared {
-            Ok(prepared) => prepared,
+        let (run, work, fingerprints) = match prepared {
+            Ok(Some(prepared)) => prepared,
+            // Nothing was begun; that the hold is given back matters more than why that may fail.
+            Ok(None) => {
+                let _ = holder.release(None).await;
+                let not_begun = self.plan.steps.len();
+                return Ok(Report { stopped: true, not_begun, ..Report::default() });
+            }
             Err(error) => {
-                // Nothing was begun; that the hold is given back matters more than why that may fail.
                 let _ = holder.release(None).await;
                 return Err(error);
             }
         };
         let cluster = self.plan.cluster.clone();
         let store = |source| Error::store(&cluster, source);
-        let plan_digest = Some(run.plan.to_string());
+        let plan_digest = run.plan.to_string();
         holder.append(vec![self.bytes(&Entry::RunBegin(run))?]).await.map_err(store)?;
         let shared = Arc::new(Shared {
             journal: holder.journal().clone(),
@@ -87,6 +97,9 @@ impl Run<'_> {
             backoff: self.backoff,
             pace: Mutex::new(Pace::new(&self.plan.rate_classes)),
             stop: self.stop.watch(),
+            uid: self.state.snapshot.uid.clone(),
+            secrets: self.secrets.clone(),
+            fingerprints,
         });
         let (mut report, snapshot) = match execute(work, shared).await {
             Ok(finished) => finished,
@@ -95,9 +108,10 @@ impl Run<'_> {
                 return Err(error);
             }
         };
+        report.unresolved = self.unresolved(&plan_digest);
         let meta = CommitMeta {
             operation: operation(self.plan.mode).to_owned(),
-            plan_digest,
+            plan_digest: Some(plan_digest),
             who: self.who.clone(),
             when: self.clock.timestamp(),
             outcome: commit::outcome(self.plan, &report),
@@ -125,6 +139,14 @@ impl Run<'_> {
             holder.release(Some((bytes, meta))).await.map_err(store)?.generation
         });
         Ok(report)
+    }
+
+    /// What stays unresolved: a plan that goes on where it was interrupted has done its own steps again.
+    fn unresolved(&self, plan: &str) -> Vec<Unresolved> {
+        let replayed = &self.state.replayed;
+        let is_this = replayed.run.as_ref().is_some_and(|run| run.plan.to_string() == plan);
+        let is_left = |step: &&Unresolved| !is_this || replayed.unsettled.contains_key(&step.token);
+        self.state.unresolved.iter().filter(is_left).cloned().collect()
     }
 
     fn bytes(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
@@ -170,7 +192,11 @@ impl Run<'_> {
         if unconfirmed.is_empty() { Ok(digest) } else { Err(Error::Unconfirmed(unconfirmed)) }
     }
 
-    async fn prepare(&self, digest: Digest, holder: &Holder) -> Result<(RunBegin, Work<'_>), Error> {
+    async fn prepare(
+        &self,
+        digest: Digest,
+        holder: &Holder,
+    ) -> Result<(RunBegin, Work<'_>, Option<FingerprintKey>), Error> {
         let fingerprints = match self.store.filter(|_| secrets::needs_texts(self.plan)) {
             Some(store) => Some(store.fingerprint_key_or_new(holder.journal()).await.map_err(Error::Sealed)?),
             None => None,
@@ -187,8 +213,6 @@ impl Run<'_> {
         let work = Work {
             plan: self.plan,
             providers: self.providers,
-            secrets: self.secrets,
-            fingerprints,
             uid,
             run: run.clone(),
             snapshot,
@@ -197,7 +221,7 @@ impl Run<'_> {
             occupied,
             observed_at: self.observed_at,
         };
-        Ok((run, work))
+        Ok((run, work, fingerprints))
     }
 
     /// What the done steps of an earlier run have made, read again for those that refer to it.

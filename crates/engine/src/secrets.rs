@@ -144,23 +144,52 @@ pub async fn kept_texts(
     source: &dyn SecretSource,
     uid: &ClusterUid,
     identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
-) -> Result<BTreeMap<String, SecretText>, SecretError> {
-    let mut wanted: BTreeMap<String, (Address, String)> = BTreeMap::new();
+) -> Result<Texts, SecretError> {
+    open_kept(&kept(values, identity_of)?, source, uid).await
+}
+
+/// Texts of secrets, by where the secrets say that they come from.
+pub type Texts = BTreeMap<String, SecretText>;
+
+/// The objects of the cluster that keep the texts of secrets, each with the field, by where the secrets say that they come
+/// from.
+pub(crate) type Kept = BTreeMap<String, (Identity, String)>;
+
+/// Finds the objects of the cluster that keep the texts of the secrets in some values. Nothing is opened.
+///
+/// # Errors
+/// When nothing is known of such an object.
+pub(crate) fn kept(
+    values: &[&Value],
+    identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
+) -> Result<Kept, SecretError> {
+    let mut keepers: BTreeMap<String, (Address, String)> = BTreeMap::new();
     for value in values {
         value.for_each_secret(&mut |secret| {
             if let Some((address, field)) = secret.keeper() {
-                wanted.insert(secret.source.clone(), (address, field.to_owned()));
+                keepers.insert(secret.source.clone(), (address, field.to_owned()));
             }
         });
     }
-    let mut texts = BTreeMap::new();
-    for (name, (address, field)) in wanted {
-        let identity = identity_of(&address).ok_or_else(|| SecretError {
-            source_name: name.clone(),
-            message: format!("{address} is not there yet"),
-        })?;
-        let text = source.kept(uid, &identity, &field).await?;
-        texts.insert(name, text);
+    let known = |(name, (address, field)): (String, (Address, String))| match identity_of(&address) {
+        Some(identity) => Ok((name, (identity, field))),
+        None => Err(SecretError { source_name: name, message: format!("{address} is not there yet") }),
+    };
+    keepers.into_iter().map(known).collect()
+}
+
+/// Opens the texts that objects of the cluster keep.
+///
+/// # Errors
+/// When one cannot be opened here.
+pub(crate) async fn open_kept(
+    kept: &Kept,
+    source: &dyn SecretSource,
+    uid: &ClusterUid,
+) -> Result<Texts, SecretError> {
+    let mut texts = Texts::new();
+    for (name, (identity, field)) in kept {
+        texts.insert(name.clone(), source.kept(uid, identity, field).await?);
     }
     Ok(texts)
 }
@@ -169,7 +198,7 @@ pub async fn kept_texts(
 pub(crate) fn fill(
     value: &mut Value,
     source: &dyn SecretSource,
-    kept: &BTreeMap<String, SecretText>,
+    kept: &Texts,
     key: Option<&FingerprintKey>,
 ) -> Result<(), SecretError> {
     each(value, &mut |secret| {
@@ -184,7 +213,8 @@ pub(crate) fn fill(
             if secret.fingerprint.as_deref().is_some_and(|planned| key.contradicts(planned, &fingerprint)) {
                 return Err(SecretError {
                     source_name: secret.source.clone(),
-                    message: "it is not the one that the plan was made for; make the plan anew".to_owned(),
+                    message: "it differs from the one that the plan was made for; run `slipway plan` again"
+                        .to_owned(),
                 });
             }
             secret.fingerprint = Some(fingerprint);
@@ -262,7 +292,7 @@ mod tests {
             strip(&mut value);
             fill(&mut value, &Fixed("other"), &BTreeMap::new(), Some(&key))
         });
-        assert!(changed.unwrap_err().to_string().contains("make the plan anew"));
+        assert!(changed.unwrap_err().to_string().contains("run `slipway plan` again"));
         let text = |value: &Value| format!("{value:?}");
         assert!(text(&value).contains("Some((secret))"), "{}", text(&value));
         strip(&mut value);

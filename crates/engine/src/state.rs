@@ -7,6 +7,7 @@ use slipway_state_store::{Backend, ClusterName, Head, View};
 
 use crate::error::Error;
 use crate::journal::Entry;
+use crate::recover::Unresolved;
 use crate::replay::Replayed;
 
 pub use crate::replay::{OpenRun, OpenStep};
@@ -20,6 +21,8 @@ pub struct State {
     pub snapshot: Snapshot,
     /// What an interrupted run left.
     pub replayed: Replayed,
+    /// Interrupted steps about which [`recover`](crate::recover) could not ask their providers.
+    pub unresolved: Vec<Unresolved>,
 }
 
 impl State {
@@ -51,7 +54,7 @@ impl State {
             let entry: Entry = serde_json::from_slice(&record.value).map_err(corrupt)?;
             replayed.apply(&mut snapshot, entry);
         }
-        Ok(Self { head: view.head, snapshot, replayed })
+        Ok(Self { head: view.head, snapshot, replayed, unresolved: Vec::new() })
     }
 
     /// The resources that the bytes of a snapshot have.
@@ -73,7 +76,7 @@ impl State {
         let state = Self::of_view(view.head.cluster.as_str(), view.clone()).ok()?;
         let done = state.replayed.run.as_ref().map_or(0, |run| run.done.len());
         let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-        Some(match (done, state.replayed.open.len()) {
+        Some(match (done, state.replayed.open.len() + state.replayed.unsettled.len()) {
             _ if !state.is_interrupted() => "nothing was begun".to_owned(),
             (done, 0) => format!("{} done", steps(done)),
             (done, open) => format!("{} done, {open} under way", steps(done)),
@@ -83,7 +86,8 @@ impl State {
     /// Whether an earlier run was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        self.replayed.run.is_some() || !self.replayed.open.is_empty()
+        let Replayed { run, open, unsettled, .. } = &self.replayed;
+        run.is_some() || !open.is_empty() || !unsettled.is_empty()
     }
 }
 

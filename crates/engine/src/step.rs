@@ -1,4 +1,6 @@
-//! Runs one step: check, write down, call, retry, write down. Knows nothing of the other steps.
+//! Runs one step: open its secrets, check, write down, call, retry, write down. Knows nothing of the other steps.
+
+mod open;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,7 +9,8 @@ use slipway_plan::StepId;
 use slipway_resource::provider::{
     Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest,
 };
-use slipway_resource::{Address, ErrorClass, Identity, ProviderError, Schema, Session};
+use slipway_resource::{Address, ClusterUid, ErrorClass, Identity, ProviderError, Schema, Session};
+use slipway_secrets::FingerprintKey;
 use slipway_state_store::{Error as StoreError, Journal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -18,6 +21,7 @@ use crate::pace::Pace;
 use crate::preconditions::{self, Expectation, Reader, Verdict};
 use crate::promise;
 use crate::retry::Backoff;
+use crate::secrets::{Kept, SecretSource};
 use crate::stop::Stop;
 
 /// What all steps of a run share.
@@ -27,6 +31,12 @@ pub(crate) struct Shared {
     pub backoff: Backoff,
     pub pace: Mutex<Pace>,
     pub stop: watch::Receiver<Stop>,
+    /// The cluster's unique id.
+    pub uid: ClusterUid,
+    /// Where the texts of secrets come from.
+    pub secrets: Arc<dyn SecretSource>,
+    /// The cluster's key for fingerprints, when there are secrets.
+    pub fingerprints: Option<FingerprintKey>,
 }
 
 /// One step, ready to run.
@@ -37,6 +47,8 @@ pub(crate) struct Unit {
     pub provider: String,
     pub schema: Arc<Schema>,
     pub effect: Effect,
+    /// The objects of the cluster that keep texts of secrets which the step needs; none of a step that needs no text.
+    pub secrets: Option<Kept>,
     /// The call; none for a step that touches the state only.
     pub call: Option<Call>,
 }
@@ -81,15 +93,25 @@ impl From<ProviderError> for Failure {
 }
 
 /// Runs a step to its end.
-pub(crate) async fn run(unit: Unit, shared: Arc<Shared>) -> Finished {
-    let begun = Instant::now();
-    let (id, effect) = (unit.id, unit.effect.clone());
+pub(crate) async fn run(mut unit: Unit, shared: Arc<Shared>) -> Finished {
+    let (begun, id) = (Instant::now(), unit.id);
+    if let Some(kept) = unit.secrets.take() {
+        unit = match open::open(unit, kept, &shared).await {
+            Ok(unit) => unit,
+            // Nothing was begun.
+            Err(failure) => {
+                let result = Err(failure.into());
+                return Finished { id, effect: Effect::None, elapsed: begun.elapsed(), result };
+            }
+        };
+    }
+    let effect = unit.effect.clone();
     let result = attempt(unit, &shared).await;
     Finished { id, effect, elapsed: begun.elapsed(), result }
 }
 
 async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Failure> {
-    let Unit { id, address, rate_class, provider, schema, effect, call } = unit;
+    let Unit { id, address, rate_class, provider, schema, effect, call, secrets: _ } = unit;
     let mut gone = false;
     if let Some(Call { expectation: Some((reader, identity, expectation)), request, .. }) = &call {
         let deletes = matches!(request.action, Action::Delete { .. });
@@ -104,7 +126,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
                 let text = format!("{address} ({identity}) is gone since the plan was made");
                 return Err(ProviderError::new(ErrorClass::PreconditionFailed, text)
                     .with_address(&address)
-                    .with_hint("make the plan anew and review what changed")
+                    .with_hint("run `slipway plan` again and review what changed")
                     .into());
             }
         }

@@ -37,6 +37,12 @@ impl StopSignal {
         *self.0.borrow()
     }
 
+    /// Waits until it was raised.
+    pub(crate) async fn raised(&self) {
+        // The sender is this one: it lives as long as who waits.
+        let _ = self.watch().wait_for(|stop| *stop != Stop::No).await;
+    }
+
     /// Follows the level.
     pub(crate) fn watch(&self) -> watch::Receiver<Stop> {
         self.0.subscribe()

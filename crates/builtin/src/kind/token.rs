@@ -27,7 +27,7 @@ pub(super) fn kind() -> Kind {
     ];
     Kind::new(
         TOKEN,
-        "A random text that whoever knows it is let in with; its fields are `token`, and `token_secret` of a bootstrap token.",
+        "A random text that grants access; its fields are `token`, and `token_secret` of a bootstrap token.",
         attributes,
         make,
     )
@@ -40,7 +40,7 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
                 Some(id) if id.len() == 6 && id.bytes().all(|byte| LOWER.contains(&byte)) => {
                     Zeroizing::new(id.to_owned())
                 }
-                Some(id) => return Err(format!("cannot be: `{id}` is no id of a bootstrap token")),
+                Some(id) => return Err(format!("cannot be: `{id}` is not an id of a bootstrap token")),
                 None => random_text(LOWER, 6)?,
             };
             let secret = random_text(LOWER, 16)?;

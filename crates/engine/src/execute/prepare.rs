@@ -1,40 +1,30 @@
-//! From a step of the plan to a call: identities and references filled in, secrets given their text.
-
-use std::collections::BTreeMap;
+//! From a step of the plan to a call: identities and references filled in. Nothing is asked: the texts of secrets are
+//! opened by the step itself.
 
 use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Action, ApplyRequest};
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{
-    Address, ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, SecretText, Value,
-};
+use slipway_resource::{Address, ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, Value};
 
 use super::Dispatcher;
 use crate::journal::Effect;
 use crate::outputs::without_unknown;
-use crate::secrets;
+use crate::secrets::{self, Kept};
 use crate::state::{identity_of, record_of};
 use crate::step::{Call, Unit};
 
 type Prepared<T> = Result<T, Box<ProviderError>>;
 
-/// Texts that resources of the cluster keep, by where a secret says that it comes from.
-type Kept = BTreeMap<String, SecretText>;
-
-fn invalid(error: secrets::SecretError) -> Box<ProviderError> {
-    Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string()))
-}
-
 impl<'a> Dispatcher<'a> {
     /// Makes a step ready to run.
-    pub(super) async fn prepare(&self, step: &'a Step) -> Prepared<Unit> {
+    pub(super) fn prepare(&self, step: &'a Step) -> Prepared<Unit> {
         let change = self.changes.get(&step.address).and_then(|index| self.work.plan.changes.get(*index));
         let (provider, handle, kind) = self.work.providers.of_type(step.address.kind()).ok_or_else(|| {
             let text = format!("no provider has the resource type of {}", step.address);
             Box::new(ProviderError::new(ErrorClass::Invalid, text))
         })?;
-        let kept = self.kept(step, change).await?;
-        let effect = self.effect(step, change, kind, &kept)?;
+        let secrets = self.secrets(step, change)?;
+        let effect = self.effect(step, change, kind)?;
         let mut unit = Unit {
             id: step.id,
             address: step.address.clone(),
@@ -42,9 +32,10 @@ impl<'a> Dispatcher<'a> {
             provider: provider.to_owned(),
             schema: handle.schema.clone(),
             effect,
+            secrets,
             call: None,
         };
-        let Some(action) = self.action(step, change, kind, &kept)? else { return Ok(unit) };
+        let Some(action) = self.action(step, change, kind)? else { return Ok(unit) };
         let ownership = Ownership {
             uid: self.work.uid.clone(),
             cluster: self.work.plan.cluster.clone(),
@@ -83,7 +74,6 @@ impl<'a> Dispatcher<'a> {
         step: &Step,
         change: Option<&ResourceChange>,
         kind: &ResourceType,
-        kept: &Kept,
     ) -> Prepared<Option<Action>> {
         Ok(Some(match &step.action {
             StepAction::Record | StepAction::Forget | StepAction::GoesWith { .. } => return Ok(None),
@@ -93,15 +83,17 @@ impl<'a> Dispatcher<'a> {
                     return Err(Box::new(
                         ProviderError::new(ErrorClass::PreconditionFailed, text)
                             .with_address(&step.address)
-                            .with_hint("make the plan anew: it was made when there was none"),
+                            .with_hint(
+                                "run `slipway plan` again: this plan was made when the object did not exist",
+                            ),
                     ));
                 }
-                Action::Create { desired: self.desired(change, kind, kept)? }
+                Action::Create { desired: self.desired(change, kind)? }
             }
             StepAction::Update => Action::Update {
                 identity: self.identity(step)?,
                 prior: change.map(|change| change.before.clone()).unwrap_or_default(),
-                desired: self.desired(change, kind, kept)?,
+                desired: self.desired(change, kind)?,
             },
             StepAction::Delete { .. } => Action::Delete { identity: self.identity(step)? },
             StepAction::Tag => Action::Tag { identity: self.identity(step)? },
@@ -126,7 +118,7 @@ impl<'a> Dispatcher<'a> {
 
     /// The wanted attributes, all known, without what is the server's: computed attributes, and those that
     /// nobody asked for and the plan leaves as they are.
-    fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType, kept: &Kept) -> Prepared<Value> {
+    fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Value> {
         let Some(change) = change else { return Ok(Value::Null) };
         let Value::Map(entries) = &change.after else { return Ok(Value::Null) };
         let settable = entries.iter().filter(|(name, value)| {
@@ -139,28 +131,27 @@ impl<'a> Dispatcher<'a> {
             }
         });
         let settable = Value::map(settable.map(|(name, value)| (name.clone(), value.clone())));
-        self.known(&settable, kept).map(without_unknown)
+        self.resolved(&settable).map(without_unknown)
     }
 
-    fn known(&self, value: &Value, kept: &Kept) -> Prepared<Value> {
-        let mut value = self.resolved(value)?;
-        secrets::fill(&mut value, self.work.secrets, kept, self.work.fingerprints.as_ref())
-            .map_err(invalid)?;
-        Ok(value)
-    }
-
-    /// The texts that a step needs of what the cluster keeps itself: known now that those before it have ended.
-    async fn kept(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Kept> {
+    /// The objects of the cluster that keep texts of secrets which a step needs, known now that the steps before it have
+    /// ended; none of a step that needs no text.
+    fn secrets(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Option<Kept>> {
         let Some(change) = change.filter(|_| matches!(step.action, StepAction::Create | StepAction::Update))
         else {
-            return Ok(Kept::new());
+            return Ok(None);
         };
+        let values = [&change.after, &change.record.applied];
+        if !values.into_iter().any(secrets::has_secret) {
+            return Ok(None);
+        }
         let identity_of = |address: &Address| {
             let made = self.work.outputs.identity(address).cloned();
             made.or_else(|| identity_of(&self.work.snapshot, address))
         };
-        let values = [&change.after, &change.record.applied];
-        secrets::kept_texts(&values, self.work.secrets, &self.work.uid, &identity_of).await.map_err(invalid)
+        secrets::kept(&values, &identity_of)
+            .map(Some)
+            .map_err(|error| Box::new(ProviderError::new(ErrorClass::Invalid, error.to_string())))
     }
 
     fn resolved(&self, value: &Value) -> Prepared<Value> {
@@ -173,13 +164,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// What the state learns when the step is done.
-    fn effect(
-        &self,
-        step: &Step,
-        change: Option<&ResourceChange>,
-        kind: &ResourceType,
-        kept: &Kept,
-    ) -> Prepared<Effect> {
+    fn effect(&self, step: &Step, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Effect> {
         let address = step.address.clone();
         Ok(match (&step.action, change) {
             (
@@ -191,11 +176,8 @@ impl<'a> Dispatcher<'a> {
                     matches!(step.action, StepAction::Tag) && change.action != ChangeAction::NoOp;
                 let identity = step.identity.clone();
                 let mut record = record_of(change, identity.as_ref());
-                // Who only tags or records has the object keep the secrets that it has, with their fingerprints.
-                let mut applied = match &step.action {
-                    StepAction::Create | StepAction::Update => self.known(&change.record.applied, kept)?,
-                    _ => self.resolved(&change.record.applied)?,
-                };
+                // The secrets of an object that is only tagged or recorded stay as they are, with their fingerprints.
+                let mut applied = self.resolved(&change.record.applied)?;
                 secrets::strip(&mut applied);
                 // A call's own end says what it left; here it is what was read.
                 if let (StepAction::Record, Value::Map(entries)) = (&step.action, &mut applied) {

@@ -36,6 +36,9 @@ fn shared(holder: &Holder, stop: &watch::Sender<Stop>) -> (Arc<Shared>, Told) {
         backoff: Backoff { base: Duration::from_millis(1), longest: Duration::from_millis(2), attempts: 3 },
         pace: Mutex::new(Pace::new(&BTreeMap::from([("calls".to_owned(), class)]))),
         stop: stop.subscribe(),
+        uid: ClusterUid::new("u"),
+        secrets: Arc::new(crate::secrets::NoSecrets),
+        fingerprints: None,
     };
     (Arc::new(shared), told)
 }
@@ -50,6 +53,7 @@ fn unit(session: Scripted, action: Action) -> Unit {
         provider: "cloud".to_owned(),
         schema: Arc::new(things()),
         effect: Effect::Put { address: thing("a"), record: Box::new(record()), previous: None },
+        secrets: None,
         call: Some(Call { session: Arc::new(session), request, expectation: None, keep_identity: true }),
     }
 }
@@ -196,7 +200,7 @@ async fn what_does_not_keep_the_plan_is_not_done_and_is_remembered() {
     assert_eq!(
         error.message,
         "provider cloud broke the contract: thing.a is reported as done, but name is \"b\" where the plan has \"a\"; \
-         it is not taken for done"
+         the step counts as failed"
     );
     assert_eq!(error.identity, Some(Identity::new("t-1")));
 }
