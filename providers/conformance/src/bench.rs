@@ -82,6 +82,11 @@ impl<'a> Bench<'a> {
     /// Kills the process and goes on with a new one at the same place.
     pub(crate) async fn restart(&mut self) -> Result<(), Stop> {
         let fresh = self.suite.start().await?;
+        self.go_on_with(fresh).await
+    }
+
+    /// Kills the process and goes on with one that was started before, so that no time passes until then.
+    pub(crate) async fn go_on_with(&mut self, fresh: Running) -> Result<(), Stop> {
         let old = std::mem::replace(&mut self.running, fresh);
         old.kill().await;
         let request = session_request(&self.suite.scenario, &self.places)?;

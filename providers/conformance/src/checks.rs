@@ -8,6 +8,7 @@ pub(crate) mod finding;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod lint;
+pub(crate) mod looking;
 pub(crate) mod planning;
 pub(crate) mod reading;
 pub(crate) mod secrecy;

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 
 use crate::bench::Bench;
 use crate::checks::{
-    acting, desiring, ending, evolving, finding, keys, lifecycle, planning, reading, secrecy,
+    acting, desiring, ending, evolving, finding, keys, lifecycle, looking, planning, reading, secrecy,
 };
 use crate::stop::Checked;
 use crate::suite::Suite;
@@ -77,12 +77,16 @@ rules! {
         "Normalised values are normalised: planning them changes nothing.";
     Session "plan-keeps-values" must planning::plan_keeps_values,
         "Normalising changes the form of a wanted value, never the value.";
+    Session "plan-keeps-texts" must planning::plan_keeps_texts,
+        "A normalised text differs from the desired one only in the forms that the schema declares.";
     Session "plan-takes-unknown" must planning::plan_takes_unknown,
         "Plan takes references and unknown values for any attribute, and does not claim to know them.";
     Session "batch" must planning::batch,
         "Ten thousand items go through Plan and Read in batches of the size that GetInfo names.";
     Session "preflight-changes-nothing" must planning::preflight_changes_nothing,
         "Preflight answers, and changes nothing.";
+    Session "read-only" must looking::read_only,
+        "A session that was opened to look only writes nothing, neither in the cloud nor on the machine of the provider.";
     Session "rehearse" should planning::rehearse,
         "Rehearse answers every item, in their order, with what Plan takes, and changes nothing.";
     Session "ownership" must finding::ownership,

@@ -127,6 +127,12 @@ impl Suite {
         started.map_err(|error| Stop::Skip(format!("it does not start: {error}")))
     }
 
+    /// The same with further variables in its environment.
+    pub(crate) async fn start_with(&self, variables: Vec<(OsString, OsString)>) -> Result<Running, Stop> {
+        let started = Running::launch(&Launch { variables, ..self.launch() }).await;
+        started.map_err(|error| Stop::Skip(format!("it does not start: {error}")))
+    }
+
     /// A text that no other check has, in no other run either.
     pub(crate) fn unique(&self) -> String {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);

@@ -1,15 +1,19 @@
 //! Deletes, and what comes after a crash.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use slipway_resource::ErrorClass;
-use slipway_resource::provider::{Action, ApplyEvent, Discovery, EventSink, Resolution, ResumeRequest};
+use slipway_resource::provider::{
+    Action, ApplyEvent, ApplyRequest, Discovery, EventSink, Resolution, ResumeRequest,
+};
+use tokio::sync::Notify;
 
 use crate::bench::{Bench, Made, count};
 use crate::scenario::Ready;
 use crate::stop::{Checked, Stop, ensure, fail};
 
-fn deletion(bench: &Bench<'_>, sample: &Ready, made: &Made) -> slipway_resource::provider::ApplyRequest {
+fn deletion(bench: &Bench<'_>, sample: &Ready, made: &Made) -> ApplyRequest {
     let action = Action::Delete { identity: made.identity.clone() };
     bench.request(&sample.address, action)
 }
@@ -36,27 +40,58 @@ pub(crate) async fn delete_vanished(bench: &mut Bench<'_>) -> Checked {
     Ok(())
 }
 
-pub(crate) async fn resume(bench: &mut Bench<'_>) -> Checked {
-    let (slow, takes) = bench.slow()?;
-    bench.make_needed(&slow.attributes).await?;
-    let (request, planned, asked) = bench.creation(&slow).await?;
-    let events = Arc::new(Mutex::new(Vec::new()));
+/// How often an action may end before its process is killed: the machine may be busy with something else.
+const ATTEMPTS: u32 = 5;
+
+/// Begins to make an object and kills its process at the first event. Returns the events; none when it was made before.
+async fn interrupted(
+    bench: &mut Bench<'_>,
+    request: &ApplyRequest,
+    takes: Duration,
+) -> Result<Option<Vec<ApplyEvent>>, Stop> {
+    let (events, begun) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
     let sink = {
-        let events = Arc::clone(&events);
-        EventSink::new(move |event| events.lock().unwrap_or_else(PoisonError::into_inner).push(event))
+        let (events, begun) = (Arc::clone(&events), Arc::clone(&begun));
+        EventSink::new(move |event| {
+            events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            begun.notify_one();
+        })
     };
+    let fresh = bench.suite.start().await?;
     let session = Arc::clone(&bench.session);
     let sent = request.clone();
     let waiting = tokio::spawn(async move { session.apply(sent, sink).await });
-    tokio::time::sleep(takes / 2).await;
-    bench.restart().await?;
+    // One that tells nothing is under way after a while.
+    let _ = tokio::time::timeout(takes / 4, begun.notified()).await;
+    bench.go_on_with(fresh).await?;
     let outcome = waiting.await.map_err(|error| Stop::Skip(error.to_string()))?;
-    match &outcome {
-        Err(error) if error.class == ErrorClass::OutcomeUnknown => {}
-        Err(error) => return fail(format!("the death of the provider was told as {}", error.class)),
-        Ok(_) => return fail("the slow sample was made in half of its time"),
-    }
     let seen = events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match outcome {
+        Err(error) if error.class == ErrorClass::OutcomeUnknown => Ok(Some(seen)),
+        Err(error) => fail(format!("the end of the provider's process was reported as {}", error.class)),
+        Ok(applied) => {
+            let identity = applied.identity.ok_or_else(|| Stop::Fail("it has no identity".to_owned()))?;
+            let delete = Action::Delete { identity };
+            bench.apply(bench.request(&request.ownership.address, delete)).await.0?;
+            Ok(None)
+        }
+    }
+}
+
+pub(crate) async fn resume(bench: &mut Bench<'_>) -> Checked {
+    let (slow, takes) = bench.slow()?;
+    bench.make_needed(&slow.attributes).await?;
+    let mut attempt = 1;
+    let (seen, (request, planned, asked)) = loop {
+        let creation = bench.creation(&slow).await?;
+        match interrupted(bench, &creation.0, takes).await? {
+            Some(seen) => break (seen, creation),
+            None if attempt < ATTEMPTS => attempt += 1,
+            None => {
+                return fail(format!("the slow sample was made {ATTEMPTS} times before its process ended"));
+            }
+        }
+    };
     let identity = seen.iter().find_map(|event| match event {
         ApplyEvent::Identity(identity) => Some(identity.clone()),
         _ => None,

@@ -17,7 +17,7 @@ pub(crate) fn faults(schema: &Schema, info: &Info) -> Vec<String> {
         resource_type(name, kind, info, &mut faults);
         if let Some(with) = &kind.removed_with {
             if !schema.types.contains_key(&with.kind) {
-                faults.push(format!("{name} is removed with a `{}`, which is no type", with.kind));
+                faults.push(format!("{name} is removed with a `{}`, which is not a type", with.kind));
             }
             for attribute in with.unless.iter().chain([&with.attribute]) {
                 if !kind.attributes.contains_key(attribute) {
@@ -66,6 +66,9 @@ fn attributes(place: &str, attributes: &BTreeMap<String, Attribute>, faults: &mu
                 faults.push(format!("{place}: a default has no use there"));
             }
             _ => {}
+        }
+        if !attribute.forms.is_empty() && attribute.own_form {
+            faults.push(format!("{place}: a value with a form of its own has no forms that are declared"));
         }
         if !attribute.default.is_null() {
             let fields =

@@ -1,6 +1,6 @@
 //! Plan and preflight.
 
-use slipway_resource::normalised::altered;
+use slipway_resource::normalised::{Altered, altered};
 use slipway_resource::provider::{PlanItem, Planned, PreflightItem, ReadRequest};
 use slipway_resource::{Mode, Observation, Path, Value};
 
@@ -86,11 +86,25 @@ pub(crate) async fn plan_idempotent(bench: &mut Bench<'_>) -> Checked {
 }
 
 pub(crate) async fn plan_keeps_values(bench: &mut Bench<'_>) -> Checked {
+    keeps(bench, |altered| !is_text(altered)).await
+}
+
+pub(crate) async fn plan_keeps_texts(bench: &mut Bench<'_>) -> Checked {
+    keeps(bench, is_text).await
+}
+
+fn is_text(altered: &Altered) -> bool {
+    matches!((&altered.wanted, &altered.given), (Value::String(_), Value::String(_)))
+}
+
+/// Fails for a wanted value that comes back as another one, of those that the rule is about.
+async fn keeps(bench: &mut Bench<'_>, concerns: impl Fn(&Altered) -> bool) -> Checked {
     for sample in bench.samples()? {
         let address = &sample.address;
         for wanted in std::iter::once(&sample.attributes).chain(&sample.mutation) {
             let planned = bench.plan_one(address, Some(wanted.clone()), None, None).await?;
-            if let Some(altered) = altered(bench.kind(address)?, wanted, &planned.normalised) {
+            let altered = altered(bench.kind(address)?, wanted, &planned.normalised, None);
+            if let Some(altered) = altered.filter(&concerns) {
                 let (wanted, given) = (altered.wanted.to_json(), altered.given.to_json());
                 return fail(format!("{address}: {} is {given} where {wanted} is wanted", altered.path));
             }

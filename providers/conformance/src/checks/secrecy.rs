@@ -15,7 +15,7 @@ struct Watch {
 
 impl Watch {
     fn see(&self, place: &str, answer: &impl Debug) -> Checked {
-        // A secret's own text does not print; whatever prints here is no secret any more.
+        // A secret's own text does not print; whatever prints here is not a secret any more.
         ensure(!format!("{answer:?}").contains(&self.text), || {
             format!("the text of a secret is shown by {place}")
         })

@@ -113,7 +113,7 @@ SCHEMA = pb.GetSchemaResponse(
             "A disk.",
             [
                 attribute("id", "string", "computed", "Its identity."),
-                attribute("label", "string", "optional", "For people, trimmed."),
+                attribute("label", "string", "optional", "For people, trimmed.", forms=["space"]),
                 attribute("size", "integer", "required", "GiB."),
             ],
         ),

@@ -148,7 +148,7 @@ impl ReferenceSession {
         name: &str,
     ) -> Result<Applied, ProviderError> {
         if !kind.operations.contains_key(name) && !self.defect.breaks("refuses-unknown") {
-            return Err(invalid(format!("there is no operation {name}")));
+            return Err(invalid(format!("there is not an operation {name}")));
         }
         if name == VERIFY && self.defect.breaks("operations") {
             return Err(ProviderError::new(ErrorClass::Permanent, "not today"));

@@ -73,6 +73,12 @@ impl Cloud {
         Ok(outcome)
     }
 
+    /// Notes something beside the objects, for the defect of writing while it only looks.
+    pub fn note(&self, text: &str) -> Result<(), ProviderError> {
+        let file = self.file.with_extension("notes");
+        std::fs::write(file, text).map_err(|error| broken(&error))
+    }
+
     fn load(&self) -> Result<Objects, ProviderError> {
         match std::fs::read(&self.file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| broken(&error)),

@@ -13,7 +13,7 @@ const SEAL: usize = 71;
 
 pub fn wrap(request: &WrapKeyRequest, defect: &Defect) -> Result<Vec<u8>, ProviderError> {
     if !KEYS.contains(&request.key.as_str()) {
-        let text = format!("there is no key {}", request.key);
+        let text = format!("there is not a key {}", request.key);
         return Err(ProviderError::new(ErrorClass::NotFound, text));
     }
     let masked = mask(&request.key, &request.plain);

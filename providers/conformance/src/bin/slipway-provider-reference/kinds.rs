@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slipway_resource::provider::{Info, RateClass};
 use slipway_resource::schema::{Operation, OwnershipKind, attributes};
-use slipway_resource::{Attribute, ResourceType, Schema, Type};
+use slipway_resource::{Attribute, Form, ResourceType, Schema, Type};
 
 use crate::defect::Defect;
 
@@ -27,7 +27,12 @@ pub fn schema(defect: &Defect) -> Schema {
         "A network.",
         [
             ("cidr", Attribute::required(Type::String).immutable().describe("Its range.")),
-            ("name", Attribute::optional(Type::String).describe("Its name; small letters count only.")),
+            (
+                "name",
+                Attribute::optional(Type::String)
+                    .forms([Form::Case])
+                    .describe("Its name; small letters count only."),
+            ),
             ("labels", Attribute::optional(Type::map(Type::String)).describe("For people.")),
             ("id", Attribute::computed(Type::String).describe("Its identity.")),
         ],

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, Scope, SessionRequest};
+use slipway_resource::provider::{Info, Scope, SessionRequest, Terms};
 use slipway_resource::{ErrorClass, Provider, ProviderError, Schema, Session, Value};
 
 use crate::cloud::Cloud;
@@ -51,6 +51,14 @@ impl Provider for Reference {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         if request.offline && self.defect.breaks("offline") {
             return Err(ProviderError::new(ErrorClass::Unauthenticated, "no credentials"));
         }
@@ -71,7 +79,7 @@ impl Provider for Reference {
             Cloud::new(&directory, Arc::clone(&self.turn)),
             Arc::clone(&self.schema),
             scope,
-            blind,
+            (blind, terms.read_only),
             self.defect.clone(),
         )))
     }

@@ -29,6 +29,7 @@ pub struct ReferenceSession {
     pub schema: Arc<Schema>,
     scope: Scope,
     blind: bool,
+    read_only: bool,
     pub defect: Defect,
     calls: AtomicU64,
     /// By token, what tells a running action to stop.
@@ -38,12 +39,19 @@ pub struct ReferenceSession {
 }
 
 impl ReferenceSession {
-    pub fn new(cloud: Cloud, schema: Arc<Schema>, scope: Scope, blind: bool, defect: Defect) -> Self {
+    pub fn new(
+        cloud: Cloud,
+        schema: Arc<Schema>,
+        scope: Scope,
+        (blind, read_only): (bool, bool),
+        defect: Defect,
+    ) -> Self {
         Self {
             cloud,
             schema,
             scope,
             blind,
+            read_only,
             defect,
             calls: AtomicU64::new(0),
             running: Mutex::default(),
@@ -97,6 +105,9 @@ impl Session for ReferenceSession {
                 unlisted: self.schema.types.keys().map(unlisted).collect(),
                 ..Discovery::default()
             });
+        }
+        if self.read_only && self.defect.breaks("read-only") {
+            self.cloud.note("discovered")?;
         }
         let is_asked = |tags: &Tags| {
             self.defect.breaks("discover-one-cluster")
@@ -178,10 +189,12 @@ impl Session for ReferenceSession {
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
         if self.defect.breaks("preflight-changes-nothing") {
             for item in items {
+                let is_it =
+                    |object: &Object| object.tags.as_ref().is_some_and(|tags| tags.address == item.address);
+                if !self.cloud.look(|objects| objects.by_identity.values().any(is_it))? {
+                    continue;
+                }
                 self.cloud.change(|objects| {
-                    let is_it = |object: &Object| {
-                        object.tags.as_ref().is_some_and(|tags| tags.address == item.address)
-                    };
                     objects.by_identity.retain(|_, object| !is_it(object));
                     Ok(())
                 })?;
