@@ -18,6 +18,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::Value as Json;
 use slipway_resource::with_causes;
+use slipway_trust::Reach;
 
 use crate::Error;
 
@@ -37,6 +38,9 @@ pub struct Access {
     pub ca_file: Option<PathBuf>,
     /// The file with the bearer token; it is read again for each connection, since tokens are renewed in their file.
     pub token_file: Option<PathBuf>,
+    /// Of an endpoint that a spec names: the networks and names in which the caller allows reserved addresses. None for an
+    /// endpoint of the caller's own, which may be anywhere.
+    pub networks: Option<Vec<String>>,
 }
 
 /// An answer on its way: its status and its body, or why there is none.
@@ -59,7 +63,7 @@ pub struct Client {
 #[derive(Debug)]
 enum Way {
     Own {
-        http: Box<hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>>,
+        http: Box<hyper_util::client::legacy::Client<HttpsConnector<HttpConnector<Reach>>, Full<Bytes>>>,
         token: Option<String>,
     },
     Carried(Arc<dyn Carrier>),
@@ -84,8 +88,18 @@ impl Client {
         }
         let token = access.token_file.as_deref().map(read_token).transpose()?;
         let tls = tls(access.ca_file.as_deref())?;
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+        let reach =
+            access.networks.as_deref().map_or_else(Reach::anywhere, |allowed| Reach::host(host, allowed));
+        reach
+            .check_literal(host)
+            .map_err(|error| Error::Unreachable { endpoint: endpoint.clone(), text: error.to_string() })?;
+        let mut connector = HttpConnector::new_with_resolver(reach);
+        connector.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { way: Way::Own { http: Box::new(http), token }, endpoint })
     }
@@ -253,7 +267,7 @@ mod tests {
     use super::*;
 
     fn access(endpoint: &str) -> Access {
-        Access { endpoint: endpoint.to_owned(), ca_file: None, token_file: None }
+        Access { endpoint: endpoint.to_owned(), ca_file: None, token_file: None, networks: None }
     }
 
     #[test]
@@ -264,6 +278,15 @@ mod tests {
         for bad in ["api.a.example.com", "ftp://a", ""] {
             assert!(matches!(Client::connect(&access(bad)), Err(Error::Endpoint { .. })), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_endpoint_of_a_spec_is_at_no_reserved_address() {
+        let at =
+            |endpoint: &str, networks| Client::connect(&Access { networks, ..access(endpoint) }).map(drop);
+        let metadata = "http://169.254.169.254";
+        assert!(matches!(at(metadata, Some(Vec::new())), Err(Error::Unreachable { .. })));
+        assert!(at(metadata, Some(vec!["169.254.169.254".to_owned()])).is_ok() && at(metadata, None).is_ok());
     }
 
     #[test]

@@ -7,9 +7,11 @@ use aws_config::retry::RetryConfig;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_smithy_http_client::tls;
 use slipway_node_gates::Access;
 
 use crate::config::Config;
+use crate::resolver::EndpointResolver;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -50,6 +52,11 @@ impl Clients {
         }
         if let Some(endpoint) = &config.endpoint {
             loader = loader.endpoint_url(endpoint);
+            if !config.is_callers_endpoint {
+                let provider = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::AwsLc);
+                let http = aws_smithy_http_client::Builder::new().tls_provider(provider);
+                loader = loader.http_client(http.build_with_resolver(EndpointResolver::of(endpoint)));
+            }
         }
         let mut sdk = loader.load().await;
         if let Some(role) = &config.assume_role {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use slipway_aws_model::settings::cluster_schema;
 use slipway_node_gates::Access;
 use slipway_resource::Value;
+use slipway_resource::provider::Terms;
 use slipway_resource::validate::misfits;
 
 /// How a session reaches AWS.
@@ -18,6 +19,8 @@ pub(crate) struct Config {
     pub assume_role: Option<String>,
     /// Where all services answer instead of AWS.
     pub endpoint: Option<String>,
+    /// Whether the caller has named that, so that it may be anywhere.
+    pub is_callers_endpoint: bool,
     /// The cluster's API, which knows whether an instance is a ready node.
     pub cluster_api: Option<Access>,
     /// Whether the whole cluster goes.
@@ -48,11 +51,26 @@ impl Config {
             profile: text(value, "profile"),
             assume_role: text(value, "assumeRole"),
             endpoint: text(value, "endpoint"),
+            is_callers_endpoint: false,
             cluster_api: value.get("clusterApi").and_then(cluster_api),
             leaving: value.get("leaving").and_then(Value::as_bool).unwrap_or_default(),
         };
         let problems = config.problems();
         if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    /// The same on the terms of a session.
+    #[must_use]
+    pub fn on(mut self, terms: &Terms) -> Self {
+        let is_callers = |name: &str| terms.from_caller.contains(name);
+        self.is_callers_endpoint = is_callers("endpoint");
+        if let Some(access) = &mut self.cluster_api
+            && !is_callers("clusterApi")
+            && !is_callers("clusterApi.endpoint")
+        {
+            access.networks = Some(terms.networks.clone());
+        }
+        self
     }
 
     fn problems(&self) -> Vec<String> {
@@ -86,6 +104,7 @@ fn cluster_api(value: &Value) -> Option<Access> {
         endpoint: text(value, "endpoint")?,
         ca_file: text(value, "caFile").map(PathBuf::from),
         token_file: text(value, "tokenFile").map(PathBuf::from),
+        networks: None,
     })
 }
 

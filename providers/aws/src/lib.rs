@@ -23,6 +23,7 @@ mod peers;
 mod preflight;
 mod provider;
 mod rate;
+mod resolver;
 mod session;
 
 pub use provider::Aws;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_aws_model::offline::{self, Offline};
-use slipway_resource::provider::{Info, SessionRequest};
+use slipway_resource::provider::{Info, SessionRequest, Terms};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
 use crate::config::Config;
@@ -39,11 +39,19 @@ impl Provider for Aws {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|problems| invalid(problems.join("; ")))?;
         if request.offline {
             return Ok(Arc::new(Offline::new(request.region).with_settings(&request.config)));
         }
         let prices = request.config.get("prices").cloned().unwrap_or_default();
-        AwsSession::open(&config, request.region.as_deref(), prices).await
+        AwsSession::open(&config.on(&terms), request.region.as_deref(), prices).await
     }
 }

@@ -145,7 +145,7 @@ exit 3"#;
             r#"exec 9<"{file}" && rm -f "{file}" && exec /proc/self/fd/9 node serve --stdio"#,
             file = file.trim()
         );
-        let tunnel = Tunnel::open(ssh.command(&script), name, Deadlines::default()).await;
+        let tunnel = Tunnel::open(ssh.command(&script).await?, name, Deadlines::default()).await;
         let tunnel = tunnel.map_err(|failed| {
             let words = failed.words.join("; ");
             transient(format!("the agent of {name} does not answer: {words}"))
@@ -193,6 +193,19 @@ exit 3"#;
         // The host told its time somewhere between.
         let now = begin.midpoint(Timestamp::now().as_second());
         Ok(Some(preflight::read(&printed, questions, &self.config.root, now)))
+    }
+
+    /// Reads which images a host has or can get; none for one that is entered by its agent alone.
+    pub async fn read_images(
+        &self,
+        name: &str,
+        questions: &Questions,
+    ) -> Result<Option<preflight::Read>, ProviderError> {
+        let (host, _) = self.host(name)?;
+        let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
+        let printed = ssh.run(&preflight::of_images(questions)).await;
+        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "tell its images")))?;
+        Ok(Some(preflight::read(&printed, questions, &self.config.root, 0)))
     }
 
     /// Whose cluster's node a host is, by its own word: the unique id and the name.
@@ -309,7 +322,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         let script = format!(
             "if [ -x {FOLDER}/slipway ]; then echo \"sha256 $(cat {FOLDER}/slipway.sha256 2>/dev/null)\" >&2; exec {FOLDER}/slipway node serve --stdio; fi; exit {NO_AGENT}"
         );
-        let tunnel = match Tunnel::open(ssh.command(&script), &host.name, deadlines).await {
+        let tunnel = match Tunnel::open(ssh.command(&script).await?, &host.name, deadlines).await {
             Ok(tunnel) => tunnel,
             Err(failed) if failed.status == Some(NO_AGENT) => return Ok(None),
             Err(failed) if failed.status == Some(255) => {

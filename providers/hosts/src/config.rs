@@ -29,6 +29,9 @@ pub(crate) struct Config {
     pub ignore_preflight_errors: Vec<String>,
     /// Whether the whole cluster goes, by the caller's word: its etcd need not agree to the members that go.
     pub leaving: bool,
+    /// Networks and names in which the caller allows hosts whose addresses are reserved.
+    #[serde(skip)]
+    pub networks: Vec<String>,
 }
 
 impl Default for Config {
@@ -43,6 +46,7 @@ impl Default for Config {
             connect_timeout_seconds: 10,
             ignore_preflight_errors: Vec::new(),
             leaving: false,
+            networks: Vec::new(),
         }
     }
 }

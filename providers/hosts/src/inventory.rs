@@ -121,7 +121,7 @@ impl Inventory {
                 Err(conflict(text).with_hint("one cluster claims a host once: remove one of the two"))
             }
             Some(_) => Ok(()),
-            None => Err(transient(format!("somebody else takes or leaves the host {host} at this moment"))),
+            None => Err(transient(format!("another process is claiming or releasing the host {host}"))),
         }
     }
 
@@ -140,7 +140,7 @@ impl Inventory {
         for _ in 0..ATTEMPTS {
             let Some((known, tag)) = self.read(&key).await? else {
                 return Err(not_found(format!(
-                    "nobody has claimed the host {host} of the inventory {inventory}"
+                    "no cluster has claimed the host {host} of the inventory {inventory}"
                 )));
             };
             if known.uid != ownership.uid {
@@ -161,7 +161,7 @@ impl Inventory {
                 Err(error) => return Err(failed(error)),
             }
         }
-        Err(transient(format!("somebody else changes the claim of the host {host} at this moment")))
+        Err(transient(format!("another process is changing the claim of the host {host}")))
     }
 
     /// Gives a host back, if this cluster has it.

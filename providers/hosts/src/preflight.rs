@@ -3,25 +3,30 @@
 //! Of a host without an agent everything is read by one script; a host with an agent is already a node, or becomes one,
 //! and its agent says which places are taken.
 
+mod images;
 mod read;
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_bootstrap::preflight::{ExpectedFile, Facts, Questions, Severity, check};
+use slipway_bootstrap::preflight::{ExpectedFile, Facts, Questions, Report, Severity, check, check_images};
+use slipway_provider_node::images_of_pod;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, Value};
 
 use crate::schema::{CLAIM, HOST};
 
+pub(crate) use images::alone as about_images;
 pub(crate) use read::{Read, read};
-pub(crate) use script::script;
+pub(crate) use script::{of_images, script};
 
 /// What a plan makes on one host.
 #[derive(Default)]
 pub(crate) struct Making {
     /// What it makes there, without claim and agent.
     pub inside: Vec<PreflightItem>,
+    /// The images of the static pods that it makes or changes there.
+    pub images: BTreeSet<String>,
     /// Whether it takes the host from its inventory.
     pub claims: bool,
     /// Whether it puts an agent there.
@@ -32,9 +37,15 @@ impl Making {
     /// What a plan makes, by the hosts where it does.
     pub fn by_host(items: Vec<PreflightItem>, is_inside: impl Fn(&str) -> bool) -> BTreeMap<String, Self> {
         let mut hosts: BTreeMap<String, Self> = BTreeMap::new();
-        for item in items.into_iter().filter(|item| item.action == "create") {
+        for item in items {
             let Some(host) = item.desired.get(HOST).and_then(Value::as_str) else { continue };
             let making = hosts.entry(host.to_owned()).or_default();
+            if let Some(manifest) = item.desired.get("manifest").and_then(Value::as_str) {
+                making.images.extend(images_of_pod(manifest));
+            }
+            if item.action != "create" {
+                continue;
+            }
             match item.address.kind() {
                 CLAIM => making.claims = true,
                 kind if is_inside(kind) => making.inside.push(item),
@@ -78,6 +89,11 @@ pub(crate) fn questions(of_cluster: Option<&Questions>, making: &Making) -> Ques
             questions.absent_files.push(ExpectedFile { path: path.to_owned() });
         }
     }
+    for image in &making.images {
+        if !questions.images.contains(image) {
+            questions.images.push(image.clone());
+        }
+    }
     // What the plan sets itself need not be so before.
     let set: BTreeSet<String> = making
         .inside
@@ -97,7 +113,27 @@ pub(crate) fn findings(
     facts: &Facts,
     ignored: &[String],
 ) -> Vec<PreflightFinding> {
-    let mut report = check(questions, facts);
+    findings_of(check(questions, facts), host, making, facts, ignored)
+}
+
+/// The images that are missing on a host which is a node already.
+pub(crate) fn missing_images(
+    host: &str,
+    making: &Making,
+    questions: &Questions,
+    facts: &Facts,
+    ignored: &[String],
+) -> Vec<PreflightFinding> {
+    findings_of(check_images(questions, facts), host, making, facts, ignored)
+}
+
+fn findings_of(
+    mut report: Report,
+    host: &str,
+    making: &Making,
+    facts: &Facts,
+    ignored: &[String],
+) -> Vec<PreflightFinding> {
     report.ignore(ignored);
     // Whoever ignores data of an etcd gets no other answer from the agent, after the other machines have changed.
     let of_data: BTreeSet<String> =
@@ -122,6 +158,7 @@ pub(crate) fn findings(
         let hint = match finding.check.as_str() {
             "AdvertiseAddress" => format!("correct `addresses` in the Host document {host}"),
             "CRI" => "start a container runtime on the host".to_owned(),
+            "ImagePull" => "check `kubernetesVersion` and `assets.imageRegistry` in the spec, let the host reach the registry, or import the images there (`ctr -n k8s.io images import FILE`)".to_owned(),
             "NumCPU" | "Mem" => format!(
                 "use a larger machine, or accept it with `ignore_preflight_errors: [{}]` in the provider's `config`",
                 finding.check

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_provider_node::Node;
-use slipway_resource::provider::{Info, RateClass, SessionRequest};
+use slipway_resource::provider::{Info, RateClass, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -74,7 +74,16 @@ impl Provider for Hosts {
     }
 
     async fn open_session(&self, request: SessionRequest) -> Result<Arc<dyn Session>, ProviderError> {
-        let config = Config::read(&request.config).map_err(invalid)?;
+        self.open_session_on(request, Terms::default()).await
+    }
+
+    async fn open_session_on(
+        &self,
+        request: SessionRequest,
+        terms: Terms,
+    ) -> Result<Arc<dyn Session>, ProviderError> {
+        let mut config = Config::read(&request.config).map_err(invalid)?;
+        config.networks = terms.networks;
         // What a change inside a node means is the same for every node, and asks none.
         let planner = SessionRequest { config: Value::map::<&str, Value>([]), region: None, offline: true };
         let planner = self.node.open_session(planner).await?;

@@ -18,12 +18,13 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The way to a host; none for one that has an agent of its own.
+    /// The way to a host; none for one that has an agent of its own. In `networks` the caller allows reserved addresses.
     ///
     /// # Errors
     /// When its description does not lead there.
-    pub fn to(host: &Host) -> Result<Option<Self>, ProviderError> {
-        let ssh = Ssh::to(host, &Config::default())?;
+    pub fn to(host: &Host, networks: &[String]) -> Result<Option<Self>, ProviderError> {
+        let config = Config { networks: networks.to_vec(), ..Config::default() };
+        let ssh = Ssh::to(host, &config)?;
         Ok(ssh.map(|ssh| Self { name: host.name.clone(), ssh }))
     }
 

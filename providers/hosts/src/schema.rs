@@ -39,7 +39,7 @@ pub(crate) fn schema(node: &Schema) -> Schema {
     types.insert(
         CLAIM.to_owned(),
         own(
-            "A host that the cluster has taken from its inventory: nobody else gets it until it is given back.",
+            "A host that the cluster has claimed from its inventory. No other cluster can claim it until it is released.",
             INVENTORY_CLASS,
             Durations { create_ms: 500, update_ms: 500, delete_ms: 500 },
             [

@@ -72,7 +72,7 @@ impl Lab {
 
 fn serve(folder: &Path, name: &str) -> Agent {
     let root = folder.join(name);
-    std::fs::create_dir(&root).unwrap();
+    std::fs::create_dir_all(&root).unwrap();
     let listener = UnixListener::bind(folder.join(format!("{name}.sock"))).unwrap();
     let (end, ended) = oneshot::channel::<()>();
     let stop = async {
@@ -284,4 +284,33 @@ async fn a_host_with_an_agent_tells_about_itself() {
     drop(session);
     drop(end);
     task.await.unwrap().unwrap();
+}
+
+/// Two hosts whose documents are exchanged: each would be made into the other one.
+#[tokio::test]
+async fn exchanged_hosts_are_refused_before_anything_is_planned() {
+    let mut lab = Lab::new();
+    let session = lab.session().await;
+    for host in ["a", "b"] {
+        set_up(&session, "u1", host).await;
+        make(&session, "u1", &format!("file.{host}/greeting"), file(host, host)).await.unwrap();
+    }
+    for _ in 0..2 {
+        lab.stop(0).await;
+    }
+    let at = |name: &str| lab.folder.path().join(name);
+    for (from, to) in [("a", "c"), ("b", "a"), ("c", "b")] {
+        std::fs::rename(at(from), at(to)).unwrap();
+    }
+    for name in ["a", "b"] {
+        std::fs::remove_file(at(&format!("{name}.sock"))).unwrap();
+    }
+    lab.agents = ["a", "b"].map(|name| serve(lab.folder.path(), name)).into();
+    for uid in [Some(ClusterUid::new("u1")), None] {
+        let discover = DiscoverRequest { uid, cluster: "cluster-u1".to_owned() };
+        let refused = lab.session().await.discover(discover).await.unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Conflict);
+        assert!(refused.message.contains("the host a names is the node b of this cluster"), "{refused}");
+        assert!(refused.hint.unwrap().contains("Host documents a and b"));
+    }
 }

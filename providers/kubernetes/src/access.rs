@@ -15,13 +15,16 @@ pub struct SecretKubeconfig {
     /// Whether it is the caller's own: then commands that it names are run, and files that it names are read. One that a spec
     /// names has everything in it.
     pub is_callers: bool,
+    /// Of a server that a spec names: the networks and names in which the caller allows reserved addresses. None for a server
+    /// of the caller's own, which may be anywhere.
+    pub networks: Option<Vec<String>>,
 }
 
 impl SecretKubeconfig {
     /// A kubeconfig of the caller's own, of which the current context counts.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: SecretText::new(text), context: None, is_callers: true }
+        Self { text: SecretText::new(text), context: None, is_callers: true, networks: None }
     }
 }
 
@@ -58,6 +61,16 @@ pub struct FileAccess {
     pub may_be_missing: bool,
     /// Whether the caller has named it, and no spec.
     pub is_callers: bool,
+    /// Networks in which the caller allows servers whose addresses are reserved.
+    pub networks: Vec<String>,
+}
+
+impl FileAccess {
+    /// A kubeconfig that the caller has named.
+    #[must_use]
+    pub fn of_caller(path: PathBuf) -> Self {
+        Self { path, context: None, may_be_missing: false, is_callers: true, networks: Vec::new() }
+    }
 }
 
 #[async_trait]
@@ -69,7 +82,8 @@ impl Access for FileAccess {
             Ok(text) => {
                 let text = SecretText::new(text);
                 let context = self.context.clone();
-                Ok(Some(SecretKubeconfig { text, context, is_callers: self.is_callers }))
+                let networks = (!self.is_callers).then(|| self.networks.clone());
+                Ok(Some(SecretKubeconfig { text, context, is_callers: self.is_callers, networks }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.may_be_missing => Ok(None),
             Err(error) => {

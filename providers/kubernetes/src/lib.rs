@@ -39,6 +39,7 @@ mod order;
 mod path;
 #[allow(clippy::disallowed_methods, reason = "KUBECONFIG is said by the caller")]
 mod provider;
+mod reader;
 pub mod readiness;
 mod schema;
 mod session;
@@ -49,4 +50,5 @@ pub use applyset::ApplySet;
 pub use marks::MANAGER;
 pub use order::order;
 pub use provider::Kubernetes;
+pub use reader::Reader;
 pub use schema::{APPROVE_SERVING, NODE, OBJECT, UNCORDON};

@@ -54,7 +54,14 @@ impl Kubernetes {
             })?,
         };
         let is_callers = field("kubeconfig").is_none() || terms.from_caller.contains("kubeconfig");
-        Ok(Arc::new(FileAccess { path, context: field("context"), may_be_missing: false, is_callers }))
+        let networks = terms.networks.clone();
+        Ok(Arc::new(FileAccess {
+            path,
+            context: field("context"),
+            may_be_missing: false,
+            is_callers,
+            networks,
+        }))
     }
 }
 

@@ -110,7 +110,7 @@ impl KubernetesSession {
 
 /// A type that is not in the schema.
 fn unknown_type(address: &Address) -> ProviderError {
-    invalid(format!("{} is no type of provider kubernetes", address.kind())).with_address(address)
+    invalid(format!("{} is not a type of provider kubernetes", address.kind())).with_address(address)
 }
 
 #[async_trait]

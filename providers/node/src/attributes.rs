@@ -26,7 +26,7 @@ impl<'a> Attributes<'a> {
                 Some(text) => Ok(Some(text.expose())),
                 None => Err(invalid(format!("{name}: the text of the secret did not come with it"))),
             },
-            Some(_) => Err(invalid(format!("{name} is no text"))),
+            Some(_) => Err(invalid(format!("{name} is not text"))),
         }
     }
 

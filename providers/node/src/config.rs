@@ -63,7 +63,7 @@ impl Config {
         let wanted = text("init_system").unwrap_or("auto");
         let known = InitSystem::NAMES.into_iter().find(|(name, _)| *name == wanted);
         if known.is_none() {
-            problems.push(format!("init_system: `{wanted}` is none of auto, systemd, openrc, none"));
+            problems.push(format!("init_system: `{wanted}` is not auto, systemd, openrc or none"));
         }
         let config = Self {
             root: root.to_owned(),
@@ -115,7 +115,7 @@ impl Config {
                 attribute(
                     Type::Bool,
                     false.into(),
-                    "Whether nobody of the cluster stays: its etcd need not agree to the members that go.",
+                    "Whether the whole cluster is deleted: its etcd does not need to agree to the removal of members.",
                 ),
             ),
         ])

@@ -112,7 +112,7 @@ impl Disk {
             Err(error) => return Err(of_path(&place, "look at", &error)),
         };
         if !metadata.is_file() {
-            return Err(permanent(format!("{} is no file", place.display())));
+            return Err(permanent(format!("{} is not a file", place.display())));
         }
         if metadata.len() > LARGEST {
             let text = format!("{} has {} bytes, more than is read", place.display(), metadata.len());
@@ -130,7 +130,7 @@ impl Disk {
         let Some(content) = self.read(path)? else { return Ok(None) };
         String::from_utf8(content)
             .map(Some)
-            .map_err(|_| permanent(format!("{path} holds bytes that are no text")))
+            .map_err(|_| permanent(format!("{path} holds bytes that are not text")))
     }
 
     /// Puts a file with its content, mode and owner in its place in one moment. The folders on the way are made when

@@ -178,7 +178,7 @@ impl Etcd {
             }
         }
         let why = lost.map(|failure| failure.to_string()).unwrap_or_default();
-        Err(Refusal::Later(format!("nobody answers: {why}")))
+        Err(Refusal::Later(format!("no answer: {why}")))
     }
 }
 

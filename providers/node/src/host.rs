@@ -29,7 +29,7 @@ impl Host {
         if path.is_dir() {
             return Ok(());
         }
-        Err(permanent(format!("{} is no folder: what is below it cannot be known", path.display())))
+        Err(permanent(format!("{} is not a folder: what is below it cannot be known", path.display())))
     }
 
     /// Does what blocks, away from the tasks that wait for the network.

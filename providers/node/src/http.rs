@@ -60,7 +60,7 @@ impl Client {
     }
 
     async fn send(&self, method: Method, url: &str, body: Bytes) -> Result<Answer, Failure> {
-        let uri: Uri = url.parse().map_err(|_| Failure(format!("`{url}` is no URL")))?;
+        let uri: Uri = url.parse().map_err(|_| Failure(format!("`{url}` is not a URL")))?;
         let request = Request::builder()
             .method(method)
             .uri(uri)

@@ -37,6 +37,7 @@ use crate::ledger::{Entry, Found};
 use file::digest as file_digest;
 pub use file::{DISCLOSE, SEALED};
 pub(crate) use form::RATE_CLASS;
+pub use static_pod::images_of_pod;
 
 /// An object of a type.
 #[derive(Clone)]

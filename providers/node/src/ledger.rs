@@ -124,7 +124,7 @@ impl Ledger {
         let path = format!("{FOLDER}/{name}");
         let Some(text) = self.disk.read(&path)? else { return Ok(None) };
         let entry: Entry = serde_json::from_slice(&text)
-            .map_err(|error| permanent(format!("{path} is no entry of a ledger: {error}")))?;
+            .map_err(|error| permanent(format!("{path} is not an entry of a ledger: {error}")))?;
         if entry.version != VERSION {
             let text = format!("{path} was written by a newer version ({}) of Slipway", entry.version);
             return Err(permanent(text).with_hint("use that version"));

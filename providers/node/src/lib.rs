@@ -32,6 +32,6 @@ pub mod told;
 
 pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
-pub use kind::{DISCLOSE, SEALED};
+pub use kind::{DISCLOSE, SEALED, images_of_pod};
 pub use owner::Owner;
 pub use provider::Node;

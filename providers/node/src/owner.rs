@@ -44,7 +44,7 @@ pub(crate) fn claim(disk: &Disk, ownership: &Ownership) -> Result<(), ProviderEr
             return Ok(());
         }
     }
-    Err(ProviderError::new(ErrorClass::Transient, "somebody else claims the node at this moment"))
+    Err(ProviderError::new(ErrorClass::Transient, "another process is claiming the node"))
 }
 
 /// Refuses a cluster that the node does not belong to, without claiming it.

@@ -109,7 +109,7 @@ impl Load {
         } else if longest > most {
             Some(format!("objects.tail.length: {longest} is more than {most}"))
         } else if self.sleep_ms.max(self.tail.map_or(0, |tail| tail.sleep_ms)) > count::SECONDS * 1_000 {
-            Some(format!("objects.sleepMs: nobody waits for more than {} s", count::SECONDS))
+            Some(format!("objects.sleepMs: the limit is {} s", count::SECONDS))
         } else if bytes > size::STATE_OBJECT.bytes {
             let limit = size::STATE_OBJECT;
             Some(format!("objects.payloadBytes: all objects together have more than {limit}"))

@@ -131,7 +131,7 @@ impl SimSession {
 /// The type of an address.
 fn kind_of(address: &Address) -> Result<&'static Kind, ProviderError> {
     kind::all().get(address.kind()).ok_or_else(|| {
-        invalid(format!("{} is no type of provider sim", address.kind())).with_address(address)
+        invalid(format!("{} is not a type of provider sim", address.kind())).with_address(address)
     })
 }
 

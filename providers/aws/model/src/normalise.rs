@@ -1,7 +1,6 @@
 //! The cloud's own form of attributes: what is wanted and what was found are brought into it before they are
 //! compared, so that spelling is no difference.
 
-pub mod document;
 mod form;
 mod schema;
 
@@ -19,6 +18,8 @@ mod storage;
 use std::collections::BTreeMap;
 
 use slipway_resource::Value;
+
+pub use slipway_resource::form::document;
 
 pub use instances::user_data;
 

@@ -27,7 +27,7 @@ const TEMPLATE: &str = "aws_launch_template";
 pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = item.address.kind();
     let Some(resource) = types::get(kind) else {
-        return Err(invalid(format!("{kind} is no type of provider aws")).with_address(&item.address));
+        return Err(invalid(format!("{kind} is not a type of provider aws")).with_address(&item.address));
     };
     let Some(desired) = &item.desired else {
         return Ok(removal(item));
@@ -90,7 +90,7 @@ fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
 
 /// Refuses what does not fit the schema. What AWS sets does not count: a plan's own form of what is wanted has it.
 fn check(resource: &ResourceType, wanted: &Value) -> Result<(), ProviderError> {
-    let Value::Map(entries) = wanted else { return Err(invalid("the attributes are no object")) };
+    let Value::Map(entries) = wanted else { return Err(invalid("the attributes are not an object")) };
     let set_by_aws =
         |name: &str| resource.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed);
     let asked: Attributes = entries

@@ -106,7 +106,7 @@ fn id_of(vpc: &str, range: &str) -> Identity {
 }
 
 fn parts(id: &Identity) -> Result<(&str, &str), ProviderError> {
-    id.as_str().split_once('_').ok_or_else(|| invalid(format!("{id} is no id of a range")))
+    id.as_str().split_once('_').ok_or_else(|| invalid(format!("{id} is not an id of a range")))
 }
 
 /// The ranges beside the first one.

@@ -88,6 +88,6 @@ pub(crate) fn all() -> &'static [&'static dyn Kind] {
 /// `invalid` when there is none.
 pub(crate) fn of(address: &Address) -> Result<&'static dyn Kind, ProviderError> {
     KINDS.iter().find(|kind| kind.name() == address.kind()).copied().ok_or_else(|| {
-        invalid(format!("{} is no type of provider aws", address.kind())).with_address(address)
+        invalid(format!("{} is not a type of provider aws", address.kind())).with_address(address)
     })
 }

@@ -166,7 +166,7 @@ fn id_of(desired: &Value) -> Result<Identity, ProviderError> {
 }
 
 fn parts(id: &Identity) -> Result<(&str, &str), ProviderError> {
-    id.as_str().split_once('_').ok_or_else(|| invalid(format!("{id} is no id of a route")))
+    id.as_str().split_once('_').ok_or_else(|| invalid(format!("{id} is not an id of a route")))
 }
 
 fn destination(route: &Sdk) -> Option<&str> {

@@ -10,6 +10,8 @@ use slipway_bootstrap::preflight::{
     ServiceState,
 };
 
+use super::images;
+
 /// What was read.
 pub(crate) struct Read {
     /// What the checks look at.
@@ -28,6 +30,8 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
     facts.kernel_settings = questions.kernel_settings.iter().map(|set| (set.path.clone(), None)).collect();
     let (mut listens, mut options) = (BTreeSet::new(), None::<BTreeSet<String>>);
     let mut owner = None;
+    // What is told of a runtime beside its version.
+    let mut told = Runtime::default();
     for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
         let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
         match name {
@@ -76,12 +80,21 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
                 facts.runtime = Some(Ok(Runtime { version, ..Runtime::default() }));
             }
             "runtime" => facts.runtime = Some(Err(rest.to_owned())),
+            "systemd" => facts.systemd = Some(value == "yes"),
+            "driver" => told.cgroup_driver = Some(value.to_owned()),
+            "image" => images::read(value, &mut told),
             "owned" => drop(facts.owned.insert(value.to_owned())),
             "owner" => owner = of_owner(value),
             _ => {}
         }
     }
     facts.kernel_options = options;
+    // A runtime may tell no version, and all the same what it has.
+    if told != Runtime::default()
+        && let Ok(runtime) = facts.runtime.get_or_insert_with(|| Ok(Runtime::default()))
+    {
+        *runtime = Runtime { version: std::mem::take(&mut runtime.version), ..told };
+    }
     let port = |number: u16| {
         let state = if listens.contains(&number) { PortState::Taken(None) } else { PortState::Free };
         (number, state)

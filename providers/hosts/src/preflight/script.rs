@@ -2,13 +2,17 @@
 
 use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, Questions};
 
+use super::images;
 use crate::remote::quoted;
 
-/// What every host tells. Times that may be long are bounded where the host can do that.
-const BASE: &str = r#"PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/opt/bin"
+/// What every script begins with. Times that may be long are bounded where the host can do that.
+const BEGIN: &str = r#"PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/opt/bin"
 say() { printf '%s=%s\n' "$1" "$2"; }
 bounded() { if command -v timeout >/dev/null 2>&1; then timeout 10 "$@"; else "$@"; fi; }
-say user "$(id -u)"
+"#;
+
+/// What every host tells.
+const BASE: &str = r#"say user "$(id -u)"
 say processors "$(nproc 2>/dev/null || grep -c '^processor' /proc/cpuinfo)"
 say memory "$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)"
 say system "$(uname -s)"
@@ -34,10 +38,11 @@ if command -v ip >/dev/null 2>&1; then
   done
 fi
 if [ -d /run/systemd/system ]; then
+  say systemd yes
   for unit in kubelet firewalld; do
     say service "$unit $(systemctl is-enabled $unit 2>/dev/null || true) $(systemctl is-active $unit 2>/dev/null || true)"
   done
-fi
+else say systemd no; fi
 if command -v kubelet >/dev/null 2>&1; then say kubelet "$(bounded kubelet --version 2>/dev/null)"; else say kubelet ''; fi
 at() {
   if [ -d "$1" ]; then if [ -n "$(ls -A "$1" 2>/dev/null)" ]; then say path "full $1"; else say path "empty $1"; fi
@@ -63,6 +68,13 @@ runtime() {
     if words=$(bounded crictl -r "unix://$1" version 2>&1); then say runtime "ok $(printf '%s' "$words" | sed -n 's/^Runtime[A-Z][a-z]*: *//p' | head -n 2 | tr '\n' ' ')"
     else say runtime "error $(printf '%s' "$words" | tail -n 1)"; fi
   fi
+  case "$1" in *containerd*)
+    # Several runtimes may be configured; only what all of them do is known.
+    case "$(bounded containerd config dump 2>/dev/null | sed -n 's/^ *SystemdCgroup *= *\([a-z]*\).*/\1/p' | sort -u | tr '\n' ' ')" in
+      'true ') say driver systemd ;;
+      'false ') say driver cgroupfs ;;
+    esac
+  esac
 }
 "#;
 
@@ -70,7 +82,7 @@ runtime() {
 pub(crate) fn script(questions: &Questions, root: &str) -> String {
     let root = root.trim_end_matches('/');
     let below = |path: &str| quoted(&format!("{root}{path}"));
-    let mut script = BASE.replace("HEAD", &ETCD_LOG_HEAD.to_string());
+    let mut script = format!("{BEGIN}{}", BASE.replace("HEAD", &ETCD_LOG_HEAD.to_string()));
     let mut line = |text: String| {
         script.push_str(&text);
         script.push('\n');
@@ -109,5 +121,11 @@ pub(crate) fn script(questions: &Questions, root: &str) -> String {
     if let Some(socket) = &questions.cri_socket {
         line(format!("runtime {}", quoted(socket.trim_start_matches("unix://"))));
     }
+    script.push_str(&images::lines(questions));
     script
+}
+
+/// The script that asks for images alone.
+pub(crate) fn of_images(questions: &Questions) -> String {
+    format!("{BEGIN}{}", images::lines(questions))
 }

@@ -190,3 +190,64 @@ fn data_of_etcd_is_a_finding_whoever_ignores_it() {
         assert!(left.len() == 1 && left[0].ends_with("this cannot be ignored"), "{left:?}");
     }
 }
+
+/// A host whose runtime has one image, and whose registries say this of others.
+fn told_of_images(images: &[&str], programs: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, body) in programs {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let images = images.iter().map(|image| (*image).to_owned()).collect();
+    let questions = Questions { images, ..Questions::default() };
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let script = of_images(&questions);
+    let output = Command::new("sh").args(["-c", &script]).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = read(&String::from_utf8_lossy(&output.stdout), &questions, "/", 0);
+    let making = Making::default();
+    let found = missing_images("cp-0", &making, &questions, &read.facts, &[]);
+    assert!(found.iter().all(|finding| finding.hint.as_ref().is_some_and(|hint| hint.contains("import"))));
+    found.into_iter().map(|finding| finding.message).collect()
+}
+
+#[test]
+fn an_image_is_on_the_host_or_in_its_registry_or_a_finding() {
+    const NO_CRICTL: (&str, &str) = ("crictl", "case \"$*\" in *etcd*) exit 0 ;; esac; exit 1");
+    const CTR: (&str, &str) = (
+        "ctr",
+        "printf 'REF TYPE DIGEST\\nregistry.example.com/etcd:3.6 x sha256:aa 1\\nregistry.example.com/pinned:1 x sha256:bb 1\\n'",
+    );
+    let etcd = "registry.example.com/etcd:3.6";
+    let answers = |code: &str| format!("printf {code}");
+    // crictl is asked first, then the registry.
+    for (code, missing) in [("200", false), ("404", true), ("000", true), ("401", false), ("503", false)] {
+        let curl = answers(code);
+        let found = told_of_images(&[etcd, "registry.example.com/kube:1"], &[NO_CRICTL, ("curl", &curl)]);
+        assert_eq!(!found.is_empty(), missing, "{code}: {found:?}");
+        assert!(found.iter().all(|text| text.contains("cp-0: ImagePull: images are missing: registry.example.com/kube:1 (it is not on the host, and the registry registry.example.com does")), "{found:?}");
+        assert!(!found.iter().any(|text| text.contains("etcd")), "{found:?}");
+    }
+    // A registry that does not answer is not asked again.
+    let counts = "echo x >> \"$0.count\"; if [ \"$(wc -l < \"$0.count\")\" -gt 1 ]; then printf 200; else printf 000; fi";
+    let found = told_of_images(&["r.example.com/a:1", "r.example.com/b:1"], &[NO_CRICTL, ("curl", counts)]);
+    assert!(found[0].contains("r.example.com/a:1") && found[0].contains("r.example.com/b:1"), "{found:?}");
+    // By digest, where only the tools of containerd are there.
+    let hidden = ("crictl", "exit 124");
+    let found = told_of_images(&["registry.example.com/a:1"], &[hidden, ("curl", "printf 404")]);
+    assert_eq!(found.len(), 0, "a runtime that does not answer in time says nothing: {found:?}");
+    if Command::new("sh").args(["-c", "command -v crictl"]).status().unwrap().success() {
+        return;
+    }
+    for (image, missing) in [
+        (etcd, false),
+        ("registry.example.com/etcd:3.7", true),
+        ("registry.example.com/pinned:1@sha256:bb", false),
+        ("registry.example.com/pinned:1@sha256:aa", true),
+        ("pinned:1", false),
+    ] {
+        let found = told_of_images(&[image], &[CTR, ("curl", "printf 404")]);
+        assert_eq!(!found.is_empty(), missing, "{image}: {found:?}");
+    }
+}

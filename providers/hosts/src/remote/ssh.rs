@@ -1,5 +1,6 @@
 //! The OpenSSH client, with pinned host keys and nothing else that would let a host in.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use slipway_limits::{Exceeded, size};
 use slipway_resource::{ErrorClass, ProviderError};
 use slipway_spec::model::{Host, HostSsh};
+use slipway_trust::Reach;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
@@ -24,6 +26,8 @@ pub(crate) struct Ssh {
     name: String,
     access: HostSsh,
     address: String,
+    /// Where the host of a name may be.
+    reach: Reach,
     timeout_seconds: u32,
     identity: Option<String>,
     /// The file with the pinned keys, removed with this.
@@ -73,6 +77,7 @@ impl Ssh {
         Ok(Some(Self {
             name: host.name.clone(),
             access: access.clone(),
+            reach: Reach::host(&address, &config.networks),
             address,
             timeout_seconds: config.connect_timeout_seconds,
             identity,
@@ -81,7 +86,11 @@ impl Ssh {
     }
 
     /// The client, about to run a script on the host as root.
-    pub fn command(&self, script: &str) -> Command {
+    ///
+    /// # Errors
+    /// When the host's name cannot be resolved, or leads to where no host may be.
+    pub async fn command(&self, script: &str) -> Result<Command, ProviderError> {
+        let place = self.place().await?;
         let mut command = Command::new("ssh");
         let known = self.known.path().join(KNOWN);
         let mut option = |text: String| {
@@ -102,6 +111,9 @@ impl Ssh {
         option("ForwardX11=no".to_owned());
         option("ClearAllForwardings=yes".to_owned());
         option("PermitLocalCommand=no".to_owned());
+        if let Some(place) = place {
+            option(format!("HostName={place}"));
+        }
         if let Some(identity) = &self.identity {
             option(format!("IdentityFile={identity}"));
             option("IdentitiesOnly=yes".to_owned());
@@ -109,7 +121,48 @@ impl Ssh {
         let shell = if self.access.user == "root" { "sh" } else { "sudo -n sh" };
         command.arg("-T").arg("-p").arg(self.access.port.to_string()).arg("-l").arg(&self.access.user);
         command.arg("--").arg(&self.address).arg(format!("exec {shell} -c {}", quoted(script)));
-        command
+        Ok(command)
+    }
+
+    /// The address that the client connects to; none where the address is given as such, or where the user's own SSH
+    /// configuration says where the host is.
+    async fn place(&self) -> Result<Option<IpAddr>, ProviderError> {
+        if self.address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() || self.is_configured().await {
+            return Ok(None);
+        }
+        let patience = Duration::from_secs(self.timeout_seconds.into());
+        match self.reach.address(&self.address, self.access.port, patience).await {
+            Ok(address) => Ok(Some(address)),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                let class = ErrorClass::Permission { action: "enter the host".to_owned() };
+                Err(ProviderError::new(class, format!("{}: {error}", self.name)).with_hint(
+                    "use the host's own address; if it is right, allow it with `--trust host-network=ADDRESS`, or \
+                     `host-networks` under [trust] in your configuration",
+                ))
+            }
+            Err(error) => {
+                let (name, address, port) = (&self.name, &self.address, self.access.port);
+                let text = format!("{name}: the name {address} cannot be resolved: {error}");
+                Err(transient(text).with_hint(unreached(name, address, port)))
+            }
+        }
+    }
+
+    /// Whether the user's own SSH configuration names the host's address or a way to it.
+    async fn is_configured(&self) -> bool {
+        let mut command = Command::new("ssh");
+        command.args([
+            "-G",
+            "-p",
+            &self.access.port.to_string(),
+            "-l",
+            &self.access.user,
+            "--",
+            &self.address,
+        ]);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let Ok(Ok(output)) = tokio::time::timeout(LOOKING, command.output()).await else { return false };
+        configures(&String::from_utf8_lossy(&output.stdout), &self.address)
     }
 
     /// Runs a script that only looks; returns what it prints.
@@ -125,7 +178,7 @@ impl Ssh {
     }
 
     async fn with_input(&self, script: &str, input: Stdio, patience: Duration) -> Result<String, Failure> {
-        let mut command = self.command(script);
+        let mut command = self.command(script).await?;
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command
             .spawn()
@@ -169,7 +222,13 @@ impl Ssh {
         let (name, address, port) = (&self.name, &self.address, self.access.port);
         let last = words.lines().last().unwrap_or("the connection ended");
         if words.contains("Host key verification failed") || words.contains("REMOTE HOST IDENTIFICATION") {
-            let keys = fingerprint::shown(address, port).await;
+            let keys = match self.place().await {
+                Ok(place) => {
+                    let place = place.map_or_else(|| address.clone(), |place| place.to_string());
+                    fingerprint::shown(&place, port).await
+                }
+                Err(error) => return error,
+            };
             let shown: Vec<&str> = keys.iter().map(|shown| shown.fingerprint.as_str()).collect();
             let shown = if shown.is_empty() { "another key".to_owned() } else { shown.join(", ") };
             let pinned: Vec<String> =
@@ -193,6 +252,18 @@ impl Ssh {
         transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
             .with_hint(unreached(name, address, port))
     }
+}
+
+/// Whether a configuration, as `ssh -G` prints it, leads to a host by another name or through another host.
+fn configures(printed: &str, address: &str) -> bool {
+    let value = |name: &str| {
+        let lines = printed.lines().filter_map(|line| line.split_once(' '));
+        lines.filter(|(key, _)| *key == name).map(|(_, value)| value.trim()).next()
+    };
+    let is_set = |name: &str| value(name).is_some_and(|value| value != "none");
+    value("hostname").is_some_and(|name| !name.eq_ignore_ascii_case(address))
+        || is_set("proxyjump")
+        || is_set("proxycommand")
 }
 
 /// What to do about a host that cannot be reached. What gives up what is on it comes last.
@@ -251,6 +322,15 @@ mod tests {
             last.contains("`lost: true`") && last.contains("removes its node and its member of etcd"),
             "{hint}"
         );
+    }
+
+    #[test]
+    fn the_user_s_own_configuration_decides_about_a_host_that_it_names() {
+        let plain = "host cp-0.test\nuser root\nhostname CP-0.test\nport 22\nproxycommand none\n";
+        assert!(!super::configures(plain, "cp-0.test"));
+        assert!(super::configures("hostname 10.0.0.7\n", "cp-0.test"));
+        assert!(super::configures("hostname cp-0.test\nproxyjump bastion\n", "cp-0.test"));
+        assert!(!super::configures("", "cp-0.test"));
     }
 
     #[test]

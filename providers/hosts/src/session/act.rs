@@ -24,7 +24,7 @@ impl HostsSession {
             CLAIM => self.claim(&request, &events).await,
             AGENT => self.agent(&request, &events).await,
             kind if self.is_inside(kind) => self.inside(request, events).await,
-            kind => Err(invalid(format!("{kind} is no type of this provider"))),
+            kind => Err(invalid(format!("{kind} is not a type of this provider"))),
         };
         done.map_err(|error| if error.address.is_some() { error } else { error.with_address(&address) })
     }

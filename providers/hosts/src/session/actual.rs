@@ -43,6 +43,7 @@ impl HostsSession {
         // Every host that does not answer is told, whichever comes first.
         let mut unknown: Vec<ProviderError> = Vec::new();
         for found in join_all(hosts).await {
+            let found = found?;
             observed.extend(found.observed);
             unknown.extend(found.unknown);
         }
@@ -53,6 +54,7 @@ impl HostsSession {
                 async move { (host, self.look_at(host, asked).await) }
             });
             for (host, found) in join_all(looks).await {
+                let found = found?;
                 unknown.extend(found.unknown);
                 let Some(own) = found.uid else { continue };
                 let known = uid.get_or_insert_with(|| own.clone());
@@ -79,8 +81,9 @@ impl HostsSession {
         Ok(Discovery { observed, unlisted, uid: uid.filter(|_| request.uid.is_none()) })
     }
 
-    async fn look_at(&self, host: &str, request: &DiscoverRequest) -> OfHost {
-        let nothing = |unknown| OfHost { observed: Vec::new(), unknown, uid: None };
+    /// What one host has; an error when the machine is another node of the cluster than the specs say.
+    async fn look_at(&self, host: &str, request: &DiscoverRequest) -> Result<OfHost, ProviderError> {
+        let nothing = |unknown| Ok(OfHost { observed: Vec::new(), unknown, uid: None });
         let agent = match self.agents.of(host).await {
             Ok(Some(agent)) => agent,
             // Claimed, and nothing done on it yet.
@@ -90,13 +93,16 @@ impl HostsSession {
         let mut observed = vec![of_agent(host, &agent)];
         let discovery = match agent.session.discover(request.clone()).await {
             Ok(discovery) => discovery,
-            Err(error) => return OfHost { observed, unknown: Some(named(host, error)), uid: None },
+            Err(error) => return Ok(OfHost { observed, unknown: Some(named(host, error)), uid: None }),
         };
+        if let Some(other) = node_of_others(host, &discovery.observed) {
+            return Err(another_node(host, other));
+        }
         let has_any = !discovery.observed.is_empty();
         let uid = discovery.uid.or(request.uid.clone()).filter(|_| has_any);
         observed.extend(discovery.observed.into_iter().map(|found| outside(host, found)));
         let unknown = discovery.unlisted.into_iter().next().map(|unlisted| named(host, unlisted.error));
-        OfHost { observed, unknown, uid }
+        Ok(OfHost { observed, unknown, uid })
     }
 
     /// The hosts of the specs that nobody has claimed.
@@ -195,6 +201,20 @@ impl HostsSession {
         let claims = self.inventory()?.claims().await?;
         Ok(claims.into_iter().filter(|(_, claim)| claim.uid == *uid).map(|((_, host), _)| host).collect())
     }
+}
+
+/// The host whose objects are on a machine, where that is another one than the machine was entered for.
+fn node_of_others<'f>(host: &str, found: &'f [Observed]) -> Option<&'f str> {
+    let mut hosts = found.iter().filter_map(|observed| Some(observed.address.name().split_once('/')?.0));
+    hosts.find(|other| *other != host)
+}
+
+/// Each host would be changed into the other one, and both would lose what they have.
+fn another_node(host: &str, other: &str) -> ProviderError {
+    conflict(format!("the machine that the host {host} names is the node {other} of this cluster; nothing was done"))
+        .with_hint(format!(
+            "correct the addresses and keys in the Host documents {host} and {other}: they are exchanged, or name the same machine"
+        ))
 }
 
 fn answer(request: &ReadRequest, observation: Observation) -> Observed {

@@ -92,7 +92,7 @@ impl HostsSession {
             None => Ok(()),
             Some(_) if self.config.leaving => Ok(()),
             Some(error) if error.class.is_retryable() => Err(error),
-            Some(error) => Err(transient(format!("nobody throws {lost} out of etcd: {}", error.message))),
+            Some(error) => Err(transient(format!("etcd member {lost} was not removed: {}", error.message))),
         }
     }
 

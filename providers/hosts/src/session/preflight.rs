@@ -50,7 +50,25 @@ impl HostsSession {
         {
             return Ok(vec![finding(host, owned(host, &owner))]);
         }
-        self.look_at_places(host, making).await
+        let mut findings = self.look_at_places(host, making).await?;
+        findings.extend(self.look_for_images(host, making).await?);
+        Ok(findings)
+    }
+
+    /// Images that a node does not have and cannot get: a pod that is changed would go for one that never comes.
+    async fn look_for_images(
+        &self,
+        host: &str,
+        making: &Making,
+    ) -> Result<Vec<PreflightFinding>, ProviderError> {
+        if making.images.is_empty() {
+            return Ok(Vec::new());
+        }
+        let of_cluster = self.questions_about(host).unwrap_or_default();
+        let questions = preflight::about_images(&of_cluster, &making.images);
+        let Some(read) = self.agents.read_images(host, &questions).await? else { return Ok(Vec::new()) };
+        let ignored = &self.config.ignore_preflight_errors;
+        Ok(preflight::missing_images(host, making, &questions, &read.facts, ignored))
     }
 
     /// What the agent of a host finds in the places of what is made there.

@@ -4,10 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use kube::Client;
+use kube::client::{Body, ConfigExt as _};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use slipway_resource::{ErrorClass, ProviderError, with_causes};
+use slipway_trust::Reach;
 use tokio::sync::Mutex;
+use tower::ServiceBuilder;
 
 use super::silence::Silence;
 use crate::access::{Access, SecretKubeconfig};
@@ -101,8 +108,32 @@ async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderEr
     // The engine alone repeats requests, since it alone knows of the pace of others.
     config.default_retry = false;
     let endpoint: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-    let client = Client::try_from(config).map_err(|error| unusable(&error))?;
+    let client = client(config, kubeconfig.networks.as_deref()).map_err(|error| unusable(&error))?;
     Ok(Connection { client, endpoint, is_broken: Arc::default(), silence: Silence::default() })
+}
+
+/// A client. The server of a kubeconfig that is not the caller's own is connected to at an address at which it may be.
+fn client(config: Config, networks: Option<&[String]>) -> Result<Client, kube::Error> {
+    let Some(networks) = networks else { return Client::try_from(config) };
+    let host = config.cluster_url.host().unwrap_or_default();
+    let reach = Reach::host(host, networks);
+    reach.check_literal(host).map_err(|error| kube::Error::Service(error.into()))?;
+    if CryptoProvider::get_default().is_none() {
+        // Another thread may do so meanwhile, with the same one.
+        let _ = aws_lc_rs::default_provider().install_default();
+    }
+    let mut connector = HttpConnector::new_with_resolver(reach);
+    connector.enforce_http(false);
+    connector.set_connect_timeout(config.connect_timeout);
+    let connector = config.rustls_https_connector_with_connector(connector)?;
+    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(tower::BoxError::from)
+        .service(http);
+    Ok(Client::new(service, config.default_namespace))
 }
 
 /// What is wrong with a kubeconfig that cannot be parsed. The parser's own words quote it, and it is secret.
@@ -114,7 +145,7 @@ fn unparsable(error: &KubeconfigError) -> ProviderError {
     let place = place.unwrap_or_default();
     ProviderError::new(
         ErrorClass::Invalid,
-        format!("the kubeconfig cannot be used: it is no kubeconfig{place}"),
+        format!("the kubeconfig cannot be used: it is not a kubeconfig{place}"),
     )
 }
 
@@ -130,8 +161,6 @@ fn confine(document: &Kubeconfig) -> Result<(), ProviderError> {
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::SecretText;
-
     use super::*;
 
     fn kubeconfig(user: &str, is_callers: bool) -> SecretKubeconfig {
@@ -139,7 +168,7 @@ mod tests {
             "{{apiVersion: v1, kind: Config, current-context: a, contexts: [{{name: a, context: {{cluster: a, user: a}}}}], \
              clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:1'}}}}], users: [{{name: a, user: {user}}}]}}"
         );
-        SecretKubeconfig { text: SecretText::new(text), context: None, is_callers }
+        SecretKubeconfig { is_callers, ..SecretKubeconfig::new(text) }
     }
 
     #[tokio::test]
@@ -168,11 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_kubeconfig_that_is_none_is_not_quoted() {
         for text in ["root:x:0:0:hunter2:/root\nsecond: [", "hunter2", "users: hunter2", "[hunter2]"] {
-            let text = SecretText::new(text);
-            let Err(error) = connect(&SecretKubeconfig { text, context: None, is_callers: true }).await
-            else {
-                panic!("it was taken")
-            };
+            let Err(error) = connect(&SecretKubeconfig::new(text)).await else { panic!("it was taken") };
             assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
         }
     }

@@ -150,7 +150,7 @@ impl Connection {
             None => Body::empty(),
         };
         let sent = builder.body(body).map_err(|error| {
-            ProviderError::new(ErrorClass::Invalid, format!("{} is no request: {error}", request.path))
+            ProviderError::new(ErrorClass::Invalid, format!("{} is not a request: {error}", request.path))
         })?;
         let begun = Instant::now();
         let answered = tokio::time::timeout(request.patience, async {

@@ -51,7 +51,7 @@ impl KubernetesSession {
             }
             (OBJECT, Action::Tag { identity }) => self.tag(&connection, request, identity).await,
             (OBJECT, Action::Operation { name, .. }) => {
-                Err(invalid(format!("{name} is no operation of {OBJECT}")))
+                Err(invalid(format!("{name} is not an operation of {OBJECT}")))
             }
             _ => Err(unknown_type(address)),
         }

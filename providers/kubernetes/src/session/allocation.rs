@@ -186,7 +186,7 @@ impl KubernetesSession {
         }
         if first {
             events.send(ApplyEvent::Progress(format!(
-                "waits until the API server takes back {}, which nobody has",
+                "waits until the API server releases {}, which no object uses",
                 kept.join(", ")
             )));
         }
@@ -194,7 +194,7 @@ impl KubernetesSession {
             return Ok(());
         }
         let text = format!(
-            "{key}: after {} s the API server still keeps {}, which nobody has",
+            "{key}: after {} s the API server still reserves {}, which no object uses",
             limit / 1000,
             kept.join(", ")
         );

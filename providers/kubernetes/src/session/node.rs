@@ -302,7 +302,7 @@ impl KubernetesSession {
                 let text = format!("node {} does not exist", parsed.key.name);
                 Err(ProviderError::new(ErrorClass::NotFound, text))
             }
-            _ => Err(invalid(format!("{name} is no operation of kubernetes_node"))),
+            _ => Err(invalid(format!("{name} is not an operation of kubernetes_node"))),
         }
     }
 

@@ -123,7 +123,7 @@ impl KubernetesSession {
                 }
             }
         }
-        let text = format!("ConfigMap kube-system/{} is written by somebody else all the time", set.name);
+        let text = format!("ConfigMap kube-system/{} is changed by another client all the time", set.name);
         Err(ProviderError::new(ErrorClass::Transient, text))
     }
 

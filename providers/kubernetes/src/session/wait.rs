@@ -82,7 +82,7 @@ impl KubernetesSession {
                     why
                 }
                 Readiness::Terminating(holders) => {
-                    let text = format!("{key} is being deleted by somebody else: {holders}");
+                    let text = format!("{key} is being deleted by another client: {holders}");
                     return Err(ProviderError::new(ErrorClass::PreconditionFailed, text));
                 }
             };
@@ -100,7 +100,7 @@ impl KubernetesSession {
             match self.live(connection, key).await {
                 Ok(Some(now)) if text(&now, "/metadata/uid") == Some(uid.as_str()) => live = now,
                 Ok(_) => {
-                    let text = format!("{key} was deleted by somebody else while it was waited for");
+                    let text = format!("{key} was deleted by another client while the step waited for it");
                     return Err(ProviderError::new(ErrorClass::PreconditionFailed, text));
                 }
                 // The API may be away for a moment, as while it restarts.

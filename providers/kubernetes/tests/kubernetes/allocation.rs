@@ -28,8 +28,7 @@ fn with_port(name: &str, port: u16) -> Desired {
 }
 
 async fn session(api: &Api) -> Result<Arc<dyn Session>> {
-    let access =
-        FileAccess { path: api.kubeconfig(), context: None, may_be_missing: false, is_callers: true };
+    let access = FileAccess::of_caller(api.kubeconfig());
     let request = SessionRequest { config: Value::Null, region: None, offline: false };
     Ok(Kubernetes::new(Arc::new(access)).open_session(request).await?)
 }

@@ -120,13 +120,7 @@ struct Moving {
 impl Access for Moving {
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
         let place = self.asked.fetch_add(1, Ordering::SeqCst).min(1);
-        let access = FileAccess {
-            path: self.files[place].clone(),
-            context: None,
-            may_be_missing: false,
-            is_callers: true,
-        };
-        access.kubeconfig().await
+        FileAccess::of_caller(self.files[place].clone()).kubeconfig().await
     }
 }
 

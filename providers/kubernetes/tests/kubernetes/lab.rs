@@ -123,7 +123,7 @@ impl Lab {
     pub fn by(cluster: &str, kubeconfig: PathBuf) -> Self {
         Self {
             cluster: cluster.to_owned(),
-            access: FileAccess { path: kubeconfig, context: None, may_be_missing: false, is_callers: true },
+            access: FileAccess::of_caller(kubeconfig),
             backend: Arc::new(MemoryBackend::new()),
             secrets: Arc::new(NoSecrets),
         }
@@ -208,7 +208,7 @@ impl Lab {
             plan: &plan,
             providers: &providers,
             state,
-            secrets: &*self.secrets,
+            secrets: self.secrets.clone(),
             store: None,
             confirmed: plan.changes.iter().map(|change| change.address.to_string()).collect(),
             observed_at: Some(tokio::time::Instant::now()),

@@ -39,7 +39,7 @@ async fn a_secret_is_kept_and_not_shown() -> Result<()> {
     assert!(hidden(&shown(&plan)) && hidden(&serde_json::to_string(&plan)?));
     assert_eq!(api.get(&["secret", "a"])?["data"], json!({"password": "aHVudGVyMg==", "user": "cm9vdA=="}));
 
-    // Something else of it changes: what it holds stays, and is no change.
+    // Something else of it changes: what it holds stays, and is not a change.
     let plan = lab.apply(&[wanted("2")]).await?;
     let changed: Vec<String> = plan.changes[0].changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(changed, ["manifest.metadata.labels.x"], "{}", shown(&plan));

@@ -71,7 +71,7 @@ fn what_is_absent_is_no_failure() {
     assert!(!disk.remove("/a").unwrap());
     assert!(disk.list("/a").unwrap().is_empty());
     disk.make_directory("/a", Access::mode(0o700)).unwrap();
-    assert!(disk.read("/a").is_err(), "a folder is no file");
+    assert!(disk.read("/a").is_err(), "a folder is not a file");
 }
 
 #[test]

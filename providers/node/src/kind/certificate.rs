@@ -34,6 +34,10 @@ struct Memory {
 const OUTPUTS: [&str; 6] =
     ["certificate_pem", "certificate_base64", "not_after", "serial", "public_key_sha256", "sha256"];
 
+/// What stays as it is in the certificate of an authority.
+const OF_AUTHORITY: [&str; 7] =
+    ["common_name", "organizations", "dns_names", "ip_addresses", "usages", "key_algorithm", "needs_renewal"];
+
 #[async_trait]
 impl Kind for Certificate {
     fn resource_type(&self) -> ResourceType {
@@ -81,6 +85,7 @@ impl Kind for Certificate {
         let more = x509::subject_attributes().into_iter().chain(x509::renewal_attributes());
         kind.irreplaceable = Some(form::irreplaceable());
         kind.attributes.extend(more.map(|(name, attribute)| (name.to_owned(), attribute)));
+        form::keep(&mut kind, &OF_AUTHORITY);
         kind
     }
 
@@ -102,7 +107,7 @@ impl Kind for Certificate {
         }
         let signs = wanted.flag("is_ca");
         if wanted.optional_flag("is_ca") == Some(false) && planned.normalised.get("usages").is_none() {
-            return Err(invalid("usages: a certificate that is no CA's is for server, client or both"));
+            return Err(invalid("usages: a certificate that is not a CA's is for server, client or both"));
         }
         if signs && planned.normalised.get("dns_names").is_none() {
             // kubeadm's CAs have their common name as a DNS name.
@@ -115,15 +120,7 @@ impl Kind for Certificate {
         }
         if signs {
             // A CA that is there stays: all that it has signed hangs on it.
-            for name in [
-                "common_name",
-                "organizations",
-                "dns_names",
-                "ip_addresses",
-                "usages",
-                "key_algorithm",
-                "needs_renewal",
-            ] {
+            for name in OF_AUTHORITY {
                 let kept = observed.get(name).cloned().unwrap_or_default();
                 planned.normalised.set(&Path::key(name), kept);
             }

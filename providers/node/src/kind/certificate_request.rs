@@ -38,6 +38,7 @@ impl Kind for CertificateRequest {
                 ("request_pem", Attribute::computed(Type::String).describe("The request in PEM.")),
             ],
         );
+        form::keep(&mut kind, &["key_algorithm"]);
         let subject = x509::subject_attributes();
         kind.attributes.extend(subject.map(|(name, attribute)| (name.to_owned(), attribute)));
         kind

@@ -43,6 +43,9 @@ impl Memory {
 /// The name of the type, as the ledger has it.
 const KIND: &str = "etcd_member";
 
+/// The members that were announced and never started.
+const NEVER_STARTED: &str = "never_started";
+
 /// Removes a member whose machine is gone.
 const EXPEL: &str = "expel";
 
@@ -157,6 +160,12 @@ impl Kind for EtcdMember {
                         .describe("The members with their URLs when it came, as etcd's flag has them."),
                 ),
                 ("is_learner", Attribute::computed(Type::Bool).describe("Whether it has no vote yet.")),
+                (
+                    NEVER_STARTED,
+                    Attribute::computed(Type::list(Type::String)).describe(
+                        "Members of its cluster that were announced and never started: the id of each, and its URLs.",
+                    ),
+                ),
             ],
         );
         let access = access_attributes();
@@ -262,6 +271,9 @@ impl Kind for EtcdMember {
             text => text.into(),
         };
         set("initial_cluster", initial);
+        let waiting = members.iter().filter(|member| !member.has_started());
+        let waiting = waiting.map(|member| format!("{} at {}", member.id(), member.peer_urls.join(", ")));
+        set(NEVER_STARTED, Value::list(waiting));
         Ok(Some(value))
     }
 

@@ -87,6 +87,7 @@ impl Kind for File {
             ],
         );
         file.irreplaceable = Some(form::irreplaceable());
+        form::keep(&mut file, &["content", "content_base64"]);
         file.operations.insert(DISCLOSE.to_owned(), disclosure::operation());
         file
     }

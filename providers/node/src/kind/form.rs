@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use slipway_bootstrap::material::FINGERPRINT;
 use slipway_resource::provider::Planned;
 use slipway_resource::schema::{Durations, Irreplaceable, OwnershipKind, attributes};
-use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
+use slipway_resource::{Attribute, Form, Path, ProviderError, ResourceType, Type, Value};
 
 use crate::attributes::Attributes;
 use crate::disk::{Access, Disk, Status};
@@ -43,7 +43,19 @@ pub(crate) fn path() -> Attribute {
 
 /// The mode of a file, with its default.
 pub(crate) fn mode(default: &str) -> Attribute {
-    Attribute::optional(Type::String).default_to(default).describe("Its mode in octal digits, as 0644.")
+    Attribute::optional(Type::String)
+        .forms([Form::Octal])
+        .default_to(default)
+        .describe("Its mode in octal digits, as 0644.")
+}
+
+/// Lets the values of some attributes stay on an object that exists, whatever is desired.
+pub(crate) fn keep(kind: &mut ResourceType, names: &[&str]) {
+    for name in names {
+        if let Some(attribute) = kind.attributes.get_mut(*name) {
+            attribute.forms.push(Form::Kept);
+        }
+    }
 }
 
 /// The owner of a file.
@@ -83,7 +95,7 @@ pub(crate) fn plan_mode(planned: &mut Planned, name: &str) -> Result<(), Provide
 pub(crate) fn parse_mode(text: &str) -> Result<u32, ProviderError> {
     let is_octal = !text.is_empty() && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
     let mode = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
-    mode.filter(|mode| *mode <= 0o7777).ok_or_else(|| invalid(format!("`{text}` is no mode as 0644")))
+    mode.filter(|mode| *mode <= 0o7777).ok_or_else(|| invalid(format!("`{text}` is not a mode as 0644")))
 }
 
 /// A mode in its one form.

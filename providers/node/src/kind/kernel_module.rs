@@ -39,7 +39,11 @@ impl Kind for KernelModule {
         let name = desired.text("name")?;
         let is_plain = !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-        if is_plain { Ok(name.to_owned()) } else { Err(invalid(format!("`{name}` is no name of a module"))) }
+        if is_plain {
+            Ok(name.to_owned())
+        } else {
+            Err(invalid(format!("`{name}` is not a name of a module")))
+        }
     }
 
     fn plan(&self, _: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {

@@ -50,6 +50,7 @@ impl Kind for KeyPair {
             ],
         );
         kind.irreplaceable = Some(form::irreplaceable());
+        form::keep(&mut kind, &["algorithm"]);
         kind
     }
 

@@ -68,7 +68,9 @@ impl Kind for Kubeconfig {
                 ("token", optional("A bearer token in place of a certificate.").sensitive().write_only()),
                 (
                     "client_certificate_path",
-                    optional("A client certificate that somebody else renews, in place of an embedded one."),
+                    optional(
+                        "A client certificate that another component renews, in place of an embedded one.",
+                    ),
                 ),
                 ("client_key_path", optional("Its key; it may be the same file.")),
                 (
@@ -97,6 +99,7 @@ impl Kind for Kubeconfig {
         );
         let renewal = x509::renewal_attributes();
         kind.attributes.extend(renewal.map(|(name, attribute)| (name.to_owned(), attribute)));
+        form::keep(&mut kind, &["client_certificate_path", "client_key_path", "needs_renewal"]);
         kind
     }
 

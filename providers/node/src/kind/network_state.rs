@@ -35,7 +35,7 @@ impl Kind for NetworkState {
     fn resource_type(&self) -> ResourceType {
         let texts = |text: &str| Attribute::optional(Type::list(Type::String)).write_only().describe(text);
         form::resource_type(
-            "What the network of pods leaves on a node: interfaces, files, rules. It goes with the node.",
+            "What the network of pods leaves on a node: interfaces, files, rules. It is deleted with the node.",
             50,
             [
                 (
@@ -56,7 +56,7 @@ impl Kind for NetworkState {
         }
         for name in desired.texts("interfaces") {
             if name.is_empty() || name.starts_with('-') || name.len() > 15 || name.contains(['/', ' ']) {
-                return Err(invalid(format!("interfaces: `{name}` is no name of an interface")));
+                return Err(invalid(format!("interfaces: `{name}` is not a name of an interface")));
             }
         }
         desired.text("name").map(str::to_owned)

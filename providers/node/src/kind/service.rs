@@ -116,7 +116,11 @@ impl Kind for Service {
             && name.len() < 200
             && !name.starts_with(['.', '-'])
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte));
-        if is_plain { Ok(name.to_owned()) } else { Err(invalid(format!("`{name}` is no name of a service"))) }
+        if is_plain {
+            Ok(name.to_owned())
+        } else {
+            Err(invalid(format!("`{name}` is not a name of a service")))
+        }
     }
 
     fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
@@ -126,10 +130,9 @@ impl Kind for Service {
         let runs = planned.normalised.get("running").and_then(Value::as_bool).unwrap_or(true);
         if runs && observed.get("current").and_then(Value::as_bool) == Some(false) {
             planned.disruption = Disruption::Brief;
-            planned.reasons.push(
-                "it is started anew: what runs may have read its files when they were not as wanted"
-                    .to_owned(),
-            );
+            planned
+                .reasons
+                .push("it is restarted: it may have read its files before they were corrected".to_owned());
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ impl Kind for StaticPod {
         if !same_manifest || !same_inputs {
             planned.unknown_after.push(Path::key("healthy"));
             planned.disruption = Disruption::Brief;
-            planned.reasons.push("the kubelet starts the pod anew".to_owned());
+            planned.reasons.push("the kubelet restarts the pod".to_owned());
         }
         Ok(())
     }
@@ -342,6 +342,12 @@ impl StaticPod {
             asked.iter().find_map(|wanted| wanted.optional_text("runtime_endpoint").ok().flatten());
         Runtime::of(&work.host().disk, endpoint).await
     }
+}
+
+/// The images of a pod's manifest, each once; none of a text that is no pod.
+#[must_use]
+pub fn images_of_pod(manifest: &str) -> BTreeSet<String> {
+    Manifest::of(manifest).map(|manifest| manifest.images).unwrap_or_default()
 }
 
 /// The manifest among the attributes of a pod.

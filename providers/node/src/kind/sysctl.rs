@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{PlanItem, Planned};
-use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
+use slipway_resource::{Attribute, Form, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
@@ -35,7 +35,7 @@ impl Kind for Sysctl {
                         .immutable()
                         .describe("Its name, as net.ipv4.ip_forward; a slash in a name stands as it is."),
                 ),
-                ("value", Attribute::required(Type::String).describe("Its value.")),
+                ("value", Attribute::required(Type::String).forms([Form::Space]).describe("Its value.")),
             ],
         )
     }
@@ -47,7 +47,11 @@ impl Kind for Sysctl {
                 !part.is_empty()
                     && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
             });
-        if is_plain { Ok(name.to_owned()) } else { Err(invalid(format!("`{name}` is no name of a setting"))) }
+        if is_plain {
+            Ok(name.to_owned())
+        } else {
+            Err(invalid(format!("`{name}` is not a name of a setting")))
+        }
     }
 
     fn plan(&self, _: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {

@@ -57,7 +57,7 @@ pub(super) fn names(wanted: Attributes<'_>) -> Result<AlternativeNames, Provider
     let mut names = AlternativeNames { dns: wanted.texts("dns_names"), ip: Vec::new() };
     for text in wanted.texts("ip_addresses") {
         let address = text.parse();
-        names.ip.push(address.map_err(|_| invalid(format!("ip_addresses: `{text}` is no IP address")))?);
+        names.ip.push(address.map_err(|_| invalid(format!("ip_addresses: `{text}` is not an IP address")))?);
     }
     Ok(names)
 }

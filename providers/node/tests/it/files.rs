@@ -274,7 +274,7 @@ async fn what_was_taken_over_stays_as_it_was_found() {
     assert_eq!(changes, ["content: (secret) -> (secret)", "mode: 0600 -> 0400"]);
     bench.update("file.key", key, other.clone()).await.unwrap();
     assert_eq!(bench.changes("file.key", key, &other).await, [""; 0]);
-    // What everybody may know is no secret because its file is closed.
+    // What everybody may know is not a secret because its file is closed.
     let text = bench.text(public);
     let wanted = value(json!({"path": public, "content": text, "mode": "0600"}));
     assert_eq!(bench.changes("file.public", public, &wanted).await, [""; 0]);

@@ -203,7 +203,7 @@ async fn what_runs_with_another_content_than_is_wanted_is_started_anew() {
     let stale = ["current: false -> true"];
     assert_eq!(bench.changes("service.example", "example", &wanted).await, stale);
     let reasons = bench.reasons("service.example", "example", &wanted).await;
-    assert!(reasons.iter().any(|reason| reason.contains("started anew")), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.contains("is restarted")), "{reasons:?}");
     beyond_a_tick().await;
     // With the settings mended, by us or by anybody, it still runs with the other ones.
     bench.update("file.settings", SETTINGS, file).await.unwrap();

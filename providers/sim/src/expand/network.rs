@@ -144,7 +144,7 @@ fn nat_gateway(builder: &mut Builder<'_>, subnet: &Subnet, elastic_ip: Option<&s
     let cluster = builder.cluster;
     let field = subnet_field(subnet, "egress");
     let (Some(name), Some(place)) = (nat_name(builder, subnet), gateway_subnet(cluster, subnet)) else {
-        builder.note(field, "there is no public or utility subnet in which a NAT gateway could stand");
+        builder.note(field, "there is no public or utility subnet for a NAT gateway");
         return;
     };
     if builder.has(&address("sim_nat_gateway", &name)) {

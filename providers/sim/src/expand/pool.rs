@@ -34,7 +34,7 @@ pub(super) fn pools(builder: &mut Builder<'_>, reached: &Reached) {
         }
         builder.add(draft);
         if !pool.role.is_node() && pool.kubelet != cluster.kubelet {
-            builder.note(format!("{base}.kubelet"), "a bastion is no node and has no kubelet");
+            builder.note(format!("{base}.kubelet"), "a bastion is not a node and has no kubelet");
         }
         if pool.rollout.drain.on_blocked == OnBlocked::Skip {
             let message = "a blocked drain stops the roll here as `fail` does: a plan names the machines that go, and \

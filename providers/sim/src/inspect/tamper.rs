@@ -85,8 +85,9 @@ impl Tamper {
         attributes: &Value,
         owner: Option<Ownership>,
     ) -> Result<String, ProviderError> {
-        let known =
-            kind::all().get(kind).ok_or_else(|| not_found(format!("{kind} is no type of provider sim")))?;
+        let known = kind::all()
+            .get(kind)
+            .ok_or_else(|| not_found(format!("{kind} is not a type of provider sim")))?;
         self.cloud.write(&self.clock, |change| {
             let serial = change.next_serial();
             let id = format!("{}-{serial:06}", known.prefix);

@@ -18,7 +18,7 @@ fn load_balancer() -> Kind {
             Attribute::optional(Type::String).immutable().default_to("public"),
             "`public` or `internal`.",
         )
-        .links("subnet_ids", "sim_subnet", OnDelete::Refuse, "The subnets it stands in, one or more.")
+        .links("subnet_ids", "sim_subnet", OnDelete::Refuse, "Its subnets, one or more.")
         .links("security_group_ids", "sim_security_group", OnDelete::Refuse, "Its security groups.")
         .attribute(
             "cross_zone",
@@ -68,7 +68,7 @@ fn check_load_balancer(world: &World, candidate: &Candidate<'_>) -> Result<(), P
     let name = candidate.text("name");
     let subnets = candidate.attributes.get("subnet_ids").and_then(Value::as_list).unwrap_or_default();
     if subnets.is_empty() {
-        return Err(invalid(format!("load balancer {name} stands in no subnet")));
+        return Err(invalid(format!("load balancer {name} has no subnet")));
     }
     let mut zones: Vec<&str> = subnets
         .iter()
@@ -77,7 +77,7 @@ fn check_load_balancer(world: &World, candidate: &Candidate<'_>) -> Result<(), P
     zones.sort_unstable();
     match zones.windows(2).find(|pair| pair.first() == pair.get(1)) {
         Some(pair) => Err(invalid(format!(
-            "load balancer {name} stands in two subnets of zone {}",
+            "load balancer {name} has two subnets in zone {}",
             pair.first().copied().unwrap_or_default()
         ))),
         None => Ok(()),

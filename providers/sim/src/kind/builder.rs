@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind};
-use slipway_resource::{Attribute, ProviderError, ResourceType, Type, Value};
+use slipway_resource::{Attribute, Form, ProviderError, ResourceType, Type, Value};
 
 use super::{Assigned, Candidate, Kind, Link, OnDelete};
 use crate::cloud::World;
@@ -130,6 +130,16 @@ impl Kind {
 
     pub(super) fn quota(mut self, quota: u64) -> Self {
         self.quota = quota;
+        self
+    }
+
+    /// The forms in which texts of some attributes come back.
+    pub(super) fn forms(mut self, names: &[&str], form: &Form) -> Self {
+        for name in names {
+            if let Some(attribute) = self.resource.attributes.get_mut(*name) {
+                attribute.forms.push(form.clone());
+            }
+        }
         self
     }
 

@@ -1,6 +1,6 @@
 //! Identities of machines and keys of people.
 
-use slipway_resource::{Attribute, Digest, ProviderError, Type, Value};
+use slipway_resource::{Attribute, Digest, Form, ProviderError, Type, Value};
 
 use super::{Candidate, Kind, normal};
 use crate::cloud::World;
@@ -23,6 +23,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             )
             .attribute("unique_id", Attribute::computed(Type::String), "An id that is never used again.")
             .unique(&["name"])
+            .forms(&["policy"], &Form::Json)
             .normalise(|attributes| normal::documents(attributes, &["policy"]))
             .assign(|assigned, attributes| {
                 attributes.insert("unique_id".into(), format!("AIDA{:016X}", assigned.serial).into());

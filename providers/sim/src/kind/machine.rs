@@ -174,7 +174,7 @@ fn template(kind: Kind) -> Kind {
         )
         .attribute(
             "encryption_key",
-            Attribute::optional(Type::String).sensitive().write_only(),
+            Attribute::optional(Type::String).sensitive().write_only().key_material(),
             "The key for encryption at rest, handed to machines.",
         )
         .hidden("encryption_key")
@@ -267,7 +267,7 @@ fn volume() -> Type {
         ("throughput", field(Type::Integer, "MiB per second.")),
         ("encrypted", field(Type::Bool, "Whether it is encrypted.")),
         ("key_id", field(Type::String, "The key that encrypts it.")),
-        ("delete_on_termination", field(Type::Bool, "Whether it goes with its machine.")),
+        ("delete_on_termination", field(Type::Bool, "Whether it is deleted with its machine.")),
     ])
 }
 
@@ -276,7 +276,7 @@ fn check_pool(_: &World, candidate: &Candidate<'_>) -> Result<(), ProviderError>
     let number = |key: &str| candidate.attributes.get(key).and_then(Value::as_integer);
     let (min, max) = (number("min").unwrap_or_default(), number("max").unwrap_or_default());
     if min < 0 || max < min || max > 10_000 {
-        return Err(invalid(format!("pool {name}: {min} to {max} is no range of sizes")));
+        return Err(invalid(format!("pool {name}: {min} to {max} is not a range of sizes")));
     }
     match number("size") {
         Some(size) if size < min || size > max => {

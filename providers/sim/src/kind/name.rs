@@ -1,7 +1,7 @@
 //! DNS zones and records.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, ProviderError, Type, Value};
+use slipway_resource::{Attribute, Form, ProviderError, Type, Value};
 
 use super::{Candidate, Kind, OnDelete, normal};
 use crate::cloud::World;
@@ -19,6 +19,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .links("network_ids", "sim_network", OnDelete::Refuse, "The networks that see a private zone.")
             .attribute("name_servers", Attribute::computed(Type::list(Type::String)), "Its name servers.")
             .unique(&["name", "private"])
+            .forms(&["name"], &Form::Domain)
             .normalise(|attributes| {
                 normal::names(attributes, &["name"]);
                 normal::sets(attributes, &["network_ids"]);
@@ -42,6 +43,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .attribute("values", Attribute::required(Type::set(Type::String)), "Its values.")
             .unique(&["zone_id", "name", "type"])
             .exclusive(&["name", "type"])
+            .forms(&["name"], &Form::Domain)
             .normalise(|attributes| {
                 normal::names(attributes, &["name"]);
                 normal::sets(attributes, &["values"]);

@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, ProviderError, Type, Value};
+use slipway_resource::{Attribute, Form, ProviderError, Type, Value};
 
 use super::{Candidate, Kind, OnDelete, normal};
 use crate::cloud::World;
@@ -55,6 +55,7 @@ pub(super) fn kinds() -> Vec<Kind> {
             .linked("target_id", "", OnDelete::Nothing)
             .unique(&["route_table_id", "cidr"])
             .exclusive(&[])
+            .forms(&["cidr"], &Form::Range)
             .normalise(|attributes| normal::ranges(attributes, &["cidr"]))
             .quota(5_000)
             .takes(1, 1, 1),
@@ -87,6 +88,7 @@ fn network() -> Kind {
             Attribute::computed(Type::String),
             "The group that came with it.",
         )
+        .forms(&["cidr", "ipv6_cidr", "additional_cidrs"], &Form::Range)
         .normalise(|attributes| {
             normal::ranges(attributes, &["cidr", "ipv6_cidr", "additional_cidrs"]);
             normal::sets(attributes, &["additional_cidrs"]);
@@ -108,7 +110,7 @@ fn subnet() -> Kind {
     Kind::new("sim_subnet", "sub", "A range of a network in one zone.")
         .attribute("name", Attribute::required(Type::String), "Its name, for people.")
         .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
-        .attribute("zone", Attribute::required(Type::String).immutable(), "The zone it lies in.")
+        .attribute("zone", Attribute::required(Type::String).immutable(), "Its zone.")
         .attribute(
             "cidr",
             Attribute::optional(Type::String).immutable(),
@@ -135,6 +137,7 @@ fn subnet() -> Kind {
             Attribute::computed(Type::Integer),
             "How many addresses it had when it was made.",
         )
+        .forms(&["cidr", "ipv6_cidr"], &Form::Range)
         .normalise(|attributes| normal::ranges(attributes, &["cidr", "ipv6_cidr"]))
         .assign(|assigned, attributes| {
             if attributes.get("assign_ipv6").and_then(Value::as_bool) == Some(true) {
@@ -174,7 +177,7 @@ fn check_subnet(world: &World, candidate: &Candidate<'_>) -> Result<(), Provider
     for range in &own {
         if !outer.is_empty() && !outer.iter().any(|whole| whole.contains(range)) {
             return Err(invalid(format!(
-                "subnet {name}: {range} lies in no range of network {} ({})",
+                "subnet {name}: {range} is in no range of network {} ({})",
                 network.id,
                 outer.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
             )));

@@ -1,6 +1,6 @@
 //! Security groups and their rules.
 
-use slipway_resource::{Attribute, ProviderError, Type, Value};
+use slipway_resource::{Attribute, Form, ProviderError, Type, Value};
 
 use super::{Candidate, Kind, OnDelete, normal};
 use crate::cloud::World;
@@ -55,6 +55,8 @@ fn rule() -> Kind {
             "source_group_id",
         ])
         .exclusive(&[])
+        .forms(&["cidr"], &Form::Range)
+        .forms(&["protocol"], &Form::Domain)
         .normalise(|attributes| {
             normal::ranges(attributes, &["cidr"]);
             normal::names(attributes, &["protocol"]);
@@ -76,7 +78,7 @@ fn check_rule(_: &World, candidate: &Candidate<'_>) -> Result<(), ProviderError>
     let port = |name: &str| candidate.attributes.get(name).and_then(Value::as_integer);
     match (port("from_port"), port("to_port")) {
         (Some(first), Some(last)) if !(0..=65_535).contains(&first) || last < first || last > 65_535 => {
-            Err(invalid(format!("ports {first} to {last} are no range")))
+            Err(invalid(format!("ports {first} to {last} are not a range")))
         }
         _ => Ok(()),
     }

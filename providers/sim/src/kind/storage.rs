@@ -34,7 +34,7 @@ fn volume() -> Kind {
         .attribute(
             "delete_on_termination",
             Attribute::optional(Type::Bool).default_to(false),
-            "Whether it goes with its machine.",
+            "Whether it is deleted with its machine.",
         )
         .assign(|_, attributes| {
             attributes.entry("type".into()).or_insert("ssd".into());

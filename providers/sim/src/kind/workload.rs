@@ -59,7 +59,7 @@ fn check(_: &World, candidate: &Candidate<'_>) -> Result<(), ProviderError> {
     let name = candidate.text("name");
     match candidate.attributes.get("replicas").and_then(Value::as_integer) {
         Some(replicas) if !(0..=10_000).contains(&replicas) => {
-            Err(invalid(format!("workload {name}: {replicas} is no number of pods")))
+            Err(invalid(format!("workload {name}: {replicas} is not a number of pods")))
         }
         _ => Ok(()),
     }

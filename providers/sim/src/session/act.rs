@@ -90,7 +90,7 @@ impl SimSession {
             }
             Action::Delete { identity } => delete(change, kind, request, identity, delay),
             Action::Tag { identity } => tag(change, kind, &request.ownership, identity),
-            Action::Operation { .. } => Err(permanent("a gate is no change")),
+            Action::Operation { .. } => Err(permanent("a gate is not a change")),
         })?;
         let identity = Identity::new(settled.id.as_str());
         let is_delete = matches!(request.action, Action::Delete { .. });

@@ -171,7 +171,7 @@ fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Me
         Vec::new()
     };
 
-    let beyond = || Fate::Retire { reason: format!("the pool shall have {size} machines") };
+    let beyond = || Fate::Retire { reason: format!("the desired size of the pool is {size}") };
     let mut members: Vec<Member> = Vec::new();
     members.extend(gone.iter().map(|machine| machine.member(beyond())));
     members.extend(retired.iter().rev().map(|machine| machine.member(beyond())));

@@ -37,9 +37,9 @@ pub(super) fn objects(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     match keys {
         Some(keys) => {
             let parsed: serde_json::Value = serde_json::from_str(keys)
-                .map_err(|error| refuse(origin, &format!("is no set of keys in JSON: {error}"), KEYS))?;
+                .map_err(|error| refuse(origin, &format!("is not a set of keys in JSON: {error}"), KEYS))?;
             if !parsed["keys"].is_array() {
-                return Err(refuse(origin, "is no set of keys", KEYS));
+                return Err(refuse(origin, "is not a set of keys", KEYS));
             }
             object(builder, "keys", &place.join("openid/v1/jwks"), parsed.to_string(), origin);
         }

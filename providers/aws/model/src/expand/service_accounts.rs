@@ -35,7 +35,7 @@ pub(super) fn service_accounts(builder: &mut Builder<'_>) -> Result<(), Provider
         if account.name.contains('*') {
             return Err(refuse(
                 &field,
-                "the name of a service account is no pattern; only its namespace can be",
+                "the name of a service account is not a pattern; only its namespace can be",
                 "write one entry for each name",
             ));
         }

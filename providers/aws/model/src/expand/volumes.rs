@@ -30,7 +30,7 @@ fn volume(
     let zone = zone(builder, member).ok_or_else(|| {
         refuse(
             &format!("{field}.pool"),
-            "the pool lies in no zone, so that its volume has none",
+            "the pool has no zone, so its volume has none",
             "name a pool with a subnet or a zone",
         )
     })?;

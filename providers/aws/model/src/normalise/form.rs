@@ -1,47 +1,18 @@
 //! Forms of single values, for some attributes of a resource at once.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
-use slipway_resource::{RangePart, Value};
+use slipway_resource::Value;
+pub(super) use slipway_resource::form::domain;
 
 use super::Attributes;
 
 /// Address ranges, or lists of them: the shortest form, without host bits; what names a part of a range is that part.
 pub(super) fn ranges(attributes: &mut Attributes, names: &[&str]) {
-    texts(attributes, names, |text| match RangePart::split(text) {
-        Some((range, bits, number)) => part(range, bits, number),
-        None => text.trim().parse::<IpNet>().ok().map(|net| net.trunc().to_string()),
-    });
-}
-
-/// One of the equal parts of a range, which have some bits more.
-fn part(range: &str, bits: u8, number: u64) -> Option<String> {
-    let range = range.trim().parse::<IpNet>().ok()?.trunc();
-    let prefix = range.prefix_len().checked_add(bits).filter(|prefix| *prefix <= range.max_prefix_len())?;
-    // Counted, not walked: a range may have more parts than anybody can wait for.
-    if number.checked_shr(bits.into()).is_some_and(|beyond| beyond > 0) {
-        return None;
-    }
-    let offset =
-        u128::from(number).checked_shl(u32::from(range.max_prefix_len() - prefix)).unwrap_or_default();
-    let first: IpAddr = match range.addr() {
-        IpAddr::V4(first) => {
-            u32::try_from(u128::from(u32::from(first)) | offset).ok().map(Into::into).map(IpAddr::V4)?
-        }
-        IpAddr::V6(first) => IpAddr::V6((u128::from(first) | offset).into()),
-    };
-    IpNet::new(first, prefix).ok().map(|part| part.to_string())
+    texts(attributes, names, slipway_resource::form::range);
 }
 
 /// DNS names: lower case, no dot at the end, `*` for its octal form.
 pub(super) fn domains(attributes: &mut Attributes, names: &[&str]) {
     texts(attributes, names, |text| Some(domain(text)));
-}
-
-/// One DNS name.
-pub(super) fn domain(text: &str) -> String {
-    text.trim().trim_end_matches('.').to_ascii_lowercase().replace("\\052", "*")
 }
 
 /// Small letters.
@@ -108,31 +79,4 @@ pub(super) fn texts(attributes: &mut Attributes, names: &[&str], form: impl Fn(&
 /// The text of an attribute.
 pub(super) fn text<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
     attributes.get(name).and_then(Value::as_str)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_the_one_that_walking_finds() {
-        for (range, bits) in
-            [("10.0.0.0/16", 8), ("0.0.0.0/0", 4), ("10.0.0.0/32", 0), ("fd00::/56", 8), ("::/0", 3)]
-        {
-            let whole: IpNet = range.parse().unwrap();
-            let walked = whole.subnets(whole.prefix_len() + bits).unwrap();
-            for (number, part_of) in (0..).zip(walked) {
-                assert_eq!(part(range, bits, number), Some(part_of.to_string()), "{range} {bits} {number}");
-            }
-            assert_eq!(part(range, bits, 1 << bits), None, "{range}");
-        }
-    }
-
-    #[test]
-    fn a_range_of_more_parts_than_can_be_walked_is_divided_at_once() {
-        assert_eq!(part("8000::/1", 63, (1 << 63) - 1), Some("ffff:ffff:ffff:ffff::/64".to_owned()));
-        assert_eq!(part("8000::/1", 63, 1 << 63), None);
-        assert_eq!(part("::/0", 128, u64::MAX), Some("::ffff:ffff:ffff:ffff/128".to_owned()));
-        assert_eq!(part("fd00::/56", 73, 0), None);
-    }
 }

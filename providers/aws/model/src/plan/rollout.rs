@@ -269,7 +269,7 @@ fn members(wanted: &Value, observed: &Value, size: u32) -> Vec<Member> {
     let inside = instances.iter().filter(|instance| !is_detached(instance)).count();
     let beyond_size = inside.saturating_sub(usize::try_from(size).unwrap_or(usize::MAX));
     let leaving = leaving(&instances, &launch, fewer(observed, size).min(beyond_size));
-    let beyond = || Fate::Retire { reason: format!("the group shall have {size}") };
+    let beyond = || Fate::Retire { reason: format!("the desired size of the group is {size}") };
     let of = |instance: &Value| {
         if flag(instance, "retired") {
             return beyond();
@@ -410,7 +410,7 @@ impl<'a> Launch<'a> {
                 }
                 Some(_) => {}
             },
-            Some(_) => return Some("the launch template is made anew".to_owned()),
+            Some(_) => return Some("the launch template is created again".to_owned()),
         }
         match self.version {
             None | Some(Value::Null) => None,

@@ -9,7 +9,7 @@ pub(crate) enum GivenError {
     #[error("the policy is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     /// It is JSON, and no list of statements.
-    #[error("the policy is no list of statements")]
+    #[error("the policy is not a list of statements")]
     NoStatements,
     /// A statement lacks a field.
     #[error("statement {index} of the policy has no {field}")]

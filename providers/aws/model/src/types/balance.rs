@@ -1,8 +1,10 @@
 //! Load balancers, listeners and target groups.
 
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
-use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, texts};
+use super::builder::{
+    BOOL, Builder, INTEGER, Named, TEXT, blocks, default, formed, may, may_compute, must, texts,
+};
 use super::rate::ELB;
 
 pub(super) fn types() -> Vec<Named> {
@@ -53,7 +55,7 @@ fn load_balancer() -> Named {
             false,
             "Whether it sends packets to targets in all zones.",
         )
-        .switch("enable_deletion_protection", false, "Whether nobody can delete it.")
+        .switch("enable_deletion_protection", false, "Whether it is protected from deletion.")
         .text(
             "dns_record_client_routing_policy",
             "any_availability_zone",
@@ -71,6 +73,7 @@ fn load_balancer() -> Named {
         .computed("vpc_id", TEXT, "The VPC it is in.")
         .exclusive(["name"])
         .takes(150_000, 2_000, 5_000)
+        .forms(&["load_balancer_type", "ip_address_type"], &[Form::Case])
         .build()
 }
 
@@ -92,13 +95,14 @@ fn listener() -> Named {
         .optional_computed("ssl_policy", TEXT, "Which versions of TLS and which ciphers are allowed.")
         .optional("alpn_policy", TEXT, "Which protocols are offered inside of TLS.")
         .attribute("default_action", Attribute::required(action).holds(), "What happens with connections.")
+        .forms(&["protocol"], &[Form::Case])
         .build()
 }
 
 fn target_group() -> Named {
     let health_check = blocks([
         default("enabled", BOOL, true, "Whether targets are checked."),
-        default("protocol", TEXT, "TCP", "TCP, HTTP or HTTPS."),
+        formed(default("protocol", TEXT, "TCP", "TCP, HTTP or HTTPS."), [Form::Case]),
         default("port", TEXT, "traffic-port", "The port, or traffic-port for the target's own."),
         may_compute("path", TEXT, "The path that HTTP and HTTPS ask for."),
         may_compute("matcher", TEXT, "The status codes that mean healthy."),
@@ -146,5 +150,6 @@ fn target_group() -> Named {
         .optional("stickiness", stickiness, "Whether clients keep their targets.")
         .exclusive(["name"])
         .takes(1_500, 1_000, 1_000)
+        .forms(&["protocol", "target_type", "ip_address_type", "preserve_client_ip"], &[Form::Case])
         .build()
 }

@@ -1,7 +1,7 @@
 //! Puts a [`ResourceType`] together.
 
 use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
-use slipway_resource::{Attribute, ResourceType, Type};
+use slipway_resource::{Attribute, Form, ResourceType, Type};
 
 pub(super) use slipway_resource::Type::{Bool as BOOL, Integer as INTEGER, String as TEXT};
 
@@ -128,6 +128,16 @@ impl Builder {
         self
     }
 
+    /// The forms in which texts of some attributes come back.
+    pub(super) fn forms(mut self, names: &[&str], forms: &[Form]) -> Self {
+        for name in names {
+            if let Some(attribute) = self.resource.attributes.get_mut(*name) {
+                attribute.forms = forms.to_vec();
+            }
+        }
+        self
+    }
+
     /// An attribute that is always set and never changes.
     pub(super) fn fixed(self, name: &str, kind: Type, description: &str) -> Self {
         self.attribute(name, Attribute::required(kind).immutable(), description)
@@ -197,6 +207,14 @@ pub(super) fn must<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str
 /// A field of a block that may be set.
 pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
     (name, Attribute::optional(kind).describe(description))
+}
+
+/// The same field, whose text AWS may have in another form.
+pub(super) fn formed<'a>(
+    (name, attribute): (&'a str, Attribute),
+    forms: impl IntoIterator<Item = Form>,
+) -> (&'a str, Attribute) {
+    (name, attribute.forms(forms))
 }
 
 /// The same field, whose value AWS may have in a form of its own.

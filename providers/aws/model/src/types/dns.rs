@@ -1,9 +1,11 @@
 //! Hosted zones, records, and who may look them up.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
-use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may_compute, must, texts};
+use super::builder::{
+    BOOL, Builder, INTEGER, Named, TEXT, blocks, default, formed, may_compute, must, texts,
+};
 use super::rate::ROUTE53;
 
 pub(super) fn types() -> Vec<Named> {
@@ -25,13 +27,17 @@ fn zone() -> Named {
         .computed("zone_id", TEXT, "The id, under the name that records use.")
         .computed("name_servers", Type::list(TEXT), "The servers that answer for a public zone.")
         .takes(30_000, 5_000, 5_000)
+        .forms(&["name"], &[Form::Domain])
         .build()
 }
 
 fn record() -> Named {
     let alias = blocks([
-        must("name", TEXT, "The DNS name that the record stands for."),
-        must("zone_id", TEXT, "The hosted zone of that name."),
+        formed(
+            must("name", TEXT, "The DNS name that the record stands for."),
+            [Form::Domain, Form::Prefix("dualstack.".to_owned())],
+        ),
+        formed(must("zone_id", TEXT, "The hosted zone of that name."), [Form::LastSegment]),
         default(
             "evaluate_target_health",
             BOOL,
@@ -57,6 +63,10 @@ fn record() -> Named {
         .computed("fqdn", TEXT, "The whole name.")
         .exclusive(["zone_id", "name", "type"])
         .takes(20_000, 20_000, 20_000)
+        .forms(&["zone_id"], &[Form::LastSegment])
+        .forms(&["name"], &[Form::Domain])
+        .forms(&["type"], &[Form::Case])
+        .forms(&["records"], &[Form::Quoted, Form::Domain])
         .build()
 }
 
@@ -69,5 +79,6 @@ fn zone_association() -> Named {
         .fixed("vpc_id", TEXT, "The VPC.")
         .attribute("vpc_region", Attribute::optional_computed(TEXT).immutable(), "The region of the VPC.")
         .takes(20_000, 1_000, 20_000)
+        .forms(&["zone_id"], &[Form::LastSegment])
         .build()
 }

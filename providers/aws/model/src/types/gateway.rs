@@ -1,7 +1,7 @@
 //! Ways in and out of a network: gateways, addresses, route tables, routes.
 
-use slipway_resource::Attribute;
 use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Attribute, Form};
 
 use super::builder::{Builder, Named, TEXT};
 use super::rate::EC2;
@@ -121,6 +121,7 @@ fn route() -> Named {
         .optional_computed("network_interface_id", TEXT, "The network interface that they go to.")
         .computed("origin", TEXT, "How the route came to be.")
         .computed("state", TEXT, "active, or blackhole when what it leads to is gone.")
+        .forms(&["destination_cidr_block", "destination_ipv6_cidr_block"], &[Form::Range])
         .build()
 }
 

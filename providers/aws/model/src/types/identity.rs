@@ -1,7 +1,7 @@
 //! Who instances and service accounts are, and what they may do.
 
-use slipway_resource::Attribute;
 use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Attribute, Form};
 
 use super::builder::{Builder, Named, TEXT, texts};
 use super::rate::IAM;
@@ -29,6 +29,7 @@ fn role() -> Named {
         .computed("unique_id", TEXT, "The id of this life of the name.")
         .exclusive(["name"])
         .takes(2_000, 1_000, 1_500)
+        .forms(&["assume_role_policy"], &[Form::Policy])
         .build()
 }
 
@@ -40,6 +41,7 @@ fn role_policy() -> Named {
         .fixed("role", TEXT, "The role.")
         .fixed("name", TEXT, "Its name, once in a role.")
         .required("policy", TEXT, "What is allowed: a policy document.")
+        .forms(&["policy"], &[Form::Policy])
         .build()
 }
 
@@ -87,5 +89,7 @@ fn openid_connect_provider() -> Named {
         "SHA-1 fingerprints of the certificate authorities of the issuer's server.",
     )
     .exclusive(["url"])
+    .forms(&["url"], &[Form::Url])
+    .forms(&["thumbprint_list"], &[Form::Case])
     .build()
 }

@@ -1,8 +1,10 @@
 //! Launch templates: what a new instance is like.
 
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
-use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, default, may, may_compute, must, texts};
+use super::builder::{
+    BOOL, Builder, INTEGER, Named, TEXT, blocks, default, formed, may, may_compute, must, texts,
+};
 use super::rate::EC2;
 
 pub(super) fn types() -> Vec<Named> {
@@ -35,19 +37,23 @@ fn launch_template() -> Named {
     .optional("disable_api_stop", BOOL, "Whether the API refuses to stop instances.")
     .optional("instance_initiated_shutdown_behavior", TEXT, "What a shutdown inside does: stop or terminate.")
     .optional("vpc_security_group_ids", texts(), "Security groups, where network_interfaces names none.");
-    placing(devices(builder)).exclusive(["name"]).takes(1_500, 1_500, 1_000).build()
+    placing(devices(builder))
+        .forms(&["user_data"], &[Form::Base64])
+        .exclusive(["name"])
+        .takes(1_500, 1_500, 1_000)
+        .build()
 }
 
 fn devices(builder: Builder) -> Builder {
     let ebs = blocks([
         may("volume_size", INTEGER, "The size in GiB."),
-        may("volume_type", TEXT, "gp3, gp2, io1, io2, st1, sc1 or standard."),
+        formed(may("volume_type", TEXT, "gp3, gp2, io1, io2, st1, sc1 or standard."), [Form::Case]),
         may("iops", INTEGER, "Operations a second that it allows."),
         may("throughput", INTEGER, "MiB a second that it allows."),
         may("encrypted", BOOL, "Whether it is encrypted."),
         may("kms_key_id", TEXT, "The key it is encrypted with."),
         may("snapshot_id", TEXT, "The snapshot whose data it begins with."),
-        may("delete_on_termination", BOOL, "Whether it goes with the instance."),
+        may("delete_on_termination", BOOL, "Whether it is deleted with the instance."),
     ]);
     let mappings = blocks([
         must("device_name", TEXT, "The device's name."),
@@ -61,7 +67,7 @@ fn devices(builder: Builder) -> Builder {
         may("interface_type", TEXT, "interface or efa."),
         may("description", TEXT, "What it is for."),
         may("associate_public_ip_address", BOOL, "Whether it has a public IPv4 address."),
-        may("delete_on_termination", BOOL, "Whether it goes with the instance."),
+        may("delete_on_termination", BOOL, "Whether it is deleted with the instance."),
         default("ipv6_address_count", INTEGER, 0i64, "How many IPv6 addresses it has."),
         may("ipv6_prefix_count", INTEGER, "How many IPv6 prefixes it has."),
         may("ipv4_prefix_count", INTEGER, "How many IPv4 prefixes it has."),

@@ -1,7 +1,7 @@
 //! How a cluster learns of instances that go: a queue, and the rules that feed it.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, blocks, may};
 use super::rate::{EVENTS, SQS};
@@ -32,7 +32,7 @@ fn queue() -> Named {
         .optional_computed("max_message_size", INTEGER, "The size of the largest message, in bytes.")
         .number("receive_wait_time_seconds", 0, "For how long a receive waits, in seconds.")
         .optional("policy", TEXT, "Who may send and receive: a policy document.")
-        .optional("redrive_policy", TEXT, "Where messages go that nobody can handle: a JSON document.")
+        .optional("redrive_policy", TEXT, "The dead-letter queue: a JSON document.")
         .optional_computed(
             "sqs_managed_sse_enabled",
             BOOL,
@@ -44,6 +44,8 @@ fn queue() -> Named {
         .exclusive(["name"])
         // A name can be used again a minute after its queue was deleted.
         .takes(1_500, 1_000, 1_000)
+        .forms(&["policy"], &[Form::Policy])
+        .forms(&["redrive_policy"], &[Form::Json])
         .build()
 }
 
@@ -72,6 +74,8 @@ fn event_rule() -> Named {
         .optional("role_arn", TEXT, "The role with which it passes events on.")
         .exclusive(["name"])
         .takes(500, 500, 500)
+        .forms(&["event_pattern"], &[Form::JsonSets])
+        .forms(&["state"], &[Form::Case])
         .build()
 }
 

@@ -1,7 +1,7 @@
 //! VPCs, subnets and DHCP options.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT};
 use super::rate::EC2;
@@ -32,6 +32,7 @@ fn vpc() -> Named {
         .computed("dhcp_options_id", TEXT, "The DHCP options in use.")
         .computed("owner_id", TEXT, "The account that owns it.")
         .takes(2_500, 1_500, 1_500)
+        .forms(&["cidr_block"], &[Form::Range])
         .build()
 }
 
@@ -42,6 +43,7 @@ fn cidr_association() -> Named {
         .fixed("vpc_id", TEXT, "The VPC.")
         .fixed("cidr_block", TEXT, "The range.")
         .takes(6_000, 1_000, 6_000)
+        .forms(&["cidr_block"], &[Form::Range])
         .build()
 }
 
@@ -50,7 +52,7 @@ fn subnet() -> Named {
         .arn()
         .tags()
         .fixed("vpc_id", TEXT, "The VPC.")
-        .fixed("availability_zone", TEXT, "The zone it lies in.")
+        .fixed("availability_zone", TEXT, "Its zone.")
         .optional_fixed("cidr_block", TEXT, "Its IPv4 range; none in a subnet of IPv6 alone.")
         .optional("ipv6_cidr_block", TEXT, "Its IPv6 range of 64 bits.")
         .attribute(
@@ -88,6 +90,7 @@ fn subnet() -> Named {
         .computed("owner_id", TEXT, "The account that owns it.")
         .exclusive(["cidr_block"])
         .takes(2_500, 1_500, 2_000)
+        .forms(&["cidr_block", "ipv6_cidr_block"], &[Form::Range])
         .build()
 }
 
@@ -108,6 +111,7 @@ fn dhcp_options() -> Named {
         )
         .computed("owner_id", TEXT, "The account that owns them.")
         .create_before_delete()
+        .forms(&["domain_name_servers"], &[Form::Case])
         .build()
 }
 

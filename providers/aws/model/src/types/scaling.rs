@@ -71,7 +71,7 @@ fn group() -> Named {
         .optional_computed(
             "desired_capacity",
             INTEGER,
-            "How many instances it shall have; left to the autoscaler where the least and the most differ.",
+            "The desired number of instances; left to the autoscaler where the least and the most differ.",
         )
         .attribute("vpc_zone_identifier", Attribute::optional(texts()).holds(), "The subnets.")
         .optional("launch_template", template, "What new instances are like.")
@@ -238,10 +238,10 @@ fn lifecycle_hook() -> Named {
         TEXT,
         "autoscaling:EC2_INSTANCE_LAUNCHING or autoscaling:EC2_INSTANCE_TERMINATING.",
     )
-    .text("default_result", "ABANDON", "What happens when nobody answers: CONTINUE or ABANDON.")
+    .text("default_result", "ABANDON", "What happens without an answer: CONTINUE or ABANDON.")
     .number("heartbeat_timeout", 3_600, "For how long an answer is waited for, in seconds.")
     .optional("notification_metadata", TEXT, "What is sent along.")
-    .optional("notification_target_arn", TEXT, "Who is told.")
+    .optional("notification_target_arn", TEXT, "The target of the notifications.")
     .optional("role_arn", TEXT, "The role with which they are told.")
     .build()
 }

@@ -1,7 +1,7 @@
 //! Security groups and their rules.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT};
 use super::rate::EC2;
@@ -30,6 +30,7 @@ fn security_group() -> Named {
 
 fn security_group_rule() -> Named {
     let ranges = || Type::list(TEXT);
+    let same = |number: &str, name: &str| Form::Same(number.to_owned(), name.to_owned());
     Builder::new("aws_security_group_rule", EC2, "One thing that a security group allows.")
         .imported_as(concat!(
             "{security_group_id}_{type}_{protocol}_{from_port}_{to_port}_",
@@ -64,5 +65,17 @@ fn security_group_rule() -> Named {
         )
         .optional("description", TEXT, "What it is for.")
         .computed("security_group_rule_id", TEXT, "The id that AWS has given it.")
+        .forms(&["cidr_blocks", "ipv6_cidr_blocks"], &[Form::Range])
+        .forms(
+            &["protocol"],
+            &[
+                Form::Case,
+                same("all", "-1"),
+                same("1", "icmp"),
+                same("6", "tcp"),
+                same("17", "udp"),
+                same("58", "icmpv6"),
+            ],
+        )
         .build()
 }

@@ -1,7 +1,7 @@
 //! Volumes, key pairs and objects.
 
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Attribute, Type};
+use slipway_resource::{Attribute, Form, Type};
 
 use super::builder::{BOOL, Builder, INTEGER, Named, TEXT};
 use super::rate::{EC2, S3};
@@ -16,7 +16,7 @@ fn volume() -> Named {
         .tags()
         .idempotent()
         .stateful()
-        .fixed("availability_zone", TEXT, "The zone it lies in.")
+        .fixed("availability_zone", TEXT, "Its zone.")
         .optional_computed("size", INTEGER, "Its size in GiB; it grows in place and never shrinks.")
         .optional_computed("type", TEXT, "gp3, gp2, io1, io2, st1, sc1 or standard.")
         .optional_computed("iops", INTEGER, "Operations a second that it allows.")
@@ -37,6 +37,7 @@ fn volume() -> Named {
             "The snapshot whose data it begins with.",
         )
         .takes(3_000, 5_000, 3_000)
+        .forms(&["type"], &[Form::Case])
         .build()
 }
 
@@ -53,6 +54,7 @@ fn key_pair() -> Named {
         .computed("key_pair_id", TEXT, "The id that AWS has given it.")
         .computed("key_type", TEXT, "rsa or ed25519.")
         .exclusive(["key_name"])
+        .forms(&["public_key"], &[Form::PublicKey])
         .build()
 }
 

@@ -20,7 +20,10 @@ fn a_setting_that_nobody_knows() {
 fn a_route_to_nowhere() {
     let cluster = spec("private", &[("target: pcx-0a1b2c3d", "target: foo-1")]);
     let message = refused(&cluster);
-    assert!(message.starts_with("network.subnets[b].additionalRoutes[0]: foo-1 is no target"), "{message}");
+    assert!(
+        message.starts_with("network.subnets[b].additionalRoutes[0]: foo-1 is not a target"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn market(options: &Value) -> Result<LaunchTemplateInstanceMarketOptionsRequest,
 
 fn moment(text: &str) -> Result<DateTime, ProviderError> {
     DateTime::from_str(text, DateTimeFormat::DateTime).map_err(|_| {
-        invalid(format!("valid_until: {text} is no moment; write it as in 2030-01-31T00:00:00Z"))
+        invalid(format!("valid_until: {text} is not a moment; write it as in 2030-01-31T00:00:00Z"))
     })
 }
 

@@ -252,7 +252,7 @@ impl Rule {
 
     /// Out of an identity.
     pub fn of_identity(id: &Identity) -> Result<Self, ProviderError> {
-        let wrong = || invalid(format!("{id} is no id of a rule"));
+        let wrong = || invalid(format!("{id} is not an id of a rule"));
         let text = id.as_str();
         let parts: Vec<&str> = text.strip_suffix(SHARED).unwrap_or(text).split('_').collect();
         let [group, direction, protocol, from, to, sources @ ..] = parts.as_slice() else {

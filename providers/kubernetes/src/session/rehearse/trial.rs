@@ -237,7 +237,7 @@ impl Trial<'_> {
                 Holder::Other(holder) => return Ok(self.refused(held(&self.key, allocation, &holder))),
                 Holder::Itself => {}
                 Holder::Nobody => reasons.push(format!(
-                    "the API keeps {allocation} for nobody and takes it back by itself: it is waited for"
+                    "the API still reserves {allocation}, which no object uses; the plan waits until it is released"
                 )),
             }
         }

@@ -210,7 +210,10 @@ fn unasked(work: &Work, error: ProviderError) -> Result<(), ProviderError> {
     if !work.host().config.leaving {
         return Err(error);
     }
-    work.tell(format!("{} goes without having left etcd, of which nobody stays: {error}", work.identity()));
+    work.tell(format!(
+        "{} is removed without leaving etcd, because no member remains: {error}",
+        work.identity()
+    ));
     Ok(())
 }
 

@@ -56,7 +56,7 @@ impl Content {
 }
 
 fn decoded(text: &str) -> Result<Vec<u8>, ProviderError> {
-    BASE64.decode(text).map_err(|_| invalid("content_base64 is no base64"))
+    BASE64.decode(text).map_err(|_| invalid("content_base64 is not base64"))
 }
 
 /// SHA-256 in hexadecimal digits.

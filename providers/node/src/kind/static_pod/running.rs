@@ -87,7 +87,7 @@ pub(super) async fn wait(
                 Err(why) => why,
             },
             Progress::Untouched if Instant::now() < seen_by => {
-                "the kubelet has not started the pod anew yet".to_owned()
+                "the kubelet has not restarted the pod yet".to_owned()
             }
             Progress::Untouched if !condition.is_empty() && is_stopped(work).await => {
                 "the kubelet does not run".to_owned()

@@ -92,7 +92,7 @@ fn lifetime(builder: &Builder<'_>, pool: &NodePool) -> Result<i64, ProviderError
     let Some(text) = builder.pool_settings(pool).max_instance_lifetime else { return Ok(0) };
     seconds(&text).ok_or_else(|| {
         let field = format!("pools[{}].providerConfig.maxInstanceLifetime", pool.name);
-        refuse(&field, &format!("{text:?} is no span of time"), "write it as in 48h20m")
+        refuse(&field, &format!("{text:?} is not a span of time"), "write it as in 48h20m")
     })
 }
 

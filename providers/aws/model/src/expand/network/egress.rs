@@ -183,7 +183,7 @@ fn nat_gateway(
 ) -> Result<Address, ProviderError> {
     let field = subnet_field(subnet, "egress");
     let Some(place) = gateway_subnet(builder, subnet) else {
-        let message = "a NAT gateway stands in a utility or public subnet, and there is none";
+        let message = "a NAT gateway needs a utility or public subnet, and there is none";
         return Err(refuse(&field, message, "add one, or name another egress"));
     };
     let name = builder.named(&place.zone);
@@ -218,7 +218,7 @@ fn allocation(builder: &Builder<'_>, subnet: &Subnet, public_ip: &str) -> Result
     if public_ip.parse::<std::net::Ipv4Addr>().is_err() {
         return Err(refuse(
             &field,
-            &format!("{public_ip:?} is no IPv4 address"),
+            &format!("{public_ip:?} is not an IPv4 address"),
             "write the address of an elastic IP, or leave it out",
         ));
     }

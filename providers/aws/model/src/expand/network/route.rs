@@ -50,7 +50,7 @@ pub(super) fn target(id: &str, field: &str) -> Result<(&'static str, Value), Pro
         _ => {
             let hint = "write the id of a gateway (tgw-, nat-, igw-, eigw-, vgw-), a peering connection (pcx-), an endpoint \
                         (vpce-), an interface (eni-) or an instance (i-)";
-            return Err(refuse(field, &format!("{id} is no target of a route"), hint));
+            return Err(refuse(field, &format!("{id} is not a target of a route"), hint));
         }
     };
     Ok((attribute, id.into()))

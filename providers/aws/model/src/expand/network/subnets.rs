@@ -117,7 +117,7 @@ fn ipv6_range(builder: &Builder<'_>, subnet: &Subnet) -> Result<Value, ProviderE
     let number = text.strip_prefix("/64#").and_then(|number| u64::from_str_radix(number, 16).ok());
     let Some(number) = number.filter(|number| *number < 1 << PART_BITS) else {
         let hint = "write one, or a part of the network's as in /64#3 (hexadecimal)";
-        return Err(refuse(&subnet_field(subnet, "ipv6Cidr"), &format!("{text} is no IPv6 range"), hint));
+        return Err(refuse(&subnet_field(subnet, "ipv6Cidr"), &format!("{text} is not an IPv6 range"), hint));
     };
     Ok(part(builder, number))
 }

@@ -181,7 +181,7 @@ impl Gate<'_> {
             let over = |blocked: Vec<String>| {
                 if manner.drain_on_blocked == "skip" {
                     self.act.progress(format!(
-                        "node {} goes with what is left on it: {}",
+                        "node {} is removed with what is left on it: {}",
                         node.name,
                         blocked.join("; ")
                     ));

@@ -1,0 +1,41 @@
+//! Reads of objects outside of plans: what a report on a cluster's health needs.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value as Json;
+use slipway_resource::ProviderError;
+
+use crate::access::{Access, SecretKubeconfig};
+use crate::api::{Connector, Request};
+
+/// Reads objects of one cluster's API: once each, and changing nothing.
+pub struct Reader {
+    connector: Connector,
+}
+
+/// A kubeconfig that is at hand.
+struct Given(SecretKubeconfig);
+
+#[async_trait]
+impl Access for Given {
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        Ok(Some(self.0.clone()))
+    }
+}
+
+impl Reader {
+    /// A reader with a kubeconfig. Nothing is asked yet.
+    #[must_use]
+    pub fn new(kubeconfig: SecretKubeconfig) -> Self {
+        Self { connector: Connector::new(Arc::new(Given(kubeconfig))) }
+    }
+
+    /// The object or list at a path.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn get(&self, path: &str) -> Result<Json, ProviderError> {
+        self.connector.required().await?.send(&Request::get(path)).await?.body()
+    }
+}
