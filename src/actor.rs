@@ -1,18 +1,7 @@
 //! Who it is that does something: told in the head, in the history, and in approvals.
 
-use slipway_state_store::Identity;
-use slipway_state_store::process::Process;
-
-use crate::program::Context;
-
-/// A person or a robot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Actor {
-    /// What tells them from others, wherever they work.
-    pub person: String,
-    /// As `user@host` in messages.
-    pub who: String,
-}
+use slipway_operations::Actor;
+use slipway_state_store::process;
 
 /// Where a pipeline says who started it: the variable by which it is known, and the one that has the name.
 const PIPELINES: [(&str, &str); 5] = [
@@ -23,30 +12,20 @@ const PIPELINES: [(&str, &str); 5] = [
     ("JENKINS_URL", "BUILD_USER_ID"),
 ];
 
-impl Actor {
-    /// As `SLIPWAY_ACTOR` or the configuration says, as the pipeline says, or else the user of this host.
-    pub fn current(context: &Context) -> Self {
-        let configured = || context.configuration.actor.clone();
-        Self::of(&variable, configured(), &Process::current().host)
-    }
+/// Who calls: as `SLIPWAY_ACTOR` or the configuration says, as the pipeline says, or else the user of this host. Nothing is
+/// opened for that, since a stranger's spec is planned by somebody, too.
+pub(crate) fn current(configured: Option<String>) -> Actor {
+    of(&variable, configured, &process::host())
+}
 
-    fn of(variable: &dyn Fn(&str) -> Option<String>, configured: Option<String>, host: &str) -> Self {
-        let pipeline = || {
-            let named = PIPELINES.iter().filter(|(mark, _)| variable(mark).is_some());
-            named.filter_map(|(_, name)| variable(name)).next()
-        };
-        let user = || variable("USER").or_else(|| variable("LOGNAME"));
-        let person = variable("SLIPWAY_ACTOR").or(configured).or_else(pipeline).or_else(user);
-        let person = person.unwrap_or_else(|| "unknown".to_owned());
-        // What has an `@` says itself where it belongs.
-        let who = if person.contains('@') { person.clone() } else { format!("{person}@{host}") };
-        Self { person, who }
-    }
-
-    /// This process, doing `operation` for them.
-    pub fn doing(&self, operation: &str) -> Identity {
-        Identity { who: self.who.clone(), operation: operation.to_owned(), process: Process::current() }
-    }
+fn of(variable: &dyn Fn(&str) -> Option<String>, configured: Option<String>, host: &str) -> Actor {
+    let pipeline = || {
+        let named = PIPELINES.iter().filter(|(mark, _)| variable(mark).is_some());
+        named.filter_map(|(_, name)| variable(name)).next()
+    };
+    let user = || variable("USER").or_else(|| variable("LOGNAME"));
+    let person = variable("SLIPWAY_ACTOR").or(configured).or_else(pipeline).or_else(user);
+    Actor::new(person.unwrap_or_else(|| "unknown".to_owned()), host)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -61,7 +40,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Actor::of(&variable, configured.map(str::to_owned), "laptop").who
+        of(&variable, configured.map(str::to_owned), "laptop").who
     }
 
     #[test]

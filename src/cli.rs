@@ -1,7 +1,10 @@
-//! The arguments. Their doc comments are the help text.
+//! Arguments of the command line. Their doc comments are the help text; examples and exit codes are in `help`.
 
 pub(crate) mod adoption;
 pub(crate) mod clusters;
+mod duration;
+mod help;
+pub(crate) mod mistakes;
 pub(crate) mod node;
 mod provider;
 mod run;
@@ -20,9 +23,12 @@ pub(crate) use spec::{
     SpecShowArguments,
 };
 
-/// Declarative Kubernetes clusters: specs in, a reviewed plan out, carried out resumably.
+/// Declarative Kubernetes clusters.
+///
+/// Slipway compares spec files with the cloud and the running cluster, shows the difference as a plan, and applies the plan.
+/// State is kept in a folder or an object store. An interrupted run continues with the next `apply`.
 #[derive(Debug, Parser)]
-#[command(name = "slipway", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "slipway", version, propagate_version = true, disable_help_subcommand = false)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -30,23 +36,25 @@ pub(crate) struct Cli {
     pub command: Command,
 }
 
-/// The whole command line, for completions and manual pages.
+/// The whole command line, with examples and exit codes, for help, completions and manual pages.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::document(Cli::command())
 }
 
 /// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Where the state is: a folder, or a URL such as s3://bucket/prefix.
+    /// State store: a folder, or a URL such as s3://bucket/prefix.
+    ///
+    /// Without it: `state.url` of the configuration file, else the folder .slipway/state.
     #[arg(long, global = true, env = "SLIPWAY_STATE", value_name = "URL")]
     pub state: Option<String>,
-    /// The configuration file (TOML).
+    /// Configuration file (TOML).
     #[arg(long, global = true, env = "SLIPWAY_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Folders with provider executables, searched before the usual ones.
+    /// Folders with provider executables, separated by `:`, searched before the default folders.
     #[arg(
         long,
         global = true,
@@ -55,18 +63,23 @@ pub(crate) struct Global {
         value_delimiter = ':'
     )]
     pub provider_path: Vec<PathBuf>,
-    /// What specs may name beyond the defaults, as `endpoint=https://aws.example.com`; see `[trust]` of the configuration.
+    /// Allow specs to name something that the trust policy refuses by default, such as
+    /// `endpoint=https://aws.example.com`.
     ///
-    /// Keys: provider, lock-file, file-root, variable, kubeconfig, endpoint, host-network, url.
+    /// Keys: provider, lock-file, file-root, variable, kubeconfig, endpoint, host-network, url. The section `[trust]` of
+    /// the configuration file has the same settings.
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     pub trust: Vec<String>,
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: ColorWhen,
-    /// More log messages on standard error; again for even more.
-    #[arg(short = 'v', long = "verbose-log", global = true, action = clap::ArgAction::Count)]
+    /// Show log messages on standard error: -v info, -vv debug, -vvv trace.
+    #[arg(short = 'v', long = "verbose", alias = "verbose-log", global = true, action = clap::ArgAction::Count)]
     pub verbosity: u8,
-    /// The form of log messages.
+    /// Print no progress, notes or warnings; results and errors are still printed.
+    #[arg(short, long, global = true, conflicts_with = "verbosity")]
+    pub quiet: bool,
+    /// Format of log messages.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub log_format: LogFormat,
 }
@@ -74,7 +87,7 @@ pub(crate) struct Global {
 /// When to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set.
+    /// On a terminal, unless the variable NO_COLOR is set.
     #[default]
     Auto,
     /// Always.
@@ -83,88 +96,93 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// The form of log messages.
+/// Format of log messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people.
+    /// Lines of text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what apply would do, and change nothing.
+    /// Show what `slipway apply` would change. Changes nothing.
     ///
-    /// Exits with 0 when there is nothing to do, 2 when changes are pending, 1 on an error.
+    /// The plan lists every resource that would be created, updated, replaced or deleted, with the reason, and the nodes that
+    /// would be disrupted.
     Plan(PlanArguments),
-    /// Bring clusters to their specs, or carry out a saved plan.
+    /// Create or update clusters to match their specs, or apply a saved plan.
+    ///
+    /// The plan is shown first and needs a confirmation, unless `--yes` is given. An interrupted run continues with the next
+    /// `slipway apply`.
     Apply(ApplyArguments),
     /// Show a saved plan.
     Show(ShowArguments),
-    /// Approve a plan, for `apply --require-approval`.
+    /// Approve a saved plan, for `slipway apply --require-approval`.
     Approve(state::ApproveArguments),
-    /// Show what was changed outside Slipway since the last apply.
-    ///
-    /// Exits with 0 when nothing was, 2 when something was, 1 on an error.
+    /// Show changes that were made outside Slipway since the last apply. Changes nothing.
     Drift(DriftArguments),
-    /// Replace the machines of pools one after the other, although nothing in the spec asks for it.
+    /// Replace the machines of pools one after the other, even if nothing in the spec changed.
     Roll(RollArguments),
-    /// Bring a cluster to another Kubernetes version, one minor version at a time.
+    /// Upgrade a cluster to another Kubernetes version, one minor version at a time.
     Upgrade(UpgradeArguments),
-    /// Remove a cluster and everything that Slipway made for it.
+    /// Delete a cluster and everything that Slipway created for it.
+    ///
+    /// The cluster's name confirms the deletion: typed when asked, or given with `--confirm NAME`. `--yes` alone is not
+    /// enough.
     Delete(DeleteArguments),
-    /// Report whether a cluster is healthy, and how far each of its nodes has come.
-    ///
-    /// Exits with 0 when it is healthy, 1 when it is not.
+    /// Check whether a cluster is healthy, and show the status of each node.
     Validate(clusters::ValidateArguments),
-    /// Make credentials for a cluster's API, good for some hours.
+    /// Write a kubeconfig with credentials that are valid for some hours.
     Kubeconfig(clusters::KubeconfigArguments),
-    /// Show what the kubelet or a component of a node says.
+    /// Show the logs of the kubelet or of a component of a node.
     Logs(clusters::NodeLogsArguments),
-    /// Collect what helps somebody who was not there, without secrets.
+    /// Collect state, logs and objects of a cluster into a folder for support, without secrets.
     SupportBundle(clusters::SupportBundleArguments),
-    /// Take over a cluster that another tool made; nothing is written but the state.
+    /// Take over a cluster that another tool made. Only Slipway's state is written.
     ///
-    /// Images and user data of machines stay as found until the spec asks for others.
+    /// Images and user data of machines stay as they are until the spec changes them.
     Adopt(adoption::AdoptArguments),
-    /// Write the wanted resources in the form of another tool.
+    /// Write the desired resources in the format of another tool.
     #[command(subcommand)]
     Export(adoption::ExportCommand),
-    /// List what the state store has.
+    /// List the clusters of the state store.
     #[command(subcommand)]
     Get(state::GetCommand),
-    /// Look at what Slipway keeps of clusters, and mend it.
+    /// Inspect and repair the state of clusters.
     #[command(subcommand)]
     State(state::StateCommand),
-    /// Work on this machine: make it a node of a Kubernetes cluster, look after it, take it out again.
+    /// Make this machine a Kubernetes node, maintain it, or reset it.
     #[command(subcommand)]
     Node(Box<node::NodeCommand>),
-    /// Write a commented spec to begin with.
+    /// Write a commented example spec.
     Init(InitArguments),
-    /// Explain a field of the spec, as in `slipway explain cluster.spec.network`.
+    /// Explain a field of the spec or an error code.
     Explain(ExplainArguments),
-    /// Look at specs.
+    /// Check, show and convert specs.
     #[command(subcommand)]
     Spec(SpecCommand),
-    /// Look at providers and pin them.
+    /// List, inspect and pin providers.
     #[command(subcommand)]
     Provider(ProviderCommand),
-    /// Write a completion script for a shell to standard output.
+    /// Print a completion script for a shell.
     Completions(CompletionsArguments),
     /// Write the manual pages into a folder.
     Man(ManArguments),
+    /// Show the version of this program.
+    Version(VersionArguments),
 }
 
 impl Command {
-    /// Whether the specs are a stranger's.
+    /// Whether the specs are untrusted.
     pub fn is_untrusted(&self) -> bool {
         matches!(self, Self::Plan(arguments) if arguments.untrusted)
     }
 
-    /// Whether it only shows something, so that nothing is written anywhere but what was asked for.
+    /// Whether it only shows something: nothing is written but the files that its arguments name.
     pub fn only_shows(&self) -> bool {
         match self {
             Self::Plan(_)
@@ -181,7 +199,7 @@ impl Command {
         }
     }
 
-    /// Whether the plan that it shows is for programs.
+    /// Whether its result is JSON.
     pub fn shows_json(&self) -> bool {
         let show = match self {
             Self::Plan(arguments) => &arguments.show,
@@ -195,58 +213,70 @@ impl Command {
     }
 }
 
-/// Which specs.
+/// The spec files of a command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SpecArguments {
-    /// Spec files and folders.
+    /// Spec files and folders; `-` reads standard input.
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// Only this cluster of those in the specs.
+    /// Use only this cluster of the specs.
     #[arg(long, value_name = "NAME")]
     pub cluster: Option<String>,
-    /// The provider to use instead of the one in the spec.
+    /// Use this provider instead of the one in the spec.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// Settings for the provider over those in the spec, as JSON.
+    /// Provider settings as a JSON object; they override those in the spec.
     #[arg(long, value_name = "JSON", requires = "provider")]
     pub provider_config: Option<String>,
 }
 
-/// Which part of a plan.
+/// The part of a plan that is planned.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ScopeArguments {
-    /// Only these resources and what they stand on; `*` stands for anything.
+    /// Plan only these resources and their dependencies; `*` matches any characters.
     #[arg(long, value_name = "ADDRESS")]
     pub target: Vec<String>,
-    /// Replace these resources although nothing differs.
+    /// Replace these resources even if nothing differs.
     #[arg(long, value_name = "ADDRESS")]
     pub replace: Vec<String>,
 }
 
-/// How to show a plan.
+impl ScopeArguments {
+    /// The planner's options.
+    pub fn options(&self, preflight: bool) -> slipway_plan::Options {
+        slipway_plan::Options {
+            targets: self.target.clone(),
+            replace: self.replace.clone(),
+            preflight,
+            ..slipway_plan::Options::default()
+        }
+    }
+}
+
+/// How a plan is shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowOptions {
-    /// The form of the plan.
+    /// Format of the plan.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
-    /// Fold nothing.
+    /// Show everything: no folded changes, no shortened values.
     #[arg(long)]
     pub full: bool,
 }
 
-/// The form of a plan.
+/// Format of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people.
+    /// Text for a terminal.
     #[default]
     Text,
-    /// For programs: the Terraform plan JSON, with Slipway's own parts beside it.
+    /// JSON: the plan format of Terraform, with additional fields of Slipway.
     Json,
-    /// For a comment on a pull request.
+    /// Markdown for a comment on a pull request.
     Markdown,
-    /// The graph of steps for Graphviz.
+    /// Graph of steps for Graphviz.
     Dot,
-    /// The graph of steps as a picture.
+    /// Graph of steps as a picture.
     Svg,
 }
 
@@ -258,82 +288,82 @@ pub(crate) struct PlanArguments {
     pub show: ShowOptions,
     #[command(flatten)]
     pub scope: ScopeArguments,
-    /// Save the plan to this file, for `slipway apply FILE`; `state:` stores it beside the state by its digest, for
-    /// `slipway apply state:DIGEST` from anywhere.
+    /// Save the plan to this file, for `slipway apply PLANFILE`.
+    ///
+    /// `state:` saves it in the state store under its digest instead, for `slipway apply state:DIGEST` on any machine.
     #[arg(long, value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Plan against nothing, without state and credentials.
+    /// Plan without state and credentials, as if nothing existed.
     #[arg(long)]
     pub offline: bool,
-    /// Do not ask the provider what would stop the plan.
+    /// Skip the preflight checks: permissions, quotas, capacity, name conflicts, hosts.
     #[arg(long)]
     pub no_preflight: bool,
-    /// Plan infrastructure alone, also where its machines will not become nodes: the saved plan can be applied as it is.
+    /// Allow a plan whose machines will not become nodes. It creates the infrastructure only.
     #[arg(long)]
     pub infrastructure_only: bool,
-    /// The specs are somebody else's, as in a pull request: open nothing that they name outside of their own folder.
+    /// Treat the specs as untrusted, as in a pull request of somebody else.
     ///
-    /// No provider, file, URL, endpoint or network beyond those that `[trust]` of your configuration or `--trust` allows,
-    /// no environment variable, no secret, nothing written.
+    /// The plan opens no file outside the folder of the specs, and no provider, URL, endpoint or network unless `[trust]` of
+    /// your configuration or `--trust` allows it. It reads no environment variable and no secret, and writes nothing.
     #[arg(long, conflicts_with = "out")]
     pub untrusted: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
-    /// The saved plan to carry out, instead of specs: a file, or `state:` and its digest, of which eight digits may be
-    /// enough.
+    /// Saved plan to apply: a file, or `state:DIGEST` (at least eight digits of the digest).
     #[arg(value_name = "PLANFILE", conflicts_with = "files", required_unless_present = "files", value_hint = ValueHint::FilePath)]
     pub plan: Option<PathBuf>,
-    /// Spec files and folders.
+    /// Spec files and folders; `-` reads standard input.
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// Only this cluster of those in the specs.
+    /// Use only this cluster of the specs.
     #[arg(long, value_name = "NAME", requires = "files")]
     pub cluster: Option<String>,
-    /// The provider to use instead of the one in the spec.
+    /// Use this provider instead of the one in the spec.
     #[arg(long, value_name = "NAME", requires = "files")]
     pub provider: Option<String>,
-    /// Settings for the provider over those in the spec, as JSON.
+    /// Provider settings as a JSON object; they override those in the spec.
     #[arg(long, value_name = "JSON", requires = "provider")]
     pub provider_config: Option<String>,
     #[command(flatten)]
     pub scope: ScopeArguments,
     #[command(flatten)]
     pub run: RunArguments,
-    /// Fold nothing when showing the plan.
+    /// Show the plan without folded changes and shortened values.
     #[arg(long)]
     pub full: bool,
-    /// Do not ask the provider what would stop the plan.
+    /// Skip the preflight checks: permissions, quotas, capacity, name conflicts, hosts.
     #[arg(long)]
     pub no_preflight: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The saved plan: a file, or `state:` and its digest.
+    /// Saved plan: a file, or `state:DIGEST` (at least eight digits of the digest).
     #[arg(value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub plan: PathBuf,
     #[command(flatten)]
     pub show: ShowOptions,
 }
 
-/// Which cluster, by its spec or by its name in the state.
+/// A cluster, by its spec or by its name in the state.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClusterArguments {
-    /// The cluster's name in the state, instead of specs.
+    /// Name of the cluster in the state, instead of specs.
     #[arg(value_name = "CLUSTER", conflicts_with = "files", required_unless_present = "files")]
     pub name: Option<String>,
-    /// Spec files and folders that name the cluster.
+    /// Spec files and folders of the cluster; `-` reads standard input.
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// Only this cluster of those in the specs.
+    /// Use only this cluster of the specs.
     #[arg(long, value_name = "NAME", requires = "files")]
     pub cluster: Option<String>,
-    /// The provider to use instead of the one in the spec.
+    /// Use this provider instead of the one in the spec.
     #[arg(long, value_name = "NAME", requires = "files")]
     pub provider: Option<String>,
-    /// Settings for the provider over those in the spec, as JSON.
+    /// Provider settings as a JSON object; they override those in the spec.
     #[arg(long, value_name = "JSON", requires = "provider")]
     pub provider_config: Option<String>,
 }
@@ -350,10 +380,10 @@ pub(crate) struct DriftArguments {
 pub(crate) struct RollArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
-    /// Only these pools; all of them without.
+    /// Roll only these pools; without it, all pools.
     #[arg(long, value_name = "POOL")]
     pub pool: Vec<String>,
-    /// Show the plan and change nothing; exits with 2 when machines would be replaced.
+    /// Show the plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -368,15 +398,15 @@ pub(crate) struct RollArguments {
 pub(crate) struct UpgradeArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
-    /// The Kubernetes version to come to.
+    /// Target version of Kubernetes, such as 1.35.2.
     #[arg(long, value_name = "VERSION")]
     pub to: String,
-    /// Show the first plan and change nothing; exits with 2 when changes are pending.
+    /// Show the first plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,
-    /// Leave the version in the spec file as it is.
+    /// Do not write the new version into the spec file.
     #[arg(long)]
     pub keep_spec: bool,
     #[command(flatten)]
@@ -389,15 +419,15 @@ pub(crate) struct UpgradeArguments {
 pub(crate) struct DeleteArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
-    /// Show the plan and change nothing; exits with 2 when something would be deleted.
+    /// Show the plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,
-    /// Delete backups too.
+    /// Delete backups as well.
     #[arg(long)]
     pub delete_backups: bool,
-    /// Delete the cluster although the run that takes its deletion protection away did not complete.
+    /// Delete the cluster even if the run that removed its deletion protection did not complete.
     #[arg(long)]
     pub unprotect: bool,
     #[command(flatten)]
@@ -406,26 +436,33 @@ pub(crate) struct DeleteArguments {
     pub run: RunArguments,
 }
 
-/// The form of a report.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// For people.
+    /// Text for a terminal.
     #[default]
     Text,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// The shell.
+    /// Shell to complete for.
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// The folder, made if it is not there.
+    /// Folder to write to; it is created if it does not exist.
     #[arg(value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArguments {
+    /// Format of the answer.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
 }

@@ -22,6 +22,7 @@ mod state;
 mod support_bundle;
 mod upgrade;
 mod validate;
+mod version;
 
 use std::process::ExitCode;
 
@@ -55,6 +56,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Provider(command) => provider::run(context, &command).await,
         Command::Completions(arguments) => documentation::completions(context, &arguments),
         Command::Man(arguments) => documentation::man(context, &arguments),
+        Command::Version(arguments) => version::run(context, &arguments),
     }
 }
 
@@ -62,7 +64,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
 pub(crate) fn pending(plan: &slipway_plan::Plan) -> ExitCode {
     if plan.has_deferred() || !plan.findings.is_empty() {
         ExitCode::from(1)
-    } else if crate::protection::is_nothing(plan) {
+    } else if slipway_operations::protection::is_nothing(plan) {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(2)

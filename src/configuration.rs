@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::CommandError;
-use crate::secrets::keys::Encryption;
+use crate::keys::Encryption;
 use state::StatePlace;
 
 /// What a user sets once for all calls (TOML).

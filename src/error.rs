@@ -5,19 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use slipway_limits::text::{shorten, visible};
-use slipway_limits::{Exceeded, count, file, size};
+use slipway_limits::{Exceeded, count, size};
+use slipway_operations::{Declined, store_hint};
 use slipway_resource::ProviderError;
-use slipway_spec::diagnostic::{self, Code, Diagnostic};
-use slipway_spec::source::{Location, SourceFile};
+use slipway_spec::diagnostic::{self, Diagnostic};
+use slipway_trust::Refusal;
 
 use crate::output::Output;
-
-/// A failure of a provider that was asked outside of a plan's steps.
-const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
-
-/// A provider's configuration that does not fit its schema.
-const CONFIGURATION: Code =
-    Code { id: "CLI0007", title: "the configuration of the provider is not as its schema says" };
 
 /// A failure as the user sees it.
 #[derive(Debug)]
@@ -82,27 +76,6 @@ impl CommandError {
         Self { problems: problems.clone(), ..Self::diagnostics(diagnostic::render_all(&problems), message) }
     }
 
-    /// What a provider has against a field of a spec, at its place.
-    pub fn at_field(error: &ProviderError, location: &Location) -> Self {
-        let problem = Diagnostic::error(PROVIDER, error.message.clone())
-            .at_location(Some(location))
-            .maybe_hint(error.hint.clone());
-        Self::of_specs(vec![with_line(problem)])
-    }
-
-    /// What is wrong with the configuration of a provider: each problem with its place and its way out.
-    pub fn of_configuration(
-        provider: &str,
-        problems: Vec<(String, Option<Location>, Option<String>)>,
-    ) -> Self {
-        let lists = format!("`slipway provider info {provider}` lists its settings");
-        let problem = |(message, location, hint): (String, Option<Location>, Option<String>)| {
-            let hint = hint.unwrap_or_else(|| lists.clone());
-            with_line(Diagnostic::error(CONFIGURATION, message).at_location(location.as_ref()).hint(hint))
-        };
-        Self::of_specs(problems.into_iter().map(problem).collect())
-    }
-
     /// The problems of the specs for programs, in the form in which `slipway spec check` reports them; `None` of another
     /// failure.
     pub fn problems(&self) -> Option<String> {
@@ -156,7 +129,7 @@ impl CommandError {
         for hint in self.hints.iter().take(count::CAUSES) {
             let _ = writeln!(text, "{}: {}", output.style_hint("hint"), theirs(hint));
         }
-        output.message(&text);
+        output.notice(&text);
     }
 
     fn of(code: &'static str, error: &dyn Error, hint: Option<String>) -> Self {
@@ -174,36 +147,9 @@ impl CommandError {
     }
 }
 
-/// A problem with the line that it is about.
-pub(crate) fn with_line(mut problem: Diagnostic) -> Diagnostic {
-    let text = problem
-        .location
-        .as_ref()
-        .map(|place| (place.file.clone(), file::read_text(Path::new(&*place.file), size::SPEC)));
-    if let Some((file, Ok(text))) = text {
-        problem.show_line(&SourceFile::new(file, text));
-    }
-    problem
-}
-
 impl From<slipway_state_store::Error> for CommandError {
     fn from(error: slipway_state_store::Error) -> Self {
         Self::of(error.code(), &error, store_hint(&error))
-    }
-}
-
-fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
-    match error {
-        slipway_state_store::Error::Held { holder, .. } => Some(format!(
-            "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
-            holder.lease.term_seconds
-        )),
-        slipway_state_store::Error::HeadLost { cluster, .. } => Some(format!(
-            "`slipway state rebuild {cluster} -f …` makes the state anew from what exists; `slipway state import` brings an \
-             archive back"
-        )),
-        slipway_state_store::Error::Backend(error) => error.hint(),
-        _ => None,
     }
 }
 
@@ -240,10 +186,66 @@ impl From<slipway_protocol::Error> for CommandError {
     }
 }
 
+impl From<slipway_operations::Error> for CommandError {
+    fn from(error: slipway_operations::Error) -> Self {
+        use slipway_operations::Error as Failure;
+        match error {
+            Failure::Specs(problems) => Self::of_specs(problems),
+            Failure::Declined(declined) => declined.into(),
+            Failure::Engine(error) => error.into(),
+            error => Self {
+                causes: error.causes(),
+                hints: error.hints(),
+                ..Self { code: error.code(), ..Self::new("", error.to_string()) }
+            },
+        }
+    }
+}
+
+impl From<Declined> for CommandError {
+    fn from(declined: Declined) -> Self {
+        match declined {
+            // It was this program that could not decide.
+            Declined::Failed(error) => match error.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::internal("nobody could decide", &*other),
+            },
+            declined => {
+                let failure = Self { code: declined.code(), ..Self::new("", declined.to_string()) };
+                match declined {
+                    Declined::Unanswered { hint } => failure.hint(hint),
+                    _ => failure,
+                }
+            }
+        }
+    }
+}
+
+/// For whoever decides about a plan: the error comes back as it is.
+impl From<CommandError> for Declined {
+    fn from(error: CommandError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl std::fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl Error for CommandError {}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.code(), refusal.to_string()).hint(refusal.hint())
+    }
+}
+
 impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
         let mut failure =
-            Self::new(PROVIDER.id, error.message.clone()).cause(format!("class {}", error.class));
+            Self::new("PROVIDER0000", error.message.clone()).cause(format!("class {}", error.class));
         failure.hints.extend(error.hint);
         failure
     }

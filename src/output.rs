@@ -16,6 +16,7 @@ use crate::error::CommandError;
 pub(crate) struct Output {
     out_color: bool,
     error_color: bool,
+    quiet: bool,
 }
 
 impl Output {
@@ -29,7 +30,14 @@ impl Output {
         Self {
             out_color: choice(AutoStream::choice(&io::stdout())),
             error_color: choice(AutoStream::choice(&io::stderr())),
+            quiet: false,
         }
+    }
+
+    /// The same without messages: results, errors and questions only.
+    #[must_use]
+    pub fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
     }
 
     /// As the terminal and the environment say.
@@ -65,8 +73,16 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a message to standard error, as fit for a terminal as a result is. That it may get lost is no reason to fail.
+    /// Writes a note, a warning or progress to standard error, unless `--quiet` is given.
     pub fn message(self, text: &str) {
+        if !self.quiet {
+            self.notice(text);
+        }
+    }
+
+    /// Writes an error or a question to standard error, made fit for a terminal as a result is. A failure to write it is
+    /// ignored.
+    pub fn notice(self, text: &str) {
         let text = fit(text, self.error_color);
         let mut out = io::stderr().lock();
         let _ = out.write_all(text.as_bytes());

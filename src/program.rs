@@ -3,21 +3,25 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use clap::Parser;
-use slipway_protocol::Running;
+use clap::FromArgMatches as _;
+use slipway_engine::StopSignal;
+use slipway_operations::{Actor, Environment, Processes, Store};
+use slipway_protocol::SearchPath;
 use slipway_secrets::{Keyring, SealedBackend};
 use slipway_state_store::{Backend, FileBackend, Settings};
 use slipway_trust::{Mode, Policy};
 
-use crate::cli::{Cli, Command, Global, LogFormat};
+use crate::actor;
+use crate::cli::{Cli, Command, Global, LogFormat, mistakes};
 use crate::commands;
 use crate::configuration::Configuration;
+use crate::deciding::Follower;
+use crate::download::Downloads;
 use crate::error::CommandError;
+use crate::keys::{self, NoKeys, UserKeys};
 use crate::output::Output;
-use crate::providers::search_path;
-use crate::secrets::keys::{NoKeys, UserKeys};
 
 /// Puts something around the state's backend, as a test does that counts or fails writes.
 pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
@@ -43,7 +47,7 @@ pub(crate) struct Context {
     pub lease: slipway_state_store::Options,
     decorate_backend: Option<DecorateBackend>,
     /// The providers' processes; all of them end with the command.
-    running: Arc<Mutex<Vec<Running>>>,
+    processes: Processes,
     /// The user's keys; none is read before it is needed.
     keyring: OnceLock<Arc<Keyring>>,
 }
@@ -65,16 +69,24 @@ impl Program {
 
     /// Runs one command: 0 for success, 1 for an error, 2 where changes are pending.
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-        let cli = match Cli::try_parse_from(arguments) {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let parsed = crate::cli::command().try_get_matches_from(&arguments);
+        let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
             Ok(cli) => cli,
             Err(error) => {
                 // Help and version are results; a mistake in the arguments is an error like any other.
                 let code = if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
                 let _ = error.print();
+                let words: Vec<String> =
+                    arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                if let Some(hint) = mistakes::hint(&error, &words) {
+                    let output = Output::standard();
+                    output.notice(&format!("{}: {hint}", output.style_hint("hint")));
+                }
                 return code;
             }
         };
-        let output = Output::new(cli.global.color);
+        let output = Output::new(cli.global.color).quiet(cli.global.quiet);
         let for_programs = cli.command.shows_json();
         start_logging(&cli.global);
         match self.run_command(cli, output) {
@@ -109,7 +121,7 @@ impl Program {
             output,
             decorate_backend: self.decorate_backend,
             lease: self.lease,
-            running: Arc::default(),
+            processes: Processes::default(),
             keyring: OnceLock::new(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -118,7 +130,7 @@ impl Program {
             .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", &error))?;
         runtime.block_on(async {
             let result = commands::run(cli.command, &context).await;
-            context.end_processes().await;
+            context.processes.end().await;
             result
         })
     }
@@ -140,8 +152,8 @@ impl Context {
             }
             let keys = UserKeys::new(
                 encryption,
-                (&search_path(self), self.policy.lock_file()),
-                &self.running,
+                (&self.search_path(), self.policy.lock_file()),
+                &self.processes,
                 self.output,
             );
             Arc::new(Keyring::new(Arc::new(keys)))
@@ -174,16 +186,43 @@ impl Context {
         }
     }
 
-    /// Keeps a provider's process until the command is through.
-    pub fn keep(&self, running: Running) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+    /// Who calls.
+    pub fn actor(&self) -> Actor {
+        actor::current(self.configuration.actor.clone())
     }
 
-    async fn end_processes(&self) {
-        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
-        for process in running {
-            process.end().await;
+    /// The folders in which providers are looked for.
+    pub fn search_path(&self) -> SearchPath {
+        let named = self.global.provider_path.iter().chain(&self.configuration.provider_path).cloned();
+        SearchPath::from_environment().after(named)
+    }
+
+    /// What operations share. The state store is open, and nothing is written to it.
+    pub fn environment(&self) -> Result<Environment, CommandError> {
+        let store = Store { backend: self.backend()?, place: self.state_url() };
+        Ok(Environment { store: Some(store), ..self.without_store() })
+    }
+
+    /// What operations share that have no state, or one of their own.
+    pub fn without_store(&self) -> Environment {
+        let encryption = self.configuration.encryption.clone();
+        Environment {
+            actor: self.actor(),
+            policy: self.policy.clone(),
+            store: None,
+            keyring: self.keyring(),
+            identities: Arc::new(move || keys::sops_identities(&encryption)),
+            search_path: self.search_path(),
+            processes: self.processes.clone(),
+            lease: self.lease,
+            observer: Arc::new(Follower::new(self.output, StopSignal::default())),
+            downloads: Arc::new(Downloads),
         }
+    }
+
+    /// The same for an operation that the signals of this process stop.
+    pub fn followed(&self, environment: &Environment, stop: &StopSignal) -> Environment {
+        environment.clone().observed_by(Arc::new(Follower::new(self.output, stop.clone())))
     }
 
     /// Where the state is: the option, the environment, the configuration file, or a folder beside the spec.
@@ -199,7 +238,13 @@ impl Context {
 fn start_logging(global: &Global) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::util::SubscriberInitExt;
-    let level = ["warn", "info", "debug", "trace"][usize::from(global.verbosity.min(3))];
+    let level = match global.verbosity {
+        0 if global.quiet => "error",
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
     let filter = EnvFilter::try_from_env("SLIPWAY_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},kube_client=off")));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);

@@ -1,4 +1,4 @@
-//! Arguments of the verbs that begin with, or lead to, other tools.
+//! Arguments of the commands that take over clusters of other tools, or export to them.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,20 @@ use super::state::ChangeArguments;
 pub(crate) struct AdoptArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// Show what would be taken over, and write nothing; exits with 2 when there is something.
+    /// Show what would be taken over, and write nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }
 
-/// Write the wanted resources in the form of another tool.
+/// Write the desired resources in the format of another tool.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// Write a configuration of Terraform, with `import` blocks for what exists.
+    /// Write a Terraform configuration, with `import` blocks for existing resources.
     ///
-    /// Resource types and attributes keep their names: it is of use for providers that name them as Terraform does.
+    /// Resource types and attributes keep their names. This is useful for providers that use the names of Terraform, such as
+    /// `aws`.
     Terraform(TerraformArguments),
 }
 
@@ -31,10 +32,10 @@ pub(crate) enum ExportCommand {
 pub(crate) struct TerraformArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
-    /// Write it for nothing, without state and credentials: nothing is imported.
+    /// Write it without state and credentials: nothing is imported.
     #[arg(long)]
     pub offline: bool,
-    /// Write it into this file instead of to standard output.
+    /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
 }

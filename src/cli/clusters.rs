@@ -1,27 +1,21 @@
-//! The arguments of the verbs that look at running clusters.
+//! Arguments of the commands about running clusters.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
+use super::duration::parse_duration;
 use super::{ClusterArguments, ReportFormat};
-
-/// Parses a time span as `90s`, `15m`, `8h`.
-fn span(text: &str) -> Result<Duration, String> {
-    let span: slipway_spec::value::Duration =
-        text.parse().map_err(|error: slipway_spec::value::Malformed| format!("{error}; {}", error.hint))?;
-    Ok(span.get())
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
-    /// Wait this long for the cluster to be healthy, as 10m.
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    /// Wait until the cluster is healthy, at most this long, such as 10m.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub wait: Option<Duration>,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
@@ -30,44 +24,44 @@ pub(crate) struct ValidateArguments {
 pub(crate) struct KubeconfigArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
-    /// As whom to enter; who calls unless given.
+    /// User name in the credentials; by default that of the caller.
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// The user's groups; administrators of the cluster unless given.
+    /// Groups in the credentials; by default that of cluster administrators.
     #[arg(long = "group", value_name = "NAME")]
     pub groups: Vec<String>,
-    /// How long the credentials are good for, as 8h; nobody can take them back before.
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "8h")]
+    /// Validity of the credentials, such as 8h. They cannot be revoked earlier.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "8h")]
     pub valid_for: Duration,
-    /// Write it to this file, readable by its owner only, instead of standard output.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Write to this file instead of standard output. Only its owner can read it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Merge it into that file, or into ~/.kube/config, and make it the current context.
+    /// Merge into the file of `--out`, or into ~/.kube/config, and make it the current context.
     #[arg(long)]
     pub merge: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NodeLogsArguments {
-    /// The node.
+    /// Name of the node.
     #[arg(value_name = "NODE")]
     pub node: String,
-    /// What of it: `kubelet`, or a component such as kube-apiserver.
+    /// Component: `kubelet`, or a control plane component such as kube-apiserver.
     #[arg(value_name = "COMPONENT", default_value = "kubelet")]
     pub component: String,
-    /// How many lines, the last ones.
-    #[arg(long, value_name = "LINES", default_value_t = 200)]
+    /// Number of lines, counted from the end.
+    #[arg(short = 'n', long, value_name = "LINES", default_value_t = 200)]
     pub tail: usize,
-    /// The cluster's name in the state, where the node's name is in several.
-    #[arg(long, value_name = "CLUSTER")]
-    pub in_cluster: Option<String>,
+    /// Name of the cluster in the state; needed if several clusters have a node of this name.
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SupportBundleArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
-    /// The folder to write; it must not exist. CLUSTER-support unless given.
-    #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    /// Folder to write; it must not exist. By default CLUSTER-support.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The arguments of `slipway node`: what is done on one machine, by whoever is logged in there.
+//! Arguments of `slipway node`: commands that run on the machine itself.
 
 mod begin;
 mod tools;
@@ -18,70 +18,69 @@ pub(crate) use tools::{
 
 use super::OutputFormat;
 
-/// Work on this machine: make it a node of a Kubernetes cluster, look after it, take it out again.
+/// Make this machine a Kubernetes node, maintain it, or reset it.
 ///
-/// It reads kubeadm's documents and writes what kubeadm writes, so that a cluster made by one can be managed by the other.
-/// What is made here is remembered below /var/lib/slipway on the machine.
+/// The commands read kubeadm's configuration documents and write the files that kubeadm writes. A cluster that was created
+/// with one can be managed with the other. State is kept in /var/lib/slipway on the machine.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
-    /// Begin a cluster: make this machine its first control plane.
+    /// Create a cluster with this machine as its first control plane.
     Init(NodeInitArguments),
-    /// Join a cluster as a worker or as a further control plane.
+    /// Join this machine to a cluster, as a worker or as an additional control plane.
     Join(NodeJoinArguments),
-    /// Take this machine out of its cluster and remove what was made on it, and nothing else.
+    /// Remove this machine from its cluster, and delete what Slipway created on it.
     ///
-    /// Drains the node, leaves etcd, removes the Node, unmounts, cleans files and network rules. The plan is shown first.
+    /// It drains the node, removes its etcd member and its Node object, and deletes mounts, files and network rules. The plan
+    /// is shown first.
     Reset(NodeResetArguments),
-    /// Carry out one phase of init, join or reset alone; without a phase, list them.
+    /// Run a single phase of init, join or reset; without a phase, list the phases.
     #[command(subcommand)]
     Phase(PhaseCommand),
-    /// Show what differs on this machine from what it should be, and change nothing.
-    ///
-    /// Exits with 0 when nothing differs, 2 when something does, 1 on an error.
+    /// Show how this machine differs from its configuration. Changes nothing.
     Plan(NodePlanArguments),
-    /// Mend what differs on this machine, and nothing else.
+    /// Correct the differences that `slipway node plan` shows.
     Apply(NodeApplyArguments),
-    /// Serve the node provider, for whoever applies a cluster to this machine.
+    /// Serve the node provider, for a `slipway apply` that runs on another machine.
     Serve(ServeArguments),
-    /// Bootstrap tokens, with which machines join.
+    /// Create, list and delete bootstrap tokens.
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Certificates of this machine.
+    /// Inspect and renew the certificates of this machine.
     #[command(subcommand)]
     Certs(CertificatesCommand),
-    /// Write a kubeconfig for a user, signed by the cluster's CA on this machine.
+    /// Print a kubeconfig for a user, signed by the cluster CA on this machine.
     Kubeconfig(KubeconfigArguments),
-    /// Configuration documents: defaults, checks, newer versions, images.
+    /// Print, validate and migrate configuration documents; list and pull images.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Show the logs of the kubelet or of a component of this machine.
+    /// Show the logs of the kubelet or of a component on this machine.
     Logs(LogsArguments),
 }
 
-/// What all work on the machine has in common.
+/// Arguments of every command that changes the machine.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MachineArguments {
-    /// The root of the machine's files: an image or a chroot instead of the running system.
+    /// Root of the machine's file system: an image or a chroot instead of the running system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
-    /// Checks whose failure is a warning, as NumCPU,Mem; `all` for every one.
+    /// Preflight checks that only warn, such as NumCPU,Mem; `all` for every check.
     #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
     pub ignore_preflight_errors: Vec<String>,
-    /// The form of what is printed.
+    /// Format of the plan.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: OutputFormat,
 }
 
-/// How work on the machine is carried out.
+/// How a command changes the machine.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CarryOutArguments {
-    /// Show the plan, as a difference of files and objects, and change nothing; exits with 2 when something would change.
+    /// Show the plan, with the differences of files and objects, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Phases to leave out, as certs/etcd-ca,addon.
+    /// Phases to skip, such as certs/etcd-ca,addon.
     #[arg(long, value_name = "PHASES", value_delimiter = ',')]
     pub skip_phases: Vec<String>,
-    /// Fold nothing when showing the plan.
+    /// Show the plan without folded changes and shortened values.
     #[arg(long)]
     pub full: bool,
 }
@@ -122,20 +121,20 @@ pub(crate) struct NodeResetArguments {
     pub machine: MachineArguments,
 }
 
-/// Whose phase.
+/// The command that a phase belongs to.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PhaseCommand {
-    /// A phase of `node init`, as `slipway node phase init certs apiserver`.
+    /// Run a phase of `node init`, such as `slipway node phase init certs apiserver`.
     Init(PhaseInitArguments),
-    /// A phase of `node join`.
+    /// Run a phase of `node join`.
     Join(PhaseJoinArguments),
-    /// A phase of `node reset`.
+    /// Run a phase of `node reset`.
     Reset(PhaseResetArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PhaseInitArguments {
-    /// The phase and its part, as `certs apiserver` or `certs/apiserver`; `all` for every part.
+    /// Phase and subphase, such as `certs apiserver` or `certs/apiserver`; `all` for every subphase.
     #[arg(value_name = "PHASE")]
     pub phase: Vec<String>,
     #[command(flatten)]
@@ -144,17 +143,17 @@ pub(crate) struct PhaseInitArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct PhaseJoinArguments {
-    /// The phase and its part, as `control-plane-prepare certs`; `all` for every part.
+    /// Phase and subphase, such as `control-plane-prepare certs`; `all` for every subphase.
     #[arg(value_name = "PHASE")]
     pub phase: Vec<String>,
-    /// An API server of the cluster, as 10.0.0.1:6443.
+    /// Address of an API server of the cluster, such as 10.0.0.1:6443.
     #[arg(long, value_name = "HOST:PORT")]
     pub api_server: Option<String>,
     #[command(flatten)]
     pub arguments: JoinPhaseSettings,
 }
 
-/// What a phase of a join needs to know: as `node join`, without its positional argument.
+/// Arguments of a phase of `node join`: those of `node join` without its positional argument.
 #[derive(Debug, Args)]
 pub(crate) struct JoinPhaseSettings {
     #[command(flatten)]
@@ -169,7 +168,7 @@ pub(crate) struct JoinPhaseSettings {
 
 #[derive(Debug, Args)]
 pub(crate) struct PhaseResetArguments {
-    /// The phase.
+    /// Name of the phase.
     #[arg(value_name = "PHASE")]
     pub phase: Vec<String>,
     #[command(flatten)]
@@ -178,10 +177,10 @@ pub(crate) struct PhaseResetArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct NodePlanArguments {
-    /// The configuration to hold the machine against, instead of the one it was made by.
+    /// Configuration to compare with, instead of the one that the machine was created with.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Fold nothing.
+    /// Show everything: no folded changes, no shortened values.
     #[arg(long)]
     pub full: bool,
     #[command(flatten)]
@@ -190,7 +189,7 @@ pub(crate) struct NodePlanArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct NodeApplyArguments {
-    /// The configuration to bring the machine to, instead of the one it was made by.
+    /// Configuration to apply, instead of the one that the machine was created with.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
     #[command(flatten)]

@@ -1,40 +1,40 @@
-//! Looking at providers and pinning them.
+//! Arguments of `slipway provider`.
 
 use clap::{Args, Subcommand};
 
 use super::ReportFormat;
 
-/// Look at providers and pin them.
+/// List, inspect and pin providers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
-    /// List the providers that are built in, found on the search path, and pinned.
+    /// List built-in providers, providers on the search path, and pinned providers.
     List(ProviderListArguments),
-    /// Show a provider's resource types.
+    /// Show the resource types of a provider.
     Info(ProviderInfoArguments),
-    /// Pin providers by the digest of their executables in slipway.lock.
+    /// Pin providers: write the digests of their executables to slipway.lock.
     Lock(ProviderLockArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderListArguments {
-    /// The form of the list.
+    /// Format of the list.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderInfoArguments {
-    /// The provider's name.
+    /// Name of the provider.
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// The form of the answer.
+    /// Format of the answer.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderLockArguments {
-    /// The providers' names.
+    /// Names of the providers.
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
 }

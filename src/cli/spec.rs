@@ -1,4 +1,4 @@
-//! Writing specs and looking at them.
+//! Arguments of `slipway init`, `slipway explain` and `slipway spec`.
 
 use std::path::PathBuf;
 
@@ -8,45 +8,45 @@ use super::{ReportFormat, SpecArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// The cluster's name.
+    /// Name of the cluster.
     #[arg(default_value = "example", value_name = "NAME")]
     pub name: String,
-    /// The file to write; `-` for standard output. An existing file is not touched.
-    #[arg(short, long, default_value = "cluster.yaml", value_name = "FILE")]
-    pub output: PathBuf,
-    /// How large the cluster begins.
+    /// File to write; `-` writes to standard output. An existing file is never overwritten.
+    #[arg(long, alias = "output", short_alias = 'o', default_value = "cluster.yaml", value_name = "FILE")]
+    pub out: PathBuf,
+    /// Size of the cluster.
     #[arg(long, value_enum, default_value_t, value_name = "SHAPE")]
     pub shape: InitShape,
 }
 
-/// How large a new cluster begins.
+/// Size of a new cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InitShape {
-    /// One control plane, one pool of workers.
+    /// One control plane and one pool of workers.
     #[default]
     Minimal,
-    /// Three control planes in three zones, private nodes.
+    /// Three control planes in three zones, and private nodes.
     Ha,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
-    /// The field, as `cluster.spec.network`.
-    #[arg(value_name = "PATH")]
-    pub path: String,
+    /// Field of the spec, such as `cluster.spec.network`, or error code, such as `SPEC0042`.
+    #[arg(value_name = "FIELD|CODE")]
+    pub subject: String,
 }
 
-/// Look at specs.
+/// Check, show and convert specs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SpecCommand {
-    /// Show a spec with everything that is left to defaults.
+    /// Print a spec, optionally with all defaults.
     Show(SpecShowArguments),
     /// Check specs and report every problem.
     Check(SpecCheckArguments),
-    /// Write specs of kOps as documents of Slipway's own.
+    /// Convert kOps specs to Slipway specs.
     ///
-    /// The documents say no more than they must; a value that kOps has as its default and Slipway has not is marked.
-    /// Both forms plan the same resources. What changed on the way goes to standard error.
+    /// The result contains the fields that differ from Slipway's defaults; a field that holds a default of kOps is marked.
+    /// Both specs plan the same resources. Differences are reported on standard error.
     Convert(SpecConvertArguments),
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum SpecCommand {
 pub(crate) struct SpecShowArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
-    /// With all defaults, marked as such.
+    /// Include all defaults, marked as such.
     #[arg(long)]
     pub full: bool,
 }
@@ -69,7 +69,7 @@ pub(crate) struct SpecConvertArguments {
 pub(crate) struct SpecCheckArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }

@@ -1,4 +1,4 @@
-//! The arguments of `slipway state`, `slipway get` and `slipway approve`.
+//! Arguments of `slipway state`, `slipway get` and `slipway approve`.
 
 use std::path::PathBuf;
 
@@ -6,145 +6,143 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::ReportFormat;
 
-/// Look at what Slipway keeps of clusters, and mend it.
+/// Inspect and repair the state of clusters.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {
-    /// Make the state store, or check that it can be relied on.
+    /// Create the state store, or check that its conditional writes can be relied on.
     Init(InitStoreArguments),
-    /// List the resources that the state of a cluster has.
+    /// List the resources in the state of a cluster.
     List(ListArguments),
-    /// Show what the state has of a cluster or of one of its resources. Never shows a secret.
+    /// Show the state of a cluster or of some of its resources. Secrets are never shown.
     Show(ShowStateArguments),
-    /// Show who made which generation of a cluster, when, and by what.
+    /// Show the runs of a cluster: generation, actor, time and result.
     History(HistoryArguments),
-    /// Show what differs between two generations of a cluster.
+    /// Show the difference between two generations of a cluster.
     Diff(DiffArguments),
-    /// Give a resource another address in the state. The cloud is not touched.
+    /// Change the address of a resource in the state. The object in the cloud is not changed.
     ///
-    /// The next plan shows what follows: the ownership of the object is rewritten where its provider can do that.
+    /// The next plan shows the consequences: its ownership tags are updated where the provider supports it.
     Mv(MoveArguments),
-    /// Forget a resource. The cloud is not touched.
+    /// Remove resources from the state. The objects in the cloud are not changed.
     ///
-    /// As long as the spec does not ask for its address, the object is left alone, also when the cluster is deleted.
-    /// When the spec asks for it, the next apply finds it by its ownership and takes it over again.
+    /// If the spec does not contain the address any more, the object is kept, also when the cluster is deleted. If the spec
+    /// still contains it, the next apply finds the object by its ownership tags and adds it to the state again.
     Rm(RemoveArguments),
-    /// Write one generation of a cluster into a file.
+    /// Write one generation of a cluster to a file.
     Export(ExportArguments),
-    /// Put a generation back that was exported. It becomes a new generation.
+    /// Restore an exported generation. It becomes a new generation.
     Import(ImportArguments),
-    /// Make a lost or damaged state anew from what the cloud says.
+    /// Rebuild a lost or damaged state from the objects in the cloud.
     ///
-    /// All that carries the cluster's ownership is found again. What was applied last is not known afterwards: fields
-    /// that were removed from the spec in the meantime are seen again after the next apply.
+    /// Every object with the ownership tags of the cluster is found again. The values that were applied last are lost: fields
+    /// that were removed from the spec in the meantime are detected again after the next apply.
     Rebuild(RebuildArguments),
-    /// Take a cluster away from who holds it: nothing that they still want to write counts any more.
+    /// End the lease of the run that holds a cluster. The state rejects all later writes of that run.
     BreakLease(BreakLeaseArguments),
-    /// Remove what nobody needs any more: old snapshots, plans that fit no more, journals that are included.
+    /// Delete old snapshots, plans that cannot be applied any more, and journals of completed runs.
     ///
-    /// The present state is always kept, and so is the record of who made which generation.
+    /// The current state and the history of runs are always kept.
     Gc(GcArguments),
-    /// Seal everything of clusters anew, with new data keys, for the keys that the configuration names now.
+    /// Encrypt the state of clusters with new data keys, for the keys that the configuration names now.
     ///
-    /// The old key has to be at hand too, once more. Afterwards it opens nothing that is stored. When it is
-    /// interrupted, run it again.
+    /// The old key is needed once more. Afterwards it cannot decrypt anything in the store. If the command is interrupted, run
+    /// it again.
     Rekey(RekeyArguments),
-    /// Read every object of clusters and check digests, chains, seals and formats.
-    ///
-    /// Exits with 0 when all is sound, 1 when something is damaged.
+    /// Read every object of clusters in the store and check digests, chains, encryption and formats.
     Verify(VerifyArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InitStoreArguments {
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// Only these addresses; `*` stands for anything.
+    /// List only these addresses; `*` matches any characters.
     #[arg(value_name = "ADDRESS")]
     pub addresses: Vec<String>,
-    /// The generation; the present one without.
+    /// Generation; by default the current one.
     #[arg(long, value_name = "GENERATION")]
     pub generation: Option<u64>,
-    /// The form of the list.
+    /// Format of the list.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowStateArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// Only these resources; `*` stands for anything.
+    /// Show only these resources; `*` matches any characters.
     #[arg(value_name = "ADDRESS")]
     pub addresses: Vec<String>,
-    /// The generation; the present one without.
+    /// Generation; by default the current one.
     #[arg(long, value_name = "GENERATION")]
     pub generation: Option<u64>,
-    /// The form of the answer.
+    /// Format of the answer.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// How many of the newest generations; 0 for all.
+    /// Number of runs, the newest first; 0 for all.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub limit: usize,
-    /// The form of the list.
+    /// Format of the list.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// The generation to begin with.
+    /// Generation to compare from.
     #[arg(value_name = "FROM")]
     pub from: u64,
-    /// The generation to compare it with; the present one without.
+    /// Generation to compare with; by default the current one.
     #[arg(value_name = "TO")]
     pub to: Option<u64>,
-    /// The form of the answer.
+    /// Format of the answer.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
-    /// Fold nothing.
+    /// Show everything: no folded changes, no shortened values.
     #[arg(long)]
     pub full: bool,
 }
 
-/// How a change of the state is made.
+/// How a change of the state is confirmed, and how long it waits for the cluster.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArguments {
-    /// Do not ask.
+    /// Do not ask for a confirmation.
     #[arg(short, long)]
     pub yes: bool,
-    /// How long to wait for somebody else who holds the cluster, as 30s or 10m.
-    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
+    /// Wait at most this long for another run to release the cluster, such as 30s or 10m.
+    #[arg(long, value_name = "DURATION", value_parser = super::duration::parse_duration)]
     pub wait: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MoveArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// The address that the state has.
+    /// Address in the state.
     #[arg(value_name = "FROM")]
     pub from: String,
-    /// The address that the spec has.
+    /// Address in the spec.
     #[arg(value_name = "TO")]
     pub to: String,
     #[command(flatten)]
@@ -153,10 +151,10 @@ pub(crate) struct MoveArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// The resources to forget; `*` stands for anything.
+    /// Addresses of the resources; `*` matches any characters.
     #[arg(value_name = "ADDRESS", required = true)]
     pub addresses: Vec<String>,
     #[command(flatten)]
@@ -165,26 +163,26 @@ pub(crate) struct RemoveArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// The generation; the present one without.
+    /// Generation; by default the current one.
     #[arg(long, value_name = "GENERATION")]
     pub generation: Option<u64>,
-    /// The file to write; `-` for standard output.
+    /// File to write; `-` writes to standard output.
     #[arg(long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// The file that was exported.
+    /// Exported file.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Put it back although the store is at this newer generation.
+    /// Replace this generation, which is newer than the exported one.
     #[arg(long, value_name = "GENERATION")]
     pub force: Option<u64>,
-    /// Give up the cluster of this unique id, where the archive is of an earlier or later one of the same name.
+    /// Replace the state of the cluster with this unique id, if the file is of another cluster of the same name.
     #[arg(long, value_name = "UID", requires = "force")]
     pub confirm: Option<String>,
     #[command(flatten)]
@@ -193,22 +191,22 @@ pub(crate) struct ImportArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// Spec files and folders that have the cluster.
+    /// Spec files and folders of the cluster; `-` reads standard input.
     #[arg(short = 'f', long = "file", required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// The provider to use instead of the one in the spec.
+    /// Use this provider instead of the one in the spec.
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
-    /// Settings for the provider over those in the spec, as JSON.
+    /// Provider settings as a JSON object; they override those in the spec.
     #[arg(long, value_name = "JSON", requires = "provider")]
     pub provider_config: Option<String>,
-    /// Show what would be found, and write nothing; exits with 2 when there is a state to be written.
+    /// Show what would be found, and write nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Rebuild a state that is not damaged.
+    /// Rebuild a state even if it is not damaged.
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -217,29 +215,29 @@ pub(crate) struct RebuildArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BreakLeaseArguments {
-    /// The cluster.
+    /// Name of the cluster.
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
-    /// Confirm it by the cluster's name, without being asked.
+    /// Confirm with the name of the cluster, instead of being asked.
     #[arg(long, value_name = "CLUSTER")]
     pub confirm: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArguments {
-    /// The clusters; all of the store without.
+    /// Names of the clusters; without it, all clusters of the store.
     #[arg(value_name = "CLUSTER")]
     pub clusters: Vec<String>,
-    /// Keep so many generations before the present one.
+    /// Keep this number of generations before the current one.
     #[arg(long, value_name = "COUNT")]
     pub keep: Option<usize>,
-    /// Keep what was the present generation within so many days.
+    /// Keep generations that were the current one within this number of days.
     #[arg(long, value_name = "DAYS")]
     pub keep_days: Option<u32>,
-    /// Show what would be removed, and remove nothing.
+    /// Show what would be deleted, and delete nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
     #[command(flatten)]
@@ -248,53 +246,53 @@ pub(crate) struct GcArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RekeyArguments {
-    /// The clusters; all of the store without.
+    /// Names of the clusters; without it, all clusters of the store.
     #[arg(value_name = "CLUSTER")]
     pub clusters: Vec<String>,
-    /// Wait so long for somebody else to finish, as in `30s` or `10m`.
-    #[arg(long, value_name = "DURATION", value_parser = super::run::parse_duration)]
+    /// Wait at most this long for another run to release the clusters, such as 30s or 10m.
+    #[arg(long, value_name = "DURATION", value_parser = super::duration::parse_duration)]
     pub wait: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
-    /// The clusters; all of the store without.
+    /// Names of the clusters; without it, all clusters of the store.
     #[arg(value_name = "CLUSTER")]
     pub clusters: Vec<String>,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
-/// List what the state store has.
+/// List the clusters of the state store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GetCommand {
-    /// List the clusters: provider, version, generation, who holds them, and how the last run ended.
+    /// List the clusters: provider, version, generation, holder of the lease, and result of the last run.
     Clusters(GetClustersArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GetClustersArguments {
-    /// Also clusters that were deleted.
+    /// Include deleted clusters.
     #[arg(long)]
     pub deleted: bool,
-    /// The form of the list.
+    /// Format of the list.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArguments {
-    /// The plan: a file, or `state:` and its digest, of which eight digits may be enough.
+    /// Saved plan to approve: a file, or `state:DIGEST` (at least eight digits of the digest).
     #[arg(value_name = "PLAN", value_hint = ValueHint::FilePath)]
     pub plan: PathBuf,
-    /// What there is to say about it.
+    /// Comment to store with the approval.
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
-    /// Do not ask.
+    /// Do not ask for a confirmation.
     #[arg(short, long)]
     pub yes: bool,
-    /// Fold nothing when showing the plan.
+    /// Show the plan without folded changes and shortened values.
     #[arg(long)]
     pub full: bool,
 }

@@ -2,32 +2,32 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::{plans, stop_at_findings};
 use slipway_state_store::approvals::{self, Approval};
 use slipway_state_store::{ClusterName, Generation};
 
-use crate::actor::Actor;
 use crate::cli::state::ApproveArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::{applying, plan_source, ui};
+use crate::{plan_source, ui};
 
 /// Writes down that somebody approves a plan. It is shown first.
 pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Result<ExitCode, CommandError> {
     let plan = plan_source::read(context, &arguments.plan).await?;
-    let digest = plan_source::digest(&plan)?;
+    let digest = plans::digest(&plan)?;
     // A plan that fits no more could never be applied.
-    plan_source::check_fits(context, &plan).await?;
+    plans::check_fits(&context.environment()?, &plan).await?;
     context.output.result(&ui::show::text(context, &plan, arguments.full))?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
         return Ok(ExitCode::SUCCESS);
     }
-    applying::stop_at_findings(&plan)?;
+    stop_at_findings(&plan)?;
     let backend = context.backend()?;
     if !arguments.yes {
         ui::prompt::confirm(context, "Approve this plan?")?;
     }
-    let actor = Actor::current(context);
+    let actor = context.actor();
     let approval = Approval {
         format: approvals::FORMAT,
         cluster: ClusterName::new(plan.cluster.as_str())?,

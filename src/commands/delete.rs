@@ -2,70 +2,62 @@
 
 use std::process::ExitCode;
 
-use slipway_plan::{Mode, Options};
+use slipway_operations::{Opened, Request, protection, state};
 
 use super::{done, pending};
-use crate::applying;
 use crate::cli::DeleteArguments;
+use crate::deciding::carry_out;
 use crate::error::CommandError;
 use crate::plan_source;
-use crate::planning::{self, Prepared, Request};
 use crate::program::Context;
-use crate::protection;
 use crate::specs::{self, Selection};
 use crate::ui;
 
 /// Removes a cluster and everything that Slipway made for it.
 pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Result<ExitCode, CommandError> {
-    let wanted = match &arguments.cluster.name {
-        Some(name) => planning::recorded(context, name).await?,
+    let environment = context.environment()?;
+    let spec = match &arguments.cluster.name {
+        Some(name) => state::recorded(&environment, name).await?,
         None => specs::one(context, &Selection::from(&arguments.cluster))?,
     };
-    let prepared = Prepared::leaving(context, wanted).await?;
-    let options = Options { delete_retained: arguments.delete_backups, ..Options::default() };
-    let request = Request {
-        mode: Mode::Delete,
-        options,
-        offline: false,
-        roll: None,
-        version_change: None,
-        unprotect: arguments.unprotect,
-    };
-    let allowed = protection::check_prepared(&prepared, arguments.unprotect);
+    let opened = Opened::leaving(&environment, spec).await?;
+    let request = Request::delete(arguments.delete_backups, arguments.unprotect);
+    let allowed = protection::check_opened(&opened, arguments.unprotect);
     if arguments.dry_run {
-        let mut plan = prepared.plan(&request).await?.plan;
+        let mut planned = opened.plan(&request).await?;
         if allowed.is_err() {
-            plan.notes.push(protection::will_be_refused());
+            planned.plan.notes.push(protection::will_be_refused());
         }
-        ui::show::plan(context, &plan, &arguments.show)?;
+        ui::show::plan(context, &planned.plan, &arguments.show)?;
         if arguments.save.out.is_some() {
             // Whoever applies it later is not asked again.
             allowed?;
-            plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
+            plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
         }
-        return Ok(pending(&plan));
+        return Ok(pending(&planned.plan));
     }
     if let Err(error) = allowed {
         // Protection hides nothing: the whole plan is shown before it is refused.
-        let plan = prepared.plan(&request).await?.plan;
+        let plan = opened.plan(&request).await?.plan;
         ui::show::plan(context, &plan, &arguments.show)?;
-        return Err(error);
+        return Err(error.into());
     }
-    let through = applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?;
+    let manner = (&arguments.run, arguments.show.full);
+    let through = carry_out(context, &environment, &opened, &request, manner).await?;
     if !through {
-        tell_forgotten(context, &prepared);
+        tell_forgotten(context, &opened);
     }
     Ok(done(through))
 }
 
 /// Names what `state rm` made the state forget: it is not deleted, and what it stands on cannot be deleted either.
-fn tell_forgotten(context: &Context, prepared: &Prepared) {
-    let forgotten = prepared.state.iter().flat_map(|state| &state.snapshot.forgotten);
+fn tell_forgotten(context: &Context, opened: &Opened) {
+    let forgotten = opened.state.iter().flat_map(|state| &state.snapshot.forgotten);
     let forgotten: Vec<String> = forgotten.map(|(address, _)| address.to_string()).collect();
     if forgotten.is_empty() {
         return;
     }
-    let name = &prepared.wanted.cluster.name;
+    let name = &opened.spec.cluster.name;
     context.output.message(&format!(
         "Forgotten by `slipway state rm`, and so not deleted: {}. What they use cannot be deleted as long as they exist. \
          `slipway state rebuild {name} -f FILE --force` takes them into the state again; then `slipway delete {name}` \

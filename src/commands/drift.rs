@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use slipway_plan::{Mode, Options};
+use slipway_operations::{Opened, Request, state};
 
 use crate::cli::DriftArguments;
 use crate::error::CommandError;
-use crate::planning::{self, Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
@@ -17,17 +16,9 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
         Some(name) => name.clone(),
         None => specs::one(context, &Selection::from(&arguments.cluster))?.cluster.name,
     };
-    let wanted = planning::recorded(context, &name).await?;
-    let prepared = Prepared::open(context, wanted, false).await?;
-    let request = Request {
-        mode: Mode::Drift,
-        options: Options::default(),
-        offline: false,
-        roll: None,
-        version_change: None,
-        unprotect: false,
-    };
-    let plan = prepared.plan(&request).await?.plan;
+    let environment = context.environment()?;
+    let opened = Opened::open(&environment, state::recorded(&environment, &name).await?).await?;
+    let plan = opened.plan(&Request::drift()).await?.plan;
     ui::show::plan(context, &plan, &arguments.show)?;
     Ok(super::pending(&plan))
 }

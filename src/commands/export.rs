@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use slipway_engine::observe;
+use slipway_operations::Opened;
 use slipway_plan::Observations;
 use slipway_plan::terraform::Export;
 
 use crate::cli::adoption::{ExportCommand, TerraformArguments};
 use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
-use crate::planning::Prepared;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 
@@ -32,18 +32,19 @@ pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<Ex
 }
 
 async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<ExitCode, CommandError> {
-    let wanted = specs::one(context, &Selection::from(&arguments.spec))?;
-    let prepared = Prepared::open(context, wanted, arguments.offline).await?;
-    let prior = prepared.state.as_ref().map(|state| &state.snapshot);
-    let mut catalogs = prior.map_or_else(BTreeMap::new, |prior| prior.catalogs.clone());
-    let (desired, _) = prepared.expand(&mut catalogs).await?;
-    let cluster = &prepared.wanted.cluster;
+    let spec = specs::one(context, &Selection::from(&arguments.spec))?;
+    let environment = if arguments.offline { context.without_store() } else { context.environment()? };
+    let opened = Opened::open(&environment, spec).await?;
+    let prior = opened.state.as_ref().map(|state| &state.snapshot);
+    let pinned = prior.map_or_else(BTreeMap::new, |prior| prior.catalogs.clone());
+    let desired = opened.expand(pinned).await?.desired;
+    let (cluster, providers) = (&opened.spec.cluster, opened.providers());
     let observations = if arguments.offline {
         Observations::default()
     } else {
-        observe(&cluster.name, &prepared.providers, prior, &desired).await?.observations
+        observe(&cluster.name, providers, prior, &desired).await?.observations
     };
-    let schemas: Vec<_> = prepared.providers.iter().map(|(name, handle)| (name, &*handle.schema)).collect();
+    let schemas: Vec<_> = providers.iter().map(|(name, handle)| (name, &*handle.schema)).collect();
     let export = Export {
         desired: &desired,
         observations: &observations,

@@ -17,15 +17,15 @@ pub(crate) fn run(context: &Context, arguments: &InitArguments) -> Result<ExitCo
         InitShape::Ha => Variant::HighlyAvailable,
     };
     let text = template(&Template { name: arguments.name.clone(), variant, ..Template::default() });
-    if arguments.output == Path::new("-") {
+    if arguments.out == Path::new("-") {
         context.output.result(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let path = &arguments.output;
+    let path = &arguments.out;
     let mut file = std::fs::File::create_new(path).map_err(|error| {
         let failure = CommandError::file("the file", path, &error);
         match error.kind() {
-            std::io::ErrorKind::AlreadyExists => failure.hint("`--output FILE` writes to another one"),
+            std::io::ErrorKind::AlreadyExists => failure.hint("`--out FILE` writes to another file"),
             _ => failure,
         }
     })?;

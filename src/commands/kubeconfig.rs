@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use slipway_bootstrap::kubeconfig::Kubeconfig;
+use slipway_operations::{Entry, Opened, state};
 
-use crate::access::Entry;
-use crate::actor::Actor;
 use crate::cli::ClusterArguments;
 use crate::cli::clusters::KubeconfigArguments;
-use crate::composition;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
-use crate::planning::{self, Prepared};
 use crate::program::Context;
 use crate::specs::{self, Selection};
 
@@ -20,17 +17,13 @@ use crate::specs::{self, Selection};
 const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 
 /// Opens a cluster that the state has, with the way to its API. Reads only.
-pub(crate) async fn open(context: &Context, arguments: &ClusterArguments) -> Result<Prepared, CommandError> {
-    let wanted = match &arguments.name {
-        Some(name) => planning::recorded(context, name).await?,
-        None => {
-            let named = specs::one(context, &Selection::from(arguments))?;
-            planning::recorded(context, &named.cluster.name).await?
-        }
+pub(crate) async fn open(context: &Context, arguments: &ClusterArguments) -> Result<Opened, CommandError> {
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => specs::one(context, &Selection::from(arguments))?.cluster.name,
     };
-    let prepared = Prepared::open(context, wanted, false).await?;
-    prepared.know_recorded();
-    Ok(prepared)
+    let environment = context.environment()?;
+    Ok(Opened::open(&environment, state::recorded(&environment, &name).await?).await?)
 }
 
 /// Makes a kubeconfig with credentials of a person's own, for a while.
@@ -38,19 +31,19 @@ pub(crate) async fn run(
     context: &Context,
     arguments: &KubeconfigArguments,
 ) -> Result<ExitCode, CommandError> {
-    let prepared = open(context, &arguments.cluster).await?;
+    let opened = open(context, &arguments.cluster).await?;
     let groups = match arguments.groups.as_slice() {
         [] => vec![ADMINISTRATORS.to_owned()],
         given => given.to_vec(),
     };
     let entry = Entry {
-        user: arguments.user.clone().unwrap_or_else(|| user(&Actor::current(context).who)),
+        user: arguments.user.clone().unwrap_or_else(|| user(&context.actor().who)),
         groups,
         validity: arguments.valid_for,
         endpoint_only: true,
     };
-    let name = &prepared.wanted.cluster.name;
-    let kubeconfig = prepared.access.for_entry(&entry).await?.ok_or_else(|| no_authority(&prepared))?;
+    let name = &opened.spec.cluster.name;
+    let kubeconfig = opened.access().for_entry(&entry).await?.ok_or_else(|| opened.no_authority())?;
     let file = match (&arguments.out, arguments.merge) {
         (Some(file), _) => Some(file.clone()),
         (None, true) => Some(usual_file()?),
@@ -78,24 +71,6 @@ pub(crate) async fn run(
         entry.validity.as_secs() / 3_600
     ));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Why there is nothing to sign credentials with, and what to do then.
-fn no_authority(prepared: &Prepared) -> CommandError {
-    let cluster = &prepared.wanted.cluster;
-    let (name, provider) = (&cluster.name, &cluster.provider.name);
-    let makes_api = prepared.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema));
-    if !makes_api {
-        let message = format!("{name} has no API that Slipway could let somebody into");
-        return CommandError::new("CLI0041", message)
-            .cause(format!(
-                "the provider {provider} makes infrastructure; the authority of a cluster is in the state only for \
-                 clusters on hosts"
-            ))
-            .hint("`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API");
-    }
-    CommandError::new("CLI0041", format!("the state of {name} has no authority that could let somebody in"))
-        .hint("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")
 }
 
 /// The name without the machine it was said on.

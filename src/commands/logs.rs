@@ -14,19 +14,24 @@ use crate::program::Context;
 /// Shows what the kubelet or a component of a node says.
 pub(crate) async fn run(context: &Context, arguments: &NodeLogsArguments) -> Result<ExitCode, CommandError> {
     let host = host(context, arguments).await?;
-    let text = read(&host, &arguments.component, arguments.tail).await?;
+    let networks = context.policy.networks();
+    let text = read(&host, networks, (&arguments.component, arguments.tail)).await?;
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What a component of a host says, the last lines.
-pub(crate) async fn read(host: &Host, component: &str, tail: usize) -> Result<String, CommandError> {
+pub(crate) async fn read(
+    host: &Host,
+    networks: &[String],
+    (component, tail): (&str, usize),
+) -> Result<String, CommandError> {
     let name = &host.name;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     if component.is_empty() || !component.bytes().all(plain) {
         return Err(CommandError::new("CLI0043", format!("`{component}` is the name of no component")));
     }
-    let remote = Remote::to(host)?.ok_or_else(|| {
+    let remote = Remote::to(host, networks)?.ok_or_else(|| {
         CommandError::new(
             "CLI0043",
             format!("{name} is entered by its agent only, which has no logs to show"),
@@ -39,7 +44,7 @@ pub(crate) async fn read(host: &Host, component: &str, tail: usize) -> Result<St
 /// The host of a node, by what clusters of the state say of theirs.
 async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, CommandError> {
     let backend = context.backend()?;
-    let names: Vec<String> = match &arguments.in_cluster {
+    let names: Vec<String> = match &arguments.cluster {
         Some(name) => vec![name.clone()],
         None => list_clusters(&*backend).await?.iter().map(ToString::to_string).collect(),
     };
@@ -60,7 +65,7 @@ async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, 
             for (cluster, _) in found.iter().map(|(name, host)| (name, host)) {
                 error = error.cause(cluster.clone());
             }
-            Err(error.cause(last).hint("name one with `--in-cluster CLUSTER`"))
+            Err(error.cause(last).hint("name one with `--cluster NAME`"))
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use slipway_engine::State;
+use slipway_operations::{Opened, Request};
 
 use super::pending;
 use crate::cli::{OutputFormat, PlanArguments};
 use crate::error::CommandError;
 use crate::plan_source;
-use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
@@ -21,16 +21,16 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         if single { vec![specs::one(context, &selection)?] } else { specs::wanted(context, &selection)? };
     let mut worst = ExitCode::SUCCESS;
     let mut rank = 0;
-    for wanted in all {
-        let prepared = Prepared::open(context, wanted, arguments.offline).await?;
-        let mut request = Request::apply(&arguments.scope, !arguments.no_preflight);
-        request.offline = arguments.offline;
-        request.options.infrastructure_only = arguments.infrastructure_only;
-        let planned = prepared.plan(&request).await?;
-        if prepared.state.as_ref().is_some_and(State::is_interrupted) {
+    for spec in all {
+        let environment = if arguments.offline { context.without_store() } else { context.environment()? };
+        let opened = Opened::open(&environment, spec).await?;
+        let mut options = arguments.scope.options(!arguments.no_preflight);
+        options.infrastructure_only = arguments.infrastructure_only;
+        let planned = opened.plan(&Request::apply_with(options)).await?;
+        if opened.state.as_ref().is_some_and(State::is_interrupted) {
             context.output.message("An earlier run was interrupted; the next apply takes it up.");
         }
-        plan_source::save(context, &prepared, &planned.plan, arguments.out.as_deref()).await?;
+        plan_source::save(context, &opened, &planned, arguments.out.as_deref()).await?;
         let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan };
         show(context, &planned.plan, &arguments.show)?;
         let code = pending(&planned.plan);

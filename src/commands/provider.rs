@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
+use slipway_operations::providers::{EMBEDDED, find_named};
 use slipway_protocol::LockFile;
 use slipway_resource::{Mode, ResourceType};
 
@@ -12,7 +13,6 @@ use crate::cli::{
 };
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::providers::{EMBEDDED, find_named, search_path};
 
 /// Lists, shows or pins providers.
 pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<ExitCode, CommandError> {
@@ -25,9 +25,9 @@ pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<
 
 fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode, CommandError> {
     let file = LockFile::read(context.policy.lock_file())?;
-    let (installed, errors) = search_path(context).list();
+    let (installed, errors) = context.search_path().list();
     for error in errors {
-        context.output.message(&format!("{}: {error}", context.output.style_error("error")));
+        context.output.notice(&format!("{}: {error}", context.output.style_error("error")));
     }
     let mut rows = vec![(
         EMBEDDED.to_owned(),
@@ -70,7 +70,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
 }
 
 async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {
-    let provider = find_named(context, &arguments.name).await?;
+    let provider = find_named(&context.without_store(), &arguments.name).await?;
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     if arguments.output == ReportFormat::Json {
@@ -102,7 +102,7 @@ fn attributes(kind: &ResourceType) -> String {
 async fn lock(context: &Context, arguments: &ProviderLockArguments) -> Result<ExitCode, CommandError> {
     let mut file = LockFile::read(context.policy.lock_file())?;
     for name in &arguments.names {
-        let installed = search_path(context).find(name)?;
+        let installed = context.search_path().find(name)?;
         let locked = slipway_protocol::lock(&installed, &mut file).await?;
         context.output.result(&format!("{name} {} is locked to {}", locked.version, locked.digest))?;
     }

@@ -2,55 +2,31 @@
 
 use std::process::ExitCode;
 
-use slipway_plan::{Mode, Options};
+use slipway_operations::{Opened, Request};
 
 use super::{done, pending};
-use crate::applying;
 use crate::cli::RollArguments;
+use crate::deciding::carry_out;
 use crate::error::CommandError;
 use crate::plan_source;
-use crate::planning::{Prepared, Request};
 use crate::program::Context;
 use crate::specs::{self, Selection};
-use crate::{composition, ui, upgrade};
+use crate::ui;
 
 /// Replaces the machines of pools under their budgets.
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
-    let wanted = specs::one(context, &Selection::from(&arguments.specs))?;
-    for pool in &arguments.pool {
-        if wanted.cluster.pool(pool).is_none() {
-            let names: Vec<&str> = wanted.cluster.pools.iter().map(|pool| pool.name.as_str()).collect();
-            return Err(CommandError::new(
-                "CLI0016",
-                format!("{} has no pool `{pool}`", wanted.cluster.name),
-            )
-            .hint(format!("its pools are {}", names.join(", "))));
-        }
-    }
-    let prepared = Prepared::open(context, wanted, false).await?;
-    upgrade::check_exists(context, &prepared, "roll")?;
-    if prepared.providers.iter().any(|(_, handle)| composition::works_on_hosts(&handle.schema)) {
-        let cluster = &prepared.wanted.cluster;
-        let message =
-            format!("{} is on hosts, which Slipway does not replace; nothing was done", cluster.name);
-        return Err(CommandError::new("CLI0092", message).hint(
-            "take a host out of the spec and add another one, each with `slipway apply`; changes of settings roll by \
-             themselves in an apply",
-        ));
-    }
-    let request = Request {
-        mode: Mode::Apply,
-        options: Options { preflight: true, ..Options::default() },
-        offline: false,
-        roll: Some(arguments.pool.clone()),
-        version_change: None,
-        unprotect: false,
-    };
+    let spec = specs::one(context, &Selection::from(&arguments.specs))?;
+    // A mistake in the arguments is told before anything is opened.
+    spec.check_pools(&arguments.pool)?;
+    let environment = context.environment()?;
+    let opened = Opened::open(&environment, spec).await?;
+    let request = Request::roll(&opened, &arguments.pool)?;
     if arguments.dry_run {
-        let plan = prepared.plan(&request).await?.plan;
-        plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
-        ui::show::plan(context, &plan, &arguments.show)?;
-        return Ok(pending(&plan));
+        let planned = opened.plan(&request).await?;
+        plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
+        ui::show::plan(context, &planned.plan, &arguments.show)?;
+        return Ok(pending(&planned.plan));
     }
-    Ok(done(applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?))
+    let manner = (&arguments.run, arguments.show.full);
+    Ok(done(carry_out(context, &environment, &opened, &request, manner).await?))
 }

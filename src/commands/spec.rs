@@ -58,7 +58,7 @@ fn without_defaults(text: &str) -> String {
 }
 
 fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, CommandError> {
-    let loaded = specs::load(&context.policy, &arguments.specs.files);
+    let loaded = slipway_operations::load(&context.policy, &arguments.specs.files);
     match arguments.output {
         ReportFormat::Text => {
             let names: Vec<&str> = loaded.clusters.iter().map(|cluster| cluster.name.as_str()).collect();

@@ -9,7 +9,6 @@ mod lease;
 mod list;
 mod rebuild;
 mod records;
-mod recover;
 mod rekey;
 mod verify;
 

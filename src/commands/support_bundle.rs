@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value as Json;
+use slipway_operations::{health, state};
 use slipway_spec::model::Host;
 use tempfile::TempDir;
 
@@ -13,7 +14,6 @@ use super::logs;
 use crate::cli::clusters::SupportBundleArguments;
 use crate::commands::kubeconfig::open;
 use crate::error::CommandError;
-use crate::health;
 use crate::program::Context;
 
 /// How many lines of each log.
@@ -39,17 +39,17 @@ pub(crate) async fn run(
     context: &Context,
     arguments: &SupportBundleArguments,
 ) -> Result<ExitCode, CommandError> {
-    let prepared = open(context, &arguments.cluster).await?;
-    let name = prepared.wanted.cluster.name.clone();
+    let opened = open(context, &arguments.cluster).await?;
+    let name = opened.spec.cluster.name.clone();
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-support")));
     let bundle = Bundle::new(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
     bundle.text("slipway.txt", &format!("slipway {}\n", env!("CARGO_PKG_VERSION")))?;
-    let mut spec = crate::planning::to_json(&prepared.wanted.cluster)?;
+    let mut spec = state::to_json(&opened.spec.cluster)?;
     redact(&mut spec);
     bundle.json("spec.json", &spec)?;
-    let health = health::look(&prepared).await?;
+    let health = health::look(&opened).await?;
     bundle.json("health.json", &health.to_json())?;
-    if let Some(state) = &prepared.state {
+    if let Some(state) = &opened.state {
         let records = state.snapshot.resources.iter();
         let lines: String =
             records.map(|(address, record)| format!("{address}\t{}\n", record.identity)).collect();
@@ -58,24 +58,23 @@ pub(crate) async fn run(
         let lines: String = failed.map(|(address, message)| format!("{address}\t{message}\n")).collect();
         bundle.text("failed-steps.txt", &lines)?;
     }
-    if let Ok(api) = health::api(&prepared).await? {
+    if let Ok(api) = health::api(&opened.access()).await? {
         for (file, path) in LISTS {
             let body = match api.get(path).await {
-                Ok(answer) => {
-                    let mut body = answer.body;
+                Ok(mut body) => {
                     redact(&mut body);
                     body
                 }
-                Err(error) => Json::String(error.to_string()),
+                Err(error) => Json::String(error.message),
             };
             bundle.json(&format!("{file}.json"), &body)?;
         }
     }
-    let hosts = prepared.wanted.cluster.all_hosts();
+    let hosts = opened.spec.cluster.all_hosts();
     let logs = hosts.iter().flat_map(|host| COMPONENTS.map(|component| (host, component)));
     let read = async |(host, component): (&Host, &str)| {
         // A worker has no API server, and what cannot be read is told in the place of its log.
-        let text = logs::read(host, component, LINES).await;
+        let text = logs::read(host, context.policy.networks(), (component, LINES)).await;
         let text = text.unwrap_or_else(|error| format!("{}\n", error.message()));
         (format!("{}-{component}.log", host.name), text)
     };

@@ -3,86 +3,77 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use slipway_plan::{Mode, Options};
+use slipway_operations::{ClusterSpec, Upgrade, UpgradeStep};
 use slipway_spec::source::{Location, Origin};
 use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
 use crate::cli::UpgradeArguments;
+use crate::deciding::carry_out;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::plan_source;
-use crate::planning::{self, Prepared, Request};
 use crate::program::Context;
-use crate::specs::{self, Selection, Wanted};
-use crate::upgrade::{applied_version, check_exists, hops};
-use crate::{applying, ui, version_change};
+use crate::specs::{self, Selection};
+use crate::ui;
 
 /// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own.
 pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
     let to: KubernetesVersion = arguments.to.parse().map_err(|error| {
-        CommandError::new("CLI0017", format!("`{}` is no Kubernetes version", arguments.to))
+        CommandError::new("CLI0017", format!("`{}` is not a Kubernetes version", arguments.to))
             .cause(format!("{error}"))
     })?;
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
-    let mut prepared = Prepared::open(context, written.clone(), false).await?;
-    check_exists(context, &prepared, "upgrade")?;
-    // Where a run towards another version did not complete, the machines do not have that version yet.
-    let complete = planning::committed(&*context.backend()?, &written.cluster.name).await?;
-    let from =
-        applied_version(complete.as_ref()).unwrap_or_else(|| written.cluster.kubernetes_version.clone());
-    let way = hops(&from, &to)?;
-    // Where the state has the version already, the spec still may not.
-    let way = if way.is_empty() { vec![to.clone()] } else { way };
-    let mut from = from;
-    let mut through = true;
-    for (index, version) in way.iter().enumerate() {
-        let later: Vec<String> = way
-            .iter()
-            .skip(index + 1)
-            .map(|next| format!("then Kubernetes {next}, as a plan of its own when this one is through"))
-            .collect();
-        let (wanted, change) = version_change::narrowed(&written, prepared.state.as_ref(), &from, version)?;
-        prepared = Prepared { wanted, ..prepared };
-        let request = Request {
-            mode: Mode::Apply,
-            options: Options { preflight: true, ..Options::default() },
-            offline: false,
-            roll: None,
-            version_change: Some(change),
-            unprotect: false,
-        };
+    if !arguments.dry_run && !arguments.keep_spec {
+        check_writable(&written)?;
+    }
+    let environment = context.environment()?;
+    let mut upgrade = Upgrade::begin(&environment, written.clone(), &to).await?;
+    while let Some(step) = upgrade.next(&environment).await? {
+        let UpgradeStep { opened, request, version, number, later } = step;
         if arguments.dry_run {
-            let mut plan = prepared.plan(&request).await?.plan;
-            plan.outlook = later;
-            plan_source::save(context, &prepared, &plan, arguments.save.out.as_deref()).await?;
-            ui::show::plan(context, &plan, &arguments.show)?;
-            return Ok(pending(&plan));
+            let mut planned = opened.plan(&request).await?;
+            let then = |next: &KubernetesVersion| {
+                format!("then Kubernetes {next}, as a plan of its own when this one is through")
+            };
+            planned.plan.outlook = later.iter().map(then).collect();
+            plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
+            ui::show::plan(context, &planned.plan, &arguments.show)?;
+            return Ok(pending(&planned.plan));
         }
-        if way.len() > 1 {
-            context.output.message(&format!("Step {} of {}: Kubernetes {version}", index + 1, way.len()));
+        if upgrade.steps() > 1 {
+            context.output.message(&format!("Step {number} of {}: Kubernetes {version}", upgrade.steps()));
         }
-        through = applying::bring(context, &prepared, &request, &arguments.run, arguments.show.full).await?;
-        if !through {
+        let manner = (&arguments.run, arguments.show.full);
+        if !carry_out(context, &environment, &opened, &request, manner).await? {
             return Ok(done(false));
         }
         if !arguments.keep_spec {
-            write_version(context, &written, version)?;
+            write_version(context, &written, &version)?;
         }
-        // The next plan starts from what this one has left.
-        from = version.clone();
-        prepared = Prepared::open(context, written.clone(), false).await?;
     }
-    Ok(done(through))
+    Ok(done(true))
+}
+
+/// The new version has to be written somewhere: the spec must not come from standard input.
+fn check_writable(written: &ClusterSpec) -> Result<(), CommandError> {
+    match written.sources.origin("kubernetesVersion") {
+        Origin::Written(location) if &*location.file == "<stdin>" => Err(CommandError::new(
+            "CLI0093",
+            "the new version cannot be written into a spec from standard input; nothing was done",
+        )
+        .hint("name the file with `-f FILE`, or leave the spec as it is with `--keep-spec`")),
+        _ => Ok(()),
+    }
 }
 
 /// Puts the version into the spec file, where it stands, and leaves the rest of the file as it is.
 fn write_version(
     context: &Context,
-    wanted: &Wanted,
+    written: &ClusterSpec,
     version: &KubernetesVersion,
 ) -> Result<(), CommandError> {
-    let Origin::Written(location) = wanted.sources.origin("kubernetesVersion") else { return Ok(()) };
+    let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
     let path = PathBuf::from(location.file.as_ref());
     let text = slipway_limits::file::read_text(&path, slipway_limits::size::SPEC)
         .map_err(|error| CommandError::file("the spec", &path, &error))?;

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use slipway_operations::Opened;
+use slipway_operations::health::{self, Health};
 use tokio::time::Instant;
 
 use super::done;
@@ -10,8 +12,6 @@ use crate::cli::ReportFormat;
 use crate::cli::clusters::ValidateArguments;
 use crate::commands::kubeconfig::open;
 use crate::error::CommandError;
-use crate::health::{self, Health};
-use crate::planning::Prepared;
 use crate::program::Context;
 use crate::ui::table::table;
 
@@ -21,13 +21,13 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// Reports how a cluster is, and waits until it is well where that is asked for.
 pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Result<ExitCode, CommandError> {
     let until = arguments.wait.map(|wait| Instant::now() + wait);
-    let (prepared, health) = loop {
+    let (opened, health) = loop {
         // A run that is under way changes the state meanwhile.
-        let prepared = open(context, &arguments.cluster).await?;
-        let health = health::look(&prepared).await?;
+        let opened = open(context, &arguments.cluster).await?;
+        let health = health::look(&opened).await?;
         let waits = until.is_some_and(|until| Instant::now() + PERIOD < until);
         if health.is_healthy() || !waits {
-            break (prepared, health);
+            break (opened, health);
         }
         tokio::time::sleep(PERIOD).await;
     };
@@ -37,12 +37,12 @@ pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Res
                 .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
             context.output.result(&text)?;
         }
-        ReportFormat::Text => context.output.result(&report(&prepared, &health))?,
+        ReportFormat::Text => context.output.result(&report(&opened, &health))?,
     }
     Ok(done(health.is_healthy()))
 }
 
-fn report(prepared: &Prepared, health: &Health) -> String {
+fn report(opened: &Opened, health: &Health) -> String {
     let mut text = match &health.api {
         None => "API     answers\n".to_owned(),
         Some(reason) => format!("API     {reason}\n"),
@@ -65,7 +65,11 @@ fn report(prepared: &Prepared, health: &Health) -> String {
             health.pods.iter().map(|(name, reason)| vec![name.clone(), reason.clone()]).collect();
         text.push_str(&table(&["POD", "NOT READY BECAUSE"], &rows));
     }
+    if !health.etcd.is_empty() {
+        text.push_str("\nETCD\n");
+        health.etcd.iter().for_each(|problem| text.push_str(&format!("{problem}\n")));
+    }
     let verdict = if health.is_healthy() { "is healthy" } else { "is not healthy" };
-    text.push_str(&format!("\n{} {verdict}.\n", prepared.wanted.cluster.name));
+    text.push_str(&format!("\n{} {verdict}.\n", opened.spec.cluster.name));
     text
 }

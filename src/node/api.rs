@@ -1,10 +1,8 @@
 //! A connection to a cluster's API, by whatever a machine has to trust it with and to be known by.
 
 mod kubeconfig;
-mod resolver;
 mod trust;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,10 +15,9 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value as Json;
 use slipway_resource::{SecretText, with_causes};
+use slipway_trust::Reach;
 
 use crate::error::CommandError;
-use crate::trust::MayBeAt;
-use resolver::Resolver;
 
 pub(crate) use trust::Trust;
 
@@ -42,7 +39,7 @@ pub(crate) enum Credentials {
 /// A connection to an API.
 #[derive(Debug)]
 pub(crate) struct Api {
-    http: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    http: Client<HttpsConnector<HttpConnector<Reach>>, Full<Bytes>>,
     server: String,
     token: Option<SecretText>,
 }
@@ -105,10 +102,10 @@ impl From<ApiError> for CommandError {
             ApiError::Refused { status, .. } if status.as_u16() == 401 => {
                 "the token or the certificate is not known there, or its time is over"
             }
-            ApiError::Refused { .. } => "whoever asks may not do this, or the cluster is not as it should be",
+            ApiError::Refused { .. } => "use credentials that may do this, or check the cluster's RBAC",
             ApiError::Moved { .. } | ApiError::Unreadable { .. } => "this may be no Kubernetes API",
         };
-        Self::new("NODE0014", "the cluster's API does not answer as it should")
+        Self::new("NODE0014", "the cluster's API refused or failed a request")
             .cause(error.to_string())
             .hint(hint)
     }
@@ -117,7 +114,7 @@ impl From<ApiError> for CommandError {
 impl Api {
     /// Prepares a connection to a server such as `https://10.0.0.1:6443`; nothing is called yet.
     pub fn new(server: &str, trust: &Trust, credentials: &Credentials) -> Result<Self, ApiError> {
-        Self::guarded(server, trust, credentials, Arc::new(|_| true))
+        Self::guarded(server, trust, credentials, Reach::anywhere())
     }
 
     /// The same for a server that may be at some addresses only: each address that its name resolves to is looked at right
@@ -126,10 +123,10 @@ impl Api {
         server: &str,
         trust: &Trust,
         credentials: &Credentials,
-        may_be_at: MayBeAt,
+        reach: Reach,
     ) -> Result<Self, ApiError> {
         let tls = trust::configuration(trust, credentials).map_err(ApiError::Unusable)?;
-        let mut http = HttpConnector::new_with_resolver(Resolver { may_be_at });
+        let mut http = HttpConnector::new_with_resolver(reach);
         http.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)

@@ -29,7 +29,7 @@ impl Cri {
         let path = Path::new(socket.strip_prefix("unix://").unwrap_or(socket));
         match Client::connect(path).await {
             Some(client) => Ok(Self { client }),
-            None if path.exists() => Err(format!("{socket}: nobody listens there")),
+            None if path.exists() => Err(format!("{socket}: nothing listens there")),
             None => Err(format!("{socket}: there is no such socket")),
         }
     }

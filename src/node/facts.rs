@@ -68,6 +68,7 @@ pub(crate) async fn read(questions: &Questions, looking: &Looking) -> Facts {
         kernel: system::kernel(),
         kernel_options: system::kernel_options(),
         cgroups: system::cgroups(),
+        systemd: system::systemd(root),
         swap: system::swap(),
         machine_id: std::fs::read_to_string(root.join("etc/machine-id"))
             .ok()

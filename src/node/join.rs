@@ -259,12 +259,12 @@ async fn shared_files(
             return Ok(BTreeMap::new());
         }
         return Err(CommandError::new("NODE0011", format!("a control plane needs {}", missing.join(", "))).hint(
-            "give the key of uploaded certificates with --certificate-key (`slipway node phase init upload-certs` uploads them anew), or copy the files here",
+            "give the key of uploaded certificates with --certificate-key (`slipway node phase init upload-certs` uploads them again), or copy the files here",
         ));
     };
     let refused = |error: certificate_upload::Error| {
         CommandError::new(error.code(), error.to_string()).hint(
-            "`slipway node phase init upload-certs` on a control plane uploads them anew and prints the key",
+            "`slipway node phase init upload-certs` on a control plane uploads them again and prints the key",
         )
     };
     let key: CertificateKey = key.expose().parse().map_err(refused)?;
@@ -275,7 +275,7 @@ async fn shared_files(
             "the cluster has no uploaded certificates: they end after two hours",
         )
         .hint(
-            "`slipway node phase init upload-certs` on a control plane uploads them anew and prints the key",
+            "`slipway node phase init upload-certs` on a control plane uploads them again and prints the key",
         ));
     };
     let entries = texts(&secret)

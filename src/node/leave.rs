@@ -119,7 +119,7 @@ async fn look(api: &Api, name: &str, patience: Duration) -> Result<Leaving, ApiE
     if answer.pointer("/status/allowed").and_then(Json::as_bool) == Some(true) {
         return Ok(Leaving::Removed(name.to_owned()));
     }
-    Ok(stays("whoever asks may not remove it, as no kubelet may".to_owned()))
+    Ok(stays("the credentials of this node may not remove it".to_owned()))
 }
 
 fn addresses(node: &Json) -> impl Iterator<Item = IpAddr> {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use slipway_bootstrap::configuration::Detected;
 use slipway_engine::State;
+use slipway_operations::providers;
 use slipway_plan::Providers;
 use slipway_provider_node::Node;
 use slipway_resource::Value;
@@ -19,7 +20,6 @@ use super::spec::{CLUSTER, NodeSpec};
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::program::Context;
-use crate::providers;
 
 /// Where the machine's own state is.
 const STATE: &str = "/var/lib/slipway/state";

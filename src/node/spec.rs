@@ -58,9 +58,9 @@ impl NodeSpec {
     }
 
     /// As the state keeps it.
-    pub fn to_json(&self) -> Result<serde_json::Value, CommandError> {
+    pub fn to_json(&self) -> Result<serde_json::Value, slipway_operations::Error> {
         serde_json::to_value(self).map_err(|error| {
-            CommandError::internal("the node's configuration cannot be written as JSON", &error)
+            slipway_operations::Error::internal("the node's configuration cannot be written as JSON", error)
         })
     }
 

@@ -6,22 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use slipway_bootstrap::expand::Phased;
-use slipway_engine::{Observed, SecretSource, State, observe};
+use slipway_engine::{State, observe};
+use slipway_operations::{Error, Planned, Request, Subject, state};
 use slipway_plan::file::Mode;
-use slipway_plan::{Inputs, Observations, Providers, Snapshot};
+use slipway_plan::{Inputs, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
-use slipway_resource::{Address, ClusterUid, Desired, Value};
-use slipway_secrets::SecretStore;
+use slipway_resource::{Address, Desired, Value};
 use slipway_state_store::{Backend, Journal};
-use tokio::time::Instant;
 
 use super::leave::Leaving;
 use super::phases::Selection;
 use super::secrets::NodeSecrets;
 use super::spec::{CLUSTER, NodeSpec};
-use crate::error::CommandError;
-use crate::planning::{Planned, Request};
-use crate::subject::Subject;
 
 /// What a plan of the machine does not decide about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +62,7 @@ pub(crate) struct NodeSubject {
     pub selection: Selection,
     pub providers: Providers,
     pub backend: Arc<dyn Backend>,
-    pub texts: NodeSecrets,
+    pub texts: Arc<NodeSecrets>,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
     /// Whether the API that the cluster's objects are behind exists.
@@ -214,20 +210,8 @@ impl Subject for NodeSubject {
         CLUSTER
     }
 
-    fn providers(&self) -> &Providers {
-        &self.providers
-    }
-
     fn backend(&self) -> Option<Arc<dyn Backend>> {
         Some(self.backend.clone())
-    }
-
-    fn texts(&self) -> &dyn SecretSource {
-        &self.texts
-    }
-
-    fn secret_store(&self, _: &ClusterUid) -> Result<Option<SecretStore>, CommandError> {
-        Ok(None)
     }
 
     fn state(&self) -> Option<&State> {
@@ -238,11 +222,16 @@ impl Subject for NodeSubject {
         release(&mut state.snapshot, |address| self.is_released(address));
     }
 
-    fn begins(&self, _: &Journal, _: &State) {
-        self.api_exists.store(true, Ordering::SeqCst);
+    async fn recovering(&self) -> Result<Providers, Error> {
+        Ok(self.providers.clone())
     }
 
-    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, CommandError> {
+    async fn acting(&self, _: &Plan, _: &Journal, _: &State) -> Result<Providers, Error> {
+        self.api_exists.store(true, Ordering::SeqCst);
+        Ok(self.providers.clone())
+    }
+
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, Error> {
         self.api_exists.store(self.knows_api(prior), Ordering::SeqCst);
         let kept = prior.map(|prior| {
             let mut kept = prior.clone();
@@ -258,14 +247,10 @@ impl Subject for NodeSubject {
             Mode::Delete => (Vec::new(), self.leaving(prior)),
             Mode::Apply | Mode::Drift => self.wanted(prior),
         };
-        let observed = if request.offline {
-            Observed { observations: Observations::default(), uid: None, at: Instant::now() }
-        } else {
-            observe(CLUSTER, &self.providers, prior, &desired).await?
-        };
+        let observed = observe(CLUSTER, &self.providers, prior, &desired).await?;
         let mut observations = observed.observations;
         observations.leave_out(|address| self.is_released(address));
-        let generation = crate::planning::generation(&*self.backend, CLUSTER).await?;
+        let generation = state::generation(&*self.backend, CLUSTER).await?;
         let mut options = request.options.clone();
         options.targets.extend(targets);
         let uid = observed.uid.clone();
@@ -286,14 +271,14 @@ impl Subject for NodeSubject {
             locate: &|_| None,
         };
         let plan = slipway_plan::plan(inputs).await?;
-        Ok(Planned { plan, observed_at: observed.at, uid })
+        Ok(Planned { plan, observed_at: Some(observed.at), uid, texts: self.texts.clone() })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use slipway_plan::Record;
-    use slipway_resource::Identity;
+    use slipway_resource::{ClusterUid, Identity};
 
     use super::*;
 

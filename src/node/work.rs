@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use slipway_bootstrap::expand::Phased;
 use slipway_bootstrap::phase::{self, Command};
 use slipway_bootstrap::preflight::Questions;
+use slipway_operations::{Request, Subject as _};
 use slipway_plan::file::Mode;
 use slipway_plan::{Options, Providers};
 
@@ -20,14 +21,12 @@ use super::preflight;
 use super::secrets::NodeSecrets;
 use super::spec::NodeSpec;
 use super::subject::{CLEANUP, NodeSubject, Released};
-use crate::applying;
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::commands::{done, pending};
+use crate::deciding::carry_out;
 use crate::error::CommandError;
-use crate::planning::Request;
 use crate::program::Context;
-use crate::subject::Subject as _;
 use crate::ui;
 
 /// A piece of work on the machine.
@@ -143,7 +142,7 @@ impl<'a> Work<'a> {
             selection: self.selection,
             providers: self.providers,
             backend: self.machine.backend,
-            texts: self.secrets,
+            texts: Arc::new(self.secrets),
             state: self.machine.state,
             api_exists: self.exists,
             released,
@@ -158,8 +157,10 @@ impl<'a> Work<'a> {
         }
         let replace = manner.replace.to_vec();
         let options = Options { preflight: true, replace, ..Options::default() };
-        let request =
-            Request { mode, options, offline: false, roll: None, version_change: None, unprotect: false };
+        let request = match mode {
+            Mode::Delete => Request::delete_with(options),
+            Mode::Apply | Mode::Drift => Request::apply_with(options),
+        };
         if manner.dry_run {
             let prior = subject.state().map(|state| &state.snapshot);
             let plan = subject.plan_from(&request, prior).await?.plan;
@@ -167,7 +168,9 @@ impl<'a> Work<'a> {
             ui::show::plan(self.context, &plan, &show)?;
             return Ok(pending(&plan));
         }
-        Ok(done(applying::bring(self.context, &subject, &request, manner.run, manner.full).await?))
+        let environment = self.context.without_store();
+        let run = (manner.run, manner.full);
+        Ok(done(carry_out(self.context, &environment, &subject, &request, run).await?))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use slipway_engine::{Event, EventHandler};
+use slipway_engine::Event;
 use slipway_limits::text::visible;
 use slipway_plan::render;
 use slipway_plan::{Plan, StepId};
@@ -23,7 +23,7 @@ const QUIET: Duration = Duration::from_secs(10);
 /// Shows how a run goes on.
 pub(crate) struct Progress {
     events: mpsc::UnboundedSender<Event>,
-    task: Option<JoinHandle<()>>,
+    task: JoinHandle<()>,
 }
 
 impl Progress {
@@ -40,21 +40,18 @@ impl Progress {
         } else {
             tokio::spawn(lines(receiver, output, steps))
         };
-        Self { events, task: Some(task) }
+        Self { events, task }
     }
 
-    /// Where the run's events go.
-    pub fn handler(&self) -> EventHandler {
-        let events = self.events.clone();
+    /// Shows an event of the run.
+    pub fn show(&self, event: Event) {
         // Progress that nobody shows any more is no reason to fail.
-        EventHandler::new(move |event| drop(events.send(event)))
+        drop(self.events.send(event));
     }
 
     /// Clears the terminal for what comes after.
-    pub fn finish(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
+    pub fn finish(self) {
+        self.task.abort();
     }
 }
 

@@ -8,10 +8,10 @@ use crate::program::Context;
 /// Asks for a name, for what takes something from somebody else or loses data.
 pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
-        return Err(CommandError::new("CLI0014", "nobody can be asked here; nothing was done")
+        return Err(CommandError::new("CLI0014", "no terminal to ask on; nothing was done")
             .hint(format!("`--confirm {name}` confirms it by name")));
     }
-    context.output.message(question);
+    context.output.notice(question);
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if answer.trim() == name {
@@ -23,10 +23,10 @@ pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> 
 /// Asks for a yes. Without a terminal nobody can be asked, and nothing is done.
 pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
-        return Err(CommandError::new("CLI0014", "nobody can be asked here; nothing was done")
+        return Err(CommandError::new("CLI0014", "no terminal to ask on; nothing was done")
             .hint(format!("`--yes` answers the question `{question}`, without asking")));
     }
-    context.output.message(&format!("{question} Only `yes` is taken for yes:"));
+    context.output.notice(&format!("{question} Type `yes` to confirm:"));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     if answer.trim() == "yes" {

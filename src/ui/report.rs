@@ -31,15 +31,23 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         }
     }
     if !text.is_empty() {
-        output.message(&text);
+        output.notice(&text);
+    }
+    if !report.unresolved.is_empty() {
+        let (cluster, steps) = (plan.cluster.clone(), report.unresolved.clone());
+        CommandError::from(slipway_engine::Error::Unresolved { cluster, steps }).report(&output);
     }
     let took = render::duration(u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX));
     let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     let mut line = if report.is_complete() {
         format!("Done: {} in {took}.", steps(report.done))
     } else {
+        let under_way = match report.under_way {
+            0 => String::new(),
+            steps => format!("{steps} left under way, "),
+        };
         format!(
-            "Not through: {} done, {} failed, {} not begun, in {took}.",
+            "Not through: {} done, {} failed, {under_way}{} not begun, in {took}.",
             report.done,
             report.failures.len(),
             report.not_begun

@@ -4,11 +4,10 @@ use slipway_engine::{Stop, StopSignal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use crate::program::Context;
+use crate::output::Output;
 
 /// Passes interrupt and termination signals on to a run, until the task is aborted.
-pub(crate) fn watch(context: &Context, stop: StopSignal) -> JoinHandle<()> {
-    let output = context.output;
+pub(crate) fn watch(output: Output, stop: StopSignal) -> JoinHandle<()> {
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))

@@ -1,4 +1,4 @@
-//! The arguments of the smaller verbs of `slipway node`.
+//! Arguments of the smaller commands of `slipway node`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::super::ReportFormat;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Serve one client over standard input and output.
+    /// Serve one client on standard input and output.
     #[arg(long, conflicts_with = "socket", required_unless_present = "socket")]
     pub stdio: bool,
     /// Serve on this unix socket.
@@ -16,51 +16,51 @@ pub(crate) struct ServeArguments {
     pub socket: Option<PathBuf>,
 }
 
-/// How the cluster's API is reached.
+/// Access to the API of the cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ApiArguments {
-    /// The kubeconfig to use.
+    /// Kubeconfig to use.
     #[arg(long, default_value = "/etc/kubernetes/admin.conf", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: PathBuf,
 }
 
-/// Bootstrap tokens.
+/// Create, list and delete bootstrap tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and put it into the cluster.
+    /// Create a token in the cluster.
     Create(TokenCreateArguments),
-    /// List the cluster's tokens.
+    /// List the tokens of the cluster.
     List(TokenListArguments),
-    /// Remove tokens from the cluster.
+    /// Delete tokens from the cluster.
     Delete(TokenDeleteArguments),
-    /// Decide about requests with tokens that are bound to a node's name: approve those of that node, deny all others.
+    /// Approve certificate requests of tokens that are bound to a node, and deny requests of any other node.
     Approve(TokenApproveArguments),
-    /// Print a random token; nothing else knows it.
+    /// Print a random token. It is not stored.
     Generate,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreateArguments {
-    /// The token, as abcdef.0123456789abcdef; a random one without.
+    /// Token, such as abcdef.0123456789abcdef; by default a random one.
     #[arg(value_name = "TOKEN")]
     pub token: Option<String>,
-    /// How long it lives, as 24h0m0s; 0 for ever.
+    /// Lifetime of the token, such as 24h0m0s; 0 means that it never expires.
     #[arg(long, default_value = "24h0m0s", value_name = "DURATION")]
     pub ttl: String,
-    /// What it may be used for.
+    /// Permitted uses of the token.
     #[arg(long, value_name = "USAGES", value_delimiter = ',', default_value = "signing,authentication")]
     pub usages: Vec<String>,
-    /// The node that may join with it, and no other. Its request for a certificate waits until `--wait` or
-    /// `slipway node token approve` decides about it.
+    /// Bind the token to this node name. The certificate request of the node waits for `--wait` or
+    /// `slipway node token approve`.
     #[arg(long, value_name = "NAME", conflicts_with = "groups")]
     pub node: Option<String>,
-    /// With --node: it is good for one machine, and removed when that has joined.
+    /// With --node: the token admits one machine, and is deleted when that machine has joined.
     #[arg(long, requires = "node")]
     pub once: bool,
-    /// With --node: wait until the machine has joined, and decide about its request.
+    /// With --node: wait until the machine has joined, and decide about its certificate request.
     #[arg(long, requires = "node")]
     pub wait: bool,
-    /// The groups of those who use it.
+    /// Groups of users that authenticate with the token.
     #[arg(
         long,
         value_name = "GROUPS",
@@ -68,13 +68,13 @@ pub(crate) struct TokenCreateArguments {
         default_value = "system:bootstrappers:kubeadm:default-node-token"
     )]
     pub groups: Vec<String>,
-    /// What it is for.
+    /// Description of the token.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub description: String,
-    /// Print the whole command with which a machine joins.
+    /// Print the complete command that joins a machine.
     #[arg(long)]
     pub print_join_command: bool,
-    /// With --print-join-command: the key of uploaded certificates, for a control plane that joins.
+    /// With --print-join-command: the key that encrypts uploaded certificates, for a control plane that joins.
     #[arg(long, value_name = "KEY", requires = "print_join_command")]
     pub certificate_key: Option<String>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub(crate) struct TokenCreateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenListArguments {
-    /// The form of the list.
+    /// Format of the list.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct TokenListArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenDeleteArguments {
-    /// The tokens, or their ids.
+    /// Tokens, or token ids.
     #[arg(required = true, value_name = "TOKEN")]
     pub tokens: Vec<String>,
     #[command(flatten)]
@@ -101,180 +101,180 @@ pub(crate) struct TokenDeleteArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenApproveArguments {
-    /// Go on with those that come until this time is over, as 10m; 0 for ever.
+    /// Wait for further requests for this long, such as 10m; 0 waits until interrupted.
     #[arg(long, value_name = "DURATION")]
     pub follow: Option<String>,
     #[command(flatten)]
     pub api: ApiArguments,
 }
 
-/// Certificates of this machine.
+/// Inspect and renew the certificates of this machine.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CertificatesCommand {
-    /// Show when each certificate ends; exits with 2 when one ends within thirty days.
+    /// Show when each certificate expires.
     CheckExpiration(CheckExpirationArguments),
-    /// Make certificates anew, with the same names and for the same time, and restart what uses them.
+    /// Renew certificates with the same names and lifetime, and restart the components that use them.
     Renew(RenewArguments),
-    /// Write keys and requests that an external CA signs.
+    /// Write keys and certificate requests for an external CA.
     GenerateCsr(GenerateRequestArguments),
-    /// Print a random key for uploaded certificates.
+    /// Print a random key for the encryption of uploaded certificates.
     CertificateKey,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckExpirationArguments {
-    /// The folder of keys and certificates.
+    /// Folder of keys and certificates.
     #[arg(long, default_value = "/etc/kubernetes/pki", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub cert_dir: PathBuf,
-    /// The folder of kubeconfigs.
+    /// Folder of kubeconfigs.
     #[arg(long, default_value = "/etc/kubernetes", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub kubeconfig_dir: PathBuf,
-    /// The root of the machine's files.
+    /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
-    /// The form of the report.
+    /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RenewArguments {
-    /// Which: `all`, or names as `node certs check-expiration` has them.
+    /// Certificates to renew: `all`, or names that `slipway node certs check-expiration` lists.
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// The root of the machine's files.
+    /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
-    /// Show the plan and change nothing; exits with 2 when something would change.
+    /// Show the plan and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for a confirmation.
     #[arg(short, long)]
     pub yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateRequestArguments {
-    /// The configuration: kubeadm's documents.
+    /// Configuration file: documents of kubeadm.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Where keys and requests of certificates go.
+    /// Folder for keys and certificate requests.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub cert_dir: Option<PathBuf>,
-    /// Where kubeconfigs without certificates and their requests go.
+    /// Folder for kubeconfigs without certificates, and their certificate requests.
     #[arg(long, default_value = "/etc/kubernetes", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub kubeconfig_dir: PathBuf,
-    /// The root of the machine's files.
+    /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KubeconfigArguments {
-    /// The user's name: the common name of the certificate.
+    /// User name: the common name of the certificate.
     #[arg(long, value_name = "NAME")]
     pub client_name: String,
-    /// The user's groups: the organisations of the certificate.
+    /// Groups of the user: the organisations of the certificate.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     pub org: Vec<String>,
     /// Use this bearer token instead of a certificate.
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// How long it is valid, as 8h.
+    /// Validity of the credentials, such as 8h.
     #[arg(long, default_value = "8h", value_name = "DURATION")]
     pub validity_period: String,
-    /// The configuration: kubeadm's documents; that of the machine without.
+    /// Configuration file: documents of kubeadm; by default the configuration of this machine.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// The root of the machine's files.
+    /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
 }
 
-/// Configuration documents.
+/// Print, validate and migrate configuration documents; list and pull images.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the defaults of a kind of bootstrap.
+    /// Print the defaults of a command.
     Print {
-        /// Of which.
+        /// Command whose defaults are printed.
         #[arg(value_enum, default_value_t)]
         which: ConfigDefaults,
-        /// With the documents of these components, as KubeletConfiguration.
+        /// Include the documents of these components, such as KubeletConfiguration.
         #[arg(long, value_name = "KINDS", value_delimiter = ',')]
         component_configs: Vec<String>,
     },
     /// Check documents and report every problem.
     Validate {
-        /// The documents.
+        /// File with the documents.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: PathBuf,
     },
-    /// Write documents of an older version in the newest one.
+    /// Convert documents of an older version to the newest version.
     Migrate {
-        /// The documents as they are.
+        /// File with the existing documents.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         old_config: PathBuf,
-        /// Where the new ones go; standard output without.
+        /// File to write; by default standard output.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         new_config: Option<PathBuf>,
     },
-    /// List or fetch the images of a control plane.
+    /// List or pull the control plane images.
     #[command(subcommand)]
     Images(ImagesCommand),
 }
 
-/// Images of a control plane.
+/// List or pull the control plane images.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImagesCommand {
-    /// List them.
+    /// List the images.
     List(ImagesArguments),
-    /// Let the container runtime fetch them.
+    /// Pull the images with the container runtime.
     Pull(ImagesArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImagesArguments {
-    /// The configuration: kubeadm's documents.
+    /// Configuration file: documents of kubeadm.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// The version of the control plane.
+    /// Version of the control plane.
     #[arg(long, value_name = "VERSION")]
     pub kubernetes_version: Option<String>,
-    /// The registry of the control plane's images.
+    /// Registry of the control plane images.
     #[arg(long, value_name = "REGISTRY")]
     pub image_repository: Option<String>,
-    /// The socket of the container runtime.
+    /// Socket of the container runtime.
     #[arg(long, value_name = "URL")]
     pub cri_socket: Option<String>,
 }
 
-/// Of which bootstrap.
+/// Command whose defaults are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConfigDefaults {
-    /// `node init`.
+    /// Defaults of `node init`.
     #[default]
     #[value(name = "init-defaults")]
     Init,
-    /// `node join`.
+    /// Defaults of `node join`.
     #[value(name = "join-defaults")]
     Join,
-    /// `node reset`.
+    /// Defaults of `node reset`.
     #[value(name = "reset-defaults")]
     Reset,
-    /// kubeadm's upgrade.
+    /// Defaults of `kubeadm upgrade`.
     #[value(name = "upgrade-defaults")]
     Upgrade,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArguments {
-    /// Whose: `kubelet`, or a component as `etcd` or `kube-apiserver`.
+    /// Component: `kubelet`, or a control plane component such as `etcd` or `kube-apiserver`.
     #[arg(default_value = "kubelet", value_name = "COMPONENT")]
     pub component: String,
-    /// How many of the last lines.
+    /// Number of lines, counted from the end.
     #[arg(short = 'n', long, default_value_t = 100, value_name = "LINES")]
     pub tail: usize,
-    /// The root of the machine's files.
+    /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,
 }

@@ -68,7 +68,7 @@ pub(super) async fn run(
     };
     // As with kubeadm, the question or `--force` is about everything on this machine.
     let confirm = vec![CLUSTER.to_owned()];
-    let run = RunArguments { yes: arguments.settings.force, confirm, ..RunArguments::default() };
+    let run = RunArguments { yes: arguments.settings.yes, confirm, ..RunArguments::default() };
     let manner = Manner {
         dry_run: arguments.carry_out.dry_run,
         full: arguments.carry_out.full,

@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::ClusterSpec;
 use slipway_spec::source::SourceFile;
 use slipway_spec::{brief_yaml, load_files};
 
 use crate::cli::SpecConvertArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::specs::{self, Selection, Wanted};
+use crate::specs::{self, Selection};
 
 /// What stands behind values that the documents did not give.
 const REMARK: &str = "a default of kOps";
@@ -26,7 +27,7 @@ pub(super) fn run(context: &Context, arguments: &SpecConvertArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(context: &Context, wanted: &Wanted) -> Result<String, CommandError> {
+fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> {
     let cluster = slipway_kops::native(&wanted.cluster);
     let text = brief_yaml(&cluster, &wanted.sources, REMARK)
         .map_err(|error| CommandError::internal("the spec cannot be written", &error))?;

@@ -12,11 +12,9 @@ use slipway_state_store::{
     restore_head,
 };
 
-use crate::actor::Actor;
 use crate::cli::state::{ExportArguments, ImportArguments};
 use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
-use crate::holding;
 use crate::program::Context;
 use crate::ui;
 
@@ -36,7 +34,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
     let bytes = archive.encode()?;
     if arguments.out == Path::new("-") {
         let text = String::from_utf8(bytes)
-            .map_err(|error| CommandError::internal("the state is no text", &error))?;
+            .map_err(|error| CommandError::internal("the state is not text", &error))?;
         context.output.result(&text)?;
     } else {
         let out = &arguments.out;
@@ -87,9 +85,9 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Put this state back?")?;
     }
-    let actor = Actor::current(context);
+    let actor = context.actor();
     if present.is_none() {
-        let meta = holding::lost_head(&actor, slipway_engine::about(&snapshot.spec));
+        let meta = slipway_operations::lost_head(&actor, slipway_engine::about(&snapshot.spec));
         restore_head(&backend, cluster, about.uid.clone(), imported, meta).await?;
     }
     let mut acquire = Acquire::new(actor.doing("state import")).over_damage().create(about.uid.clone());
@@ -107,7 +105,8 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         .hint("look at `slipway state history`, and try again"));
     }
     let detail = format!("generation {imported}, exported as {}", about.digest);
-    let meta = holding::meta(&actor, "state import", detail, slipway_engine::about(&snapshot.spec));
+    let meta =
+        slipway_operations::meta(&actor, "state import", detail, slipway_engine::about(&snapshot.spec));
     let generation = holder.release(Some((archive.snapshot.to_vec(), meta))).await?.generation;
     context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
     context.output.message("`slipway plan` shows what the cloud has become since.");

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use slipway_operations::recorded::unknown;
 use slipway_state_store::{
     Acquire, ClusterName, Error, Garbage, Holder, Retention, SystemClock, find_garbage, read_head,
 };
 
-use crate::actor::Actor;
 use crate::cli::ReportFormat;
 use crate::cli::state::GcArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::{recorded, ui};
+use crate::ui;
 
 /// How many earlier generations are kept when nothing is said.
 const GENERATIONS: usize = 10;
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, arguments: &GcArguments) -> Result<Ex
             if arguments.clusters.is_empty() {
                 continue;
             }
-            return Err(recorded::unknown(context, cluster.as_str()));
+            return Err(unknown(cluster.as_str(), &context.state_url()).into());
         };
         let garbage = find_garbage(&*backend, &head, retention, jiff::Timestamp::now()).await?;
         count += garbage.len();
@@ -65,7 +65,7 @@ async fn collect(
     cluster: &ClusterName,
     retention: Retention,
 ) -> Result<Garbage, CommandError> {
-    let mut acquire = Acquire::new(Actor::current(context).doing("state gc"));
+    let mut acquire = Acquire::new(context.actor().doing("state gc"));
     acquire.wait = arguments.change.wait;
     let holder = match Holder::acquire(context.backend()?, cluster, acquire, Arc::new(SystemClock)).await {
         // A tombstone cannot be held; its past stays.

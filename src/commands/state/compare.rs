@@ -2,19 +2,20 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::recorded::{self, Types};
 use slipway_plan::render::{self, TextOptions};
 
 use crate::cli::ReportFormat;
 use crate::cli::state::DiffArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::recorded::{self, Types};
 
 /// Shows what differs between two generations, in the words of a plan.
 pub(crate) async fn run(context: &Context, arguments: &DiffArguments) -> Result<ExitCode, CommandError> {
-    let before = recorded::read(context, &arguments.cluster, Some(arguments.from)).await?;
-    let after = recorded::read(context, &arguments.cluster, arguments.to).await?;
-    let types = Types::of(context, &[&before.snapshot, &after.snapshot]).await?;
+    let environment = context.environment()?;
+    let before = recorded::read(&environment, &arguments.cluster, Some(arguments.from)).await?;
+    let after = recorded::read(&environment, &arguments.cluster, arguments.to).await?;
+    let types = Types::of(&environment, &[&before.snapshot, &after.snapshot]).await?;
     let comparison = slipway_plan::compare(&before.snapshot, &after.snapshot, |kind| types.get(kind));
     let text = match arguments.output {
         ReportFormat::Text => {

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use slipway_operations::recorded::unknown;
 use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock, read_head};
 
 use super::moment;
-use crate::actor::Actor;
 use crate::cli::state::BreakLeaseArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::{recorded, ui};
+use crate::ui;
 
 /// Takes a cluster away from its holder, after a confirmation by name.
 pub(crate) async fn run(
@@ -20,9 +20,9 @@ pub(crate) async fn run(
     let backend = context.backend()?;
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let head = read_head(&*backend, &cluster).await?.map(|(head, _)| head);
-    let head = head.ok_or_else(|| recorded::unknown(context, cluster.as_str()))?;
+    let head = head.ok_or_else(|| unknown(cluster.as_str(), &context.state_url()))?;
     let Some(holder) = head.holder else {
-        context.output.result(&format!("Nobody holds {cluster}; there is nothing to break."))?;
+        context.output.result(&format!("No process holds {cluster}; there is no lease to break."))?;
         return Ok(ExitCode::SUCCESS);
     };
     context.output.message(&format!(
@@ -48,7 +48,7 @@ pub(crate) async fn run(
             ui::prompt::confirm_by_name(context, question, cluster.as_str())?;
         }
     }
-    let actor = Actor::current(context);
+    let actor = context.actor();
     let acquire = Acquire::new(actor.doing("state break-lease"))
         .replace(holder.id)
         .describe(slipway_engine::State::progress);

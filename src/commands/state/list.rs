@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
+use slipway_operations::recorded::{self, Types};
 use slipway_plan::render::{self, TextOptions};
 use slipway_plan::{Record, Snapshot};
 use slipway_resource::Address;
@@ -12,11 +13,10 @@ use crate::cli::ReportFormat;
 use crate::cli::state::{ListArguments, ShowStateArguments};
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::recorded::{self, Types};
 
 /// Lists the addresses that the state has.
 pub(crate) async fn list(context: &Context, arguments: &ListArguments) -> Result<ExitCode, CommandError> {
-    let recorded = recorded::read(context, &arguments.cluster, arguments.generation).await?;
+    let recorded = recorded::read(&context.environment()?, &arguments.cluster, arguments.generation).await?;
     let addresses = recorded::select(&arguments.cluster, &recorded.snapshot, &arguments.addresses)?;
     let text = match arguments.output {
         ReportFormat::Text => addresses.iter().map(|address| format!("{address}\n")).collect::<String>(),
@@ -48,10 +48,10 @@ pub(crate) async fn show(
     context: &Context,
     arguments: &ShowStateArguments,
 ) -> Result<ExitCode, CommandError> {
-    let recorded = recorded::read(context, &arguments.cluster, arguments.generation).await?;
+    let recorded = recorded::read(&context.environment()?, &arguments.cluster, arguments.generation).await?;
     let snapshot = &recorded.snapshot;
     let addresses = recorded::select(&arguments.cluster, snapshot, &arguments.addresses)?;
-    let types = Types::of(context, &[snapshot]).await?;
+    let types = Types::of(&context.environment()?, &[snapshot]).await?;
     let records: Vec<(&Address, &Record)> = addresses
         .into_iter()
         .filter_map(|address| Some((address, snapshot.resources.get(address)?)))

@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::{Holding, recorded};
 use slipway_resource::Address;
 
 use crate::cli::state::{MoveArguments, RemoveArguments};
 use crate::error::CommandError;
-use crate::holding::Holding;
 use crate::program::Context;
-use crate::recorded;
 use crate::ui;
 
 /// Gives a record another address.
@@ -19,7 +18,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         let message = format!("{from} cannot become {to}: an object keeps its type");
         return Err(CommandError::new("CLI0032", message));
     }
-    let shown = recorded::read(context, &arguments.cluster, None).await?;
+    let environment = context.environment()?;
+    let shown = recorded::read(&environment, &arguments.cluster, None).await?;
     recorded::select(&arguments.cluster, &shown.snapshot, &[from.to_string()])?;
     let identity = |snapshot: &slipway_plan::Snapshot| {
         snapshot.resources.get(&from).map(|record| record.identity.clone())
@@ -30,10 +30,10 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Give it this address? The cloud is not touched.")?;
     }
-    let holding = Holding::take(context, &arguments.cluster, "state mv", arguments.change.wait).await?;
+    let holding = Holding::take(&environment, &arguments.cluster, "state mv", arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
     if let Err(error) = recorded::select(&arguments.cluster, &snapshot, &[from.to_string()]) {
-        return holding.give_back(error).await;
+        return holding.give_back(CommandError::from(error)).await;
     }
     // What was shown is what is moved; somebody may have changed it since.
     if identity(&snapshot) != object {
@@ -68,7 +68,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
 
 /// Forgets records. What they stand for is left alone from now on.
 pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Result<ExitCode, CommandError> {
-    let shown = recorded::read(context, &arguments.cluster, None).await?;
+    let environment = context.environment()?;
+    let shown = recorded::read(&environment, &arguments.cluster, None).await?;
     let selected = recorded::select(&arguments.cluster, &shown.snapshot, &arguments.addresses)?;
     for address in &selected {
         let identity = shown.snapshot.resources.get(address).map(|record| record.identity.as_str());
@@ -77,7 +78,7 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Forget these? The cloud is not touched.")?;
     }
-    let holding = Holding::take(context, &arguments.cluster, "state rm", arguments.change.wait).await?;
+    let holding = Holding::take(&environment, &arguments.cluster, "state rm", arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
     // What was shown is what is forgotten; somebody may have changed it since.
     let moved = selected.iter().find(|address| {
@@ -117,6 +118,7 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
 
 fn address(text: &str) -> Result<Address, CommandError> {
     text.parse().map_err(|error: slipway_resource::AddressError| {
-        CommandError::new("CLI0031", format!("`{text}` is no address of a resource")).cause(error.to_string())
+        CommandError::new("CLI0031", format!("`{text}` is not an address of a resource"))
+            .cause(error.to_string())
     })
 }

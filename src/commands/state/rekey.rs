@@ -7,7 +7,6 @@ use slipway_secrets::rekey::{Rekeyed, rekey};
 use slipway_secrets::{KeyName, SealedBackend};
 use slipway_state_store::{Acquire, Backend, ClusterName, Error, Holder, SystemClock};
 
-use crate::actor::Actor;
 use crate::cli::state::RekeyArguments;
 use crate::error::CommandError;
 use crate::program::Context;
@@ -20,7 +19,7 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
         let done = one(context, arguments, &place, &cluster).await?;
         let Rekeyed { resealed, sealed, cleared } = done;
         context.output.result(&format!(
-            "{cluster}: {resealed} objects are sealed anew, {sealed} are sealed now, {cleared} are in clear now.\n"
+            "{cluster}: {resealed} objects are sealed again, {sealed} are sealed now, {cleared} are in clear now.\n"
         ))?;
         total.resealed += resealed + sealed;
     }
@@ -41,7 +40,7 @@ async fn one(
     let (keyring, seals) = (context.keyring(), context.configuration.encryption.state);
     // What lies in clear so far is to be sealed, and therefore read.
     let backend = Arc::new(SealedBackend::new(place.clone(), keyring.clone(), seals).with_clear());
-    let mut acquire = Acquire::new(Actor::current(context).doing("state rekey"));
+    let mut acquire = Acquire::new(context.actor().doing("state rekey"));
     acquire.wait = arguments.wait;
     let holder = match Holder::acquire(backend, cluster, acquire, Arc::new(SystemClock)).await {
         // A tombstone cannot be held, and has no secrets.

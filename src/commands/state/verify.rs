@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use slipway_engine::State;
+use slipway_operations::recorded::unknown;
 use slipway_secrets::{Envelope, Expected};
 use slipway_state_store::verify::{Finding, Mend, Report, verify};
 use slipway_state_store::{Backend, ClusterName, Error, Prefix, list_clusters};
@@ -13,7 +14,6 @@ use crate::cli::ReportFormat;
 use crate::cli::state::VerifyArguments;
 use crate::error::CommandError;
 use crate::program::Context;
-use crate::recorded;
 
 /// Reads every object of clusters, and says what does not fit.
 pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Result<ExitCode, CommandError> {
@@ -23,7 +23,9 @@ pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Resul
     for cluster in clusters {
         let mut report = match verify(&*backend, &cluster).await {
             Err(Error::NoCluster { .. }) if arguments.clusters.is_empty() => continue,
-            Err(Error::NoCluster { .. }) => return Err(recorded::unknown(context, cluster.as_str())),
+            Err(Error::NoCluster { .. }) => {
+                return Err(unknown(cluster.as_str(), &context.state_url()).into());
+            }
             report => report?,
         };
         secrets(&*backend, &cluster, &mut report).await?;
@@ -93,19 +95,17 @@ fn lines(cluster: &ClusterName, report: &Report) -> String {
 fn way_out(cluster: &ClusterName, mend: Mend) -> String {
     match mend {
         Mend::Rebuild => format!(
-            "`slipway state rebuild {cluster} -f …` makes the state anew from the cloud; `slipway state import` puts an \
+            "`slipway state rebuild {cluster} -f …` rebuilds the state from the cloud; `slipway state import` puts an \
              exported one back"
         ),
         Mend::Past => {
             "only the past needs it; `slipway state gc` removes it when that is not kept any more".to_owned()
         }
-        Mend::Anew => {
-            "make the plan anew with `slipway plan … --out state:`, and have it approved again".to_owned()
-        }
+        Mend::Anew => "run `slipway plan … --out state:` again, and have the plan approved again".to_owned(),
         Mend::Other => {
             "it needs a newer Slipway, the key that it was written for, or a copy from a backup of the store"
                 .to_owned()
         }
-        Mend::Collect => format!("nobody needs it; `slipway state gc {cluster}` removes what it knows"),
+        Mend::Collect => format!("nothing needs it; `slipway state gc {cluster}` removes what it knows"),
     }
 }

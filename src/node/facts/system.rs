@@ -57,6 +57,11 @@ pub(super) fn kernel_options() -> Option<BTreeSet<String>> {
     Some(set.collect())
 }
 
+/// Whether systemd runs; nobody can tell of a machine that is prepared below another root.
+pub(super) fn systemd(root: &Path) -> Option<bool> {
+    (root == Path::new("/")).then(|| Path::new("/run/systemd/system").is_dir())
+}
+
 pub(super) fn cgroups() -> Cgroups {
     if let Ok(text) = std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers") {
         let controllers = text.split_whitespace().map(str::to_owned).collect();

@@ -1,0 +1,209 @@
+//! The way to the API of a cluster whose authority lies in its state: as an administrator, for an hour, with credentials
+//! that are made when they are needed and stored nowhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use slipway_bootstrap::configuration::{EncryptionAlgorithm, LocalEndpoint};
+use slipway_bootstrap::from_cluster::CA;
+use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
+use slipway_builtin::{KEYPAIR, Vault};
+use slipway_provider_kubernetes::{Access, SecretKubeconfig};
+use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
+use slipway_trust::Reach;
+
+/// How long credentials are good for.
+const VALIDITY: Duration = Duration::from_secs(3_600);
+
+/// How long an API server may take to answer a knock.
+const KNOCK: Duration = Duration::from_secs(2);
+
+/// What a stage of an operation knows of a cluster's API. It does not change: the next stage has a value of its own.
+#[derive(Clone, Debug, Default)]
+pub struct KnownApi {
+    /// The unique id of the cluster, where it has one.
+    pub uid: Option<ClusterUid>,
+    /// Where the API may be reached, the best first.
+    pub endpoints: Vec<LocalEndpoint>,
+    /// Whether there is, was, or will be one before anybody asks.
+    pub exists: bool,
+    /// Whether the state has one, and so an authority to make credentials with.
+    pub recorded: bool,
+    /// Whether a run was interrupted, so that what is missing is still to be made.
+    pub interrupted: bool,
+    /// A kubeconfig of somebody else's, to look at a cluster whose authority Slipway does not have.
+    pub lent: Option<SecretText>,
+    /// Networks and names in which the caller allows servers whose addresses are reserved.
+    pub networks: Vec<String>,
+}
+
+impl KnownApi {
+    /// The same, reached elsewhere first.
+    #[must_use]
+    pub fn first_at(mut self, mut endpoints: Vec<LocalEndpoint>) -> Self {
+        for before in std::mem::take(&mut self.endpoints) {
+            if !endpoints.contains(&before) {
+                endpoints.push(before);
+            }
+        }
+        Self { endpoints, ..self }
+    }
+
+    /// The same, reached elsewhere, too, where nobody answers.
+    #[must_use]
+    pub fn also_at(mut self, endpoints: Vec<LocalEndpoint>) -> Self {
+        for endpoint in endpoints {
+            if !self.endpoints.contains(&endpoint) {
+                self.endpoints.push(endpoint);
+            }
+        }
+        self
+    }
+}
+
+/// The way to one cluster's API, as one stage of an operation knows it.
+pub struct ClusterAccess {
+    vault: Arc<Vault>,
+    cluster: String,
+    api: KnownApi,
+}
+
+/// As whom somebody enters.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The user.
+    pub user: String,
+    /// The user's groups.
+    pub groups: Vec<String>,
+    /// How long the credentials are good for.
+    pub validity: Duration,
+    /// Whether the API is named by its endpoint, also when another of its servers answers sooner.
+    pub endpoint_only: bool,
+}
+
+impl ClusterAccess {
+    /// The way to the API of a cluster whose keys are in a vault.
+    #[must_use]
+    pub fn new(vault: Arc<Vault>, cluster: &str, api: KnownApi) -> Self {
+        Self { vault, cluster: cluster.to_owned(), api }
+    }
+
+    /// A kubeconfig for somebody; none when the cluster has no authority yet.
+    ///
+    /// # Errors
+    /// When the authority cannot be opened here.
+    pub async fn for_entry(&self, entry: &Entry) -> Result<Option<Kubeconfig>, ProviderError> {
+        let address = Address::new(KEYPAIR, CA);
+        let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&address)) else {
+            return Ok(None);
+        };
+        let key = self.vault.text(uid, &identity, "private_key_pem").await?;
+        let shown = self.vault.attributes(uid, &identity).await?;
+        let authority = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
+        let server = match self.api.endpoints.first() {
+            Some(endpoint) if entry.endpoint_only => Some(endpoint.clone()),
+            _ => reachable(&self.api.endpoints, &self.api.networks).await,
+        };
+        let Some(server) = server else { return Ok(None) };
+        signed(&self.cluster, &server, (authority, &key), entry).map(Some)
+    }
+}
+
+/// A kubeconfig for Slipway itself, with an authority that was found on a control plane: to look at a cluster whose state is
+/// lost. None where the cluster has no endpoint.
+///
+/// # Errors
+/// When it is no authority.
+pub(crate) async fn with_authority(
+    cluster: &str,
+    endpoints: &[LocalEndpoint],
+    networks: &[String],
+    authority: (&str, &SecretText),
+) -> Result<Option<SecretText>, ProviderError> {
+    let Some(server) = reachable(endpoints, networks).await else { return Ok(None) };
+    Ok(Some(signed(cluster, &server, authority, &administrator())?.to_yaml()))
+}
+
+/// A kubeconfig for somebody, signed with an authority.
+fn signed(
+    cluster: &str,
+    server: &LocalEndpoint,
+    (authority, key): (&str, &SecretText),
+    entry: &Entry,
+) -> Result<Kubeconfig, ProviderError> {
+    let failed = |error: slipway_bootstrap::pki::Error| {
+        let text = format!("credentials for {cluster} cannot be made: {error}");
+        ProviderError::new(ErrorClass::Permanent, text)
+    };
+    let certificate = Certificate::from_pem(authority).map_err(failed)?;
+    let authority_key = PrivateKey::from_pem(key.expose()).map_err(failed)?;
+    let own = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).map_err(failed)?;
+    let subject = Subject::new(entry.user.as_str()).with_organizations(entry.groups.iter().cloned());
+    let template = Template::leaf(subject, Timestamp::now(), entry.validity).map_err(failed)?;
+    let template = template.with_usages([Usage::Client]);
+    let signed = template.signed_by(own.public_key(), &certificate, &authority_key).map_err(failed)?;
+    let credentials =
+        Credentials::Certificate { certificate: signed.to_pem(), key: own.to_pem().map_err(failed)? };
+    Ok(Kubeconfig::new(cluster, &server.url(), authority, &entry.user, &credentials))
+}
+
+/// Slipway itself. The group is bound to nothing: it may do everything before there is anything that it could be bound to.
+fn administrator() -> Entry {
+    Entry {
+        user: "slipway".to_owned(),
+        groups: vec!["system:masters".to_owned()],
+        validity: VALIDITY,
+        endpoint_only: false,
+    }
+}
+
+/// The first endpoint that answers; the best when none does, so that the failure names it.
+async fn reachable(endpoints: &[LocalEndpoint], networks: &[String]) -> Option<LocalEndpoint> {
+    let knock = |endpoint: &LocalEndpoint| {
+        let host = endpoint.host.trim_matches(['[', ']']).to_owned();
+        let port = endpoint.port;
+        async move { Reach::host(&host, networks).answers(&host, port, KNOCK).await }
+    };
+    let answers = join_all(endpoints.iter().map(knock)).await;
+    let first = endpoints.iter().zip(answers).find(|(_, answers)| *answers).map(|(endpoint, _)| endpoint);
+    first.or(endpoints.first()).cloned()
+}
+
+#[async_trait]
+impl Access for ClusterAccess {
+    async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        if let Some(lent) = &self.api.lent {
+            // A host has told it: it is data, whatever it says.
+            let (text, networks) = (lent.clone(), Some(self.api.networks.clone()));
+            return Ok(Some(SecretKubeconfig { text, context: None, is_callers: false, networks }));
+        }
+        if !self.api.exists {
+            return Ok(None);
+        }
+        let kubeconfig = self.for_entry(&administrator()).await?;
+        if kubeconfig.is_none() && self.api.recorded {
+            // What is behind an API that cannot be entered is not known; it is not gone.
+            let text = format!(
+                "the API of {} cannot be entered: the state does not have its authority",
+                self.cluster
+            );
+            let hint = if self.api.interrupted {
+                "an earlier run was interrupted: `slipway apply -f …` goes on with it, and makes the authority".to_owned()
+            } else {
+                format!("`slipway state rebuild {} -f …` takes it from the control planes", self.cluster)
+            };
+            return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(hint));
+        }
+        // Its server is one that the spec names, by whatever name.
+        Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig {
+            text: kubeconfig.to_yaml(),
+            context: None,
+            is_callers: true,
+            networks: Some(self.api.networks.clone()),
+        }))
+    }
+}

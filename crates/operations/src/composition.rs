@@ -1,0 +1,147 @@
+//! Which providers work on one cluster: its own, and those that are linked in; and what the core makes of the machines
+//! that a provider has.
+
+mod addons;
+mod manifests;
+
+use std::collections::BTreeMap;
+
+use slipway_bootstrap::configuration::LocalEndpoint;
+use slipway_bootstrap::from_cluster::{self, Placement};
+use slipway_plan::{Providers, Snapshot};
+use slipway_resource::provider::{Catalog, ExpandNote};
+use slipway_resource::{Desired, Schema, SecretText};
+use slipway_spec::model::{Cluster, Host, Role};
+
+use crate::error::Error;
+use crate::providers;
+use crate::spec::ClusterSpec;
+
+pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE};
+
+/// The attribute of what is on one host.
+const HOST: &str = "host";
+
+/// Whether a provider does the work inside machines that exist already: it then has the types of a node, for many
+/// hosts. What is in those machines is then the core's to say.
+pub(crate) fn works_on_hosts(schema: &Schema) -> bool {
+    schema.types.get("file").is_some_and(|kind| kind.attributes.contains_key(HOST))
+}
+
+/// Whether one of the providers does the work inside machines that exist already.
+pub(crate) fn has_hosts(providers: &Providers) -> bool {
+    providers.iter().any(|(_, handle)| works_on_hosts(&handle.schema))
+}
+
+/// What the core makes of the machines of a provider.
+#[derive(Default)]
+pub(crate) struct Inside {
+    /// The resources.
+    pub resources: Vec<Desired>,
+    /// Remarks on the spec.
+    pub notes: Vec<ExpandNote>,
+    /// The texts of secrets in manifests, by the rest of their sources.
+    pub secrets: BTreeMap<String, SecretText>,
+}
+
+/// What a provider of hosts is told beside the user's settings, where its configuration has a place for it: the hosts of
+/// the specs, also those that the cluster has still and the specs no longer, where inventories are, and whether the whole
+/// cluster goes.
+pub(crate) fn told(
+    schema: &Schema,
+    cluster: &Cluster,
+    prior: Option<&Snapshot>,
+    state: Option<&str>,
+    leaving: bool,
+) -> Result<BTreeMap<String, serde_json::Value>, Error> {
+    let mut told = BTreeMap::new();
+    if schema.config.contains_key("hosts") {
+        let recorded: Option<Cluster> =
+            prior.and_then(|prior| serde_json::from_value(prior.spec.clone()).ok());
+        let mut hosts: Vec<Host> = cluster.all_hosts();
+        // An interrupted run has recorded its own spec already; where the machines were is pinned until it is through.
+        let pinned = prior.into_iter().flat_map(|prior| prior.catalogs.values()).filter_map(|catalog| {
+            let hosts = catalog.data.get("hosts")?.clone();
+            serde_json::from_value::<Vec<Host>>(hosts).ok()
+        });
+        for host in recorded.iter().flat_map(Cluster::all_hosts).chain(pinned.flatten()) {
+            if hosts.iter().all(|known| known.name != host.name) {
+                hosts.push(host);
+            }
+        }
+        let hosts = serde_json::to_value(hosts)
+            .map_err(|error| Error::internal("the hosts cannot be written as JSON", error))?;
+        told.insert("hosts".to_owned(), hosts);
+    }
+    if let Some(state) = state.filter(|_| schema.config.contains_key("state")) {
+        told.insert("state".to_owned(), state.into());
+    }
+    if leaving && schema.config.contains_key("leaving") {
+        told.insert("leaving".to_owned(), true.into());
+    }
+    Ok(told)
+}
+
+/// The resources of a cluster on the machines of a catalog; none for a provider that makes its machines itself.
+pub(crate) async fn expand(
+    catalog: &Catalog,
+    own: &[Desired],
+    manifests: Manifests<'_>,
+) -> Result<Inside, Error> {
+    let Some(placement) = placement(catalog)? else { return Ok(Inside::default()) };
+    let cluster = &manifests.spec.cluster;
+    let user = addons::objects(manifests).await?;
+    let expanded = from_cluster::expand(cluster, &placement, &user.objects)?;
+    let resources = from_cluster::after_claims(expanded.resources, own);
+    Ok(Inside { resources, notes: expanded.notes, secrets: user.secrets })
+}
+
+/// Refuses what a spec asks for and machines that exist cannot have: everything at once, each where it is written.
+///
+/// # Errors
+/// When there is such a field.
+pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
+    let found = from_cluster::without_effect(spec.sources.paths());
+    if found.is_empty() {
+        return Ok(());
+    }
+    let describe = |unused: &from_cluster::WithoutEffect| {
+        let place = spec.place(&unused.field).map(ToString::to_string).unwrap_or_default();
+        format!("{place}: {}: {}", unused.field, unused.why)
+    };
+    let fields = found.iter().map(describe).collect();
+    Err(Error::WithoutEffect { cluster: spec.cluster.name.to_string(), fields })
+}
+
+/// Where the API of a cluster may be reached, the best first.
+pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>) -> Vec<LocalEndpoint> {
+    let placements = catalogs.values().filter_map(|catalog| placement(catalog).ok().flatten());
+    let mut endpoints = Vec::new();
+    for placement in placements {
+        endpoints.extend(from_cluster::endpoint(cluster, &placement).ok());
+        let control_planes = placement.machines.iter().filter(|machine| {
+            cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
+        });
+        for machine in control_planes {
+            let own = LocalEndpoint { host: machine.address.to_string(), port: 6443 };
+            if !endpoints.contains(&own) {
+                endpoints.push(own);
+            }
+        }
+    }
+    endpoints
+}
+
+/// Whether a state has an API: a server of it, or anything behind it. All servers may be lost while what they serve is known.
+pub(crate) fn has_api(prior: &Snapshot) -> bool {
+    prior.resources.iter().any(|(address, record)| {
+        record.provider == providers::KUBERNETES
+            || address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver")
+    })
+}
+
+/// The machines of a catalog; none for a provider that makes its machines itself.
+pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, Error> {
+    Placement::of(&catalog.data)
+        .map_err(|error| Error::internal("the machines of the provider cannot be read", error))
+}

@@ -1,0 +1,131 @@
+//! The objects of add-ons that users bring, in files or at URLs with the digest of what is there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use slipway_bootstrap::from_cluster::UserObjects;
+use slipway_limits::size;
+use slipway_provider_kubernetes::files;
+use slipway_resource::{Address, Desired, Secret, SecretText, Value};
+use slipway_spec::model::Manifest;
+use slipway_trust::Refusal;
+
+use super::manifests::{self, Way};
+use crate::diagnose;
+use crate::environment::Download;
+use crate::error::Error;
+use crate::spec::ClusterSpec;
+use crate::trust::Grounds;
+
+/// What the source of a secret begins with that stands in a manifest.
+pub(crate) const SOURCE: &str = "manifest";
+
+/// The objects of add-ons that users bring, without the secrets in them.
+pub(super) struct Objects {
+    /// The objects.
+    pub objects: Vec<UserObjects>,
+    /// The texts of the secrets, by the rest of their sources.
+    pub secrets: BTreeMap<String, SecretText>,
+}
+
+/// The manifests of a cluster, and what decides whether they are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Manifests<'a> {
+    pub spec: &'a ClusterSpec,
+    pub grounds: &'a Grounds,
+    pub downloads: &'a dyn Download,
+    /// Whether nothing is fetched that is not here already.
+    pub offline: bool,
+}
+
+/// The objects of the add-ons that users bring.
+pub(super) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> {
+    let Manifests { spec, grounds: Grounds { policy, tree }, downloads, offline } = manifests;
+    let cluster = &spec.cluster;
+    let mut all = Objects { objects: Vec::new(), secrets: BTreeMap::new() };
+    let mut seen: BTreeMap<Address, String> = BTreeMap::new();
+    for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
+        let refused = |refusal: Refusal| {
+            let field = format!("addons[{}].manifest", addon.name);
+            Error::Specs(vec![diagnose::refusal(&refusal, spec.place(&field))])
+        };
+        let (place, text) = match &addon.manifest {
+            Some(Manifest::File(path)) => {
+                let file = policy.file(tree, "the add-on's manifest", Path::new(path)).map_err(refused)?;
+                let failed =
+                    |source| Error::File { what: "the add-on's manifest", path: path.into(), source };
+                (path.clone(), file.read_text(size::MANIFEST).map_err(failed)?)
+            }
+            Some(Manifest::Url { url, sha256 }) => {
+                let granted = policy.url(url).map_err(refused)?;
+                let way = Way { policy, offline, downloads };
+                (url.clone(), manifests::text(&addon.name, &granted, sha256, way).await?)
+            }
+            None => continue,
+        };
+        let read = files::read(&place, &text);
+        let mut objects = read.map_err(|source| Error::Manifest { source, addon: addon.name.to_string() })?;
+        for object in &mut objects {
+            if let Some(first) = seen.insert(object.address.clone(), place.clone()) {
+                let object = object.address.name().to_owned();
+                return Err(Error::DoubledObject { place, object, first });
+            }
+            hide(object, &mut all.secrets);
+        }
+        all.objects.push(UserObjects { addon: addon.name.clone(), objects });
+    }
+    Ok(all)
+}
+
+/// Where kubectl notes what it was given, secrets among it.
+const NOTE: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Makes secrets of what a Secret holds: it is used, and never shown.
+fn hide(object: &mut Desired, secrets: &mut BTreeMap<String, SecretText>) {
+    let name = object.address.name().to_owned();
+    let Value::Map(attributes) = &mut object.attributes else { return };
+    let Some(Value::Map(manifest)) = attributes.get_mut("manifest") else { return };
+    let is = |field: &str, text: &str| manifest.get(field).and_then(Value::as_str) == Some(text);
+    if !is("kind", "Secret") || !is("apiVersion", "v1") {
+        return;
+    }
+    for field in ["data", "stringData"] {
+        let Some(Value::Map(entries)) = manifest.get_mut(field) else { continue };
+        for (key, value) in entries {
+            let text = match &*value {
+                Value::String(text) => text.clone(),
+                Value::Null | Value::Secret(_) => continue,
+                // What is no text is for the API server to refuse, and to be seen by nobody before.
+                other => other.to_json().to_string(),
+            };
+            let place = format!("{name}#{field}.{key}");
+            *value = Value::Secret(Secret::new(format!("{SOURCE}:{place}")));
+            secrets.insert(place, SecretText::new(text));
+        }
+    }
+    if let Some(Value::Map(metadata)) = manifest.get_mut("metadata")
+        && let Some(Value::Map(annotations)) = metadata.get_mut("annotations")
+    {
+        annotations.remove(NOTE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_secret_holds_is_seen_by_nobody() {
+        let text = "{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {\
+            kubectl.kubernetes.io/last-applied-configuration: hunter2}}, data: {tls.crt: aHVudGVyMg==}, \
+            stringData: {password: hunter2}}";
+        let mut secrets = BTreeMap::new();
+        let mut objects = files::read("a.yaml", text).unwrap();
+        hide(&mut objects[0], &mut secrets);
+        let shown = serde_json::to_string(&objects[0]).unwrap();
+        assert!(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg"), "{shown}");
+        let kept = |place: &str| secrets[place].expose().to_owned();
+        assert_eq!(kept("Secret/default/a#data.tls.crt"), "aHVudGVyMg==");
+        assert_eq!(kept("Secret/default/a#stringData.password"), "hunter2");
+    }
+}

@@ -1,0 +1,125 @@
+//! What needs a decision: whether a plan is carried out, and whether what it loses may be lost.
+//!
+//! A command line asks a person, a controller follows a policy, a test has constants.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use slipway_plan::{Confirmation, Plan};
+
+/// Names that confirm losses: addresses of resources, or the name of a cluster that is deleted.
+pub type Names = BTreeSet<String>;
+
+/// Why a plan is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// It is the first plan of an operation.
+    First,
+    /// The state changed after an earlier plan was approved, and the plan for the new state differs.
+    Changed,
+}
+
+/// Why a plan is not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Declined {
+    /// The answer was no.
+    #[error("the answer was no; nothing was done")]
+    No,
+    /// Nobody can be asked.
+    #[error("no terminal to ask on; nothing was done")]
+    Unanswered {
+        /// How the question is answered without asking.
+        hint: String,
+    },
+    /// Another name was given than the one that confirms.
+    #[error("that is not `{0}`; nothing was done")]
+    WrongName(String),
+    /// The decision could not be made. The caller gets the error back as it is.
+    #[error(transparent)]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Declined {
+    /// A decision that could not be made.
+    pub fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+
+    /// The stable code, with a page in `docs/errors/`; `None` for an error of whoever decides.
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::No => Some("CLI0015"),
+            Self::Unanswered { .. } => Some("CLI0014"),
+            Self::WrongName(_) => Some("CLI0036"),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+/// Decides about plans.
+#[async_trait(?Send)]
+pub trait Decide {
+    /// Is given each plan before anything is decided about it, also one that has nothing to do.
+    ///
+    /// # Errors
+    /// When it cannot be shown to whoever decides.
+    async fn review(&self, _plan: &Plan, _occasion: Occasion) -> Result<(), Declined> {
+        Ok(())
+    }
+
+    /// The names that confirm losses and are known before any plan is.
+    fn names(&self) -> Names {
+        Names::new()
+    }
+
+    /// Whether [`Decide::confirm`] is asked for the names that are missing. Where it is not, a plan that needs more names
+    /// is refused before anything else is decided.
+    fn confirms(&self) -> bool {
+        false
+    }
+
+    /// Confirms by name what a plan loses.
+    ///
+    /// # Errors
+    /// When it is not confirmed.
+    async fn confirm(&self, _plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
+        Err(Declined::WrongName(confirmation.name.clone()))
+    }
+
+    /// Approves a plan of which every loss was confirmed beforehand. A plan whose losses [`Decide::confirm`] has confirmed is
+    /// approved by that.
+    ///
+    /// # Errors
+    /// When it is not approved.
+    async fn approve(&self, plan: &Plan) -> Result<(), Declined>;
+}
+
+/// Approves every plan that loses nothing, or only what these names confirm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Approve {
+    /// The names that confirm losses.
+    pub names: Names,
+}
+
+#[async_trait(?Send)]
+impl Decide for Approve {
+    fn names(&self) -> Names {
+        self.names.clone()
+    }
+
+    async fn approve(&self, _plan: &Plan) -> Result<(), Declined> {
+        Ok(())
+    }
+}
+
+/// Approves no plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decline;
+
+#[async_trait(?Send)]
+impl Decide for Decline {
+    async fn approve(&self, _plan: &Plan) -> Result<(), Declined> {
+        Err(Declined::No)
+    }
+}

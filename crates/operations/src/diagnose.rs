@@ -1,0 +1,58 @@
+//! Failures that are about a place in a spec, as diagnostics.
+
+use std::path::Path;
+
+use slipway_limits::{file, size};
+use slipway_resource::ProviderError;
+use slipway_spec::diagnostic::{Code, Diagnostic};
+use slipway_spec::source::{Location, SourceFile};
+use slipway_trust::Refusal;
+
+use crate::error::Error;
+
+/// A failure of a provider that was asked outside of a plan's steps.
+pub(crate) const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
+
+/// A provider's configuration that does not fit its schema.
+const CONFIGURATION: Code =
+    Code { id: "CLI0007", title: "the configuration of the provider is not as its schema says" };
+
+/// A problem of a provider's configuration: what is wrong, where, and the way out where there is one.
+pub(crate) type Misconfigured = (String, Option<Location>, Option<String>);
+
+/// A refusal of the trust policy as a problem of a spec.
+#[must_use]
+pub fn refusal(refusal: &Refusal, location: Option<&Location>) -> Diagnostic {
+    let code = Code { id: refusal.code(), title: refusal.title() };
+    with_line(Diagnostic::error(code, refusal.to_string()).at_location(location).hint(refusal.hint()))
+}
+
+/// What a provider has against a field of a spec, at its place.
+pub(crate) fn at_field(error: &ProviderError, location: &Location) -> Error {
+    let problem = Diagnostic::error(PROVIDER, error.message.clone())
+        .at_location(Some(location))
+        .maybe_hint(error.hint.clone());
+    Error::Specs(vec![with_line(problem)])
+}
+
+/// What is wrong with the configuration of a provider.
+pub(crate) fn configuration(provider: &str, problems: Vec<Misconfigured>) -> Error {
+    let lists = format!("`slipway provider info {provider}` lists its settings");
+    let problem = |(message, location, hint): Misconfigured| {
+        let hint = hint.unwrap_or_else(|| lists.clone());
+        with_line(Diagnostic::error(CONFIGURATION, message).at_location(location.as_ref()).hint(hint))
+    };
+    Error::Specs(problems.into_iter().map(problem).collect())
+}
+
+/// A problem with the line that it is about.
+fn with_line(mut problem: Diagnostic) -> Diagnostic {
+    let text = problem
+        .location
+        .as_ref()
+        .map(|place| (place.file.clone(), file::read_text(Path::new(&*place.file), size::SPEC)));
+    if let Some((file, Ok(text))) = text {
+        problem.show_line(&SourceFile::new(file, text));
+    }
+    problem
+}

@@ -1,0 +1,149 @@
+//! What all operations of one caller share: who asks, what specs may name, where the state is, which keys and providers
+//! are at hand.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use slipway_protocol::{Running, SearchPath};
+use slipway_secrets::key::GivenKeys;
+use slipway_secrets::{Keyring, age};
+use slipway_state_store::{Backend, Options};
+use slipway_trust::{Policy, TrustedUrl};
+
+use crate::actor::Actor;
+use crate::error::Error;
+use crate::observe::{Ignore, Observer};
+
+/// Where the state of clusters is.
+#[derive(Clone)]
+pub struct Store {
+    /// The store, what is encrypted in it included.
+    pub backend: Arc<dyn Backend>,
+    /// What it is called in messages, as its URL.
+    pub place: String,
+}
+
+/// Reads the identities that open what SOPS has encrypted.
+pub type Identities = Arc<dyn Fn() -> slipway_secrets::Result<Vec<age::Identity>> + Send + Sync>;
+
+/// Fetches the manifests of add-ons.
+#[async_trait]
+pub trait Download: Send + Sync {
+    /// The text at a URL. Where a server sends one elsewhere, the policy is asked again.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in a sentence.
+    async fn text(&self, url: &TrustedUrl, policy: &Policy) -> Result<String, String>;
+
+    /// A text that was kept under its SHA-256.
+    fn kept(&self, _sha256: &str) -> Option<String> {
+        None
+    }
+
+    /// Keeps a text under its SHA-256 for the next time. What cannot be kept is fetched again.
+    fn keep(&self, _sha256: &str, _text: &str) {}
+}
+
+/// Fetches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoDownload;
+
+#[async_trait]
+impl Download for NoDownload {
+    async fn text(&self, _url: &TrustedUrl, _policy: &Policy) -> Result<String, String> {
+        Err("nothing is fetched here".to_owned())
+    }
+}
+
+/// The processes of providers. They live until the caller ends them.
+#[derive(Clone, Default)]
+pub struct Processes(Arc<Mutex<Vec<Running>>>);
+
+impl Processes {
+    /// Keeps a process until [`Processes::end`].
+    pub fn keep(&self, running: Running) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(running);
+    }
+
+    /// Ends all processes.
+    pub async fn end(&self) {
+        let running = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for process in running {
+            process.end().await;
+        }
+    }
+}
+
+/// What all operations of one caller share. It does not change.
+#[derive(Clone)]
+pub struct Environment {
+    /// Who asks.
+    pub actor: Actor,
+    /// What specs may name.
+    pub policy: Arc<Policy>,
+    /// Where the state is. Without a state everything is planned offline: against nothing, and without credentials.
+    pub store: Option<Store>,
+    /// The keys that seal and open secrets in the state.
+    pub keyring: Arc<Keyring>,
+    /// The identities that open what SOPS has encrypted.
+    pub identities: Identities,
+    /// Where providers are looked for that are not linked in.
+    pub search_path: SearchPath,
+    /// The providers' processes.
+    pub processes: Processes,
+    /// On which terms clusters are held.
+    pub lease: Options,
+    /// Who follows the operations.
+    pub observer: Arc<dyn Observer>,
+    /// What fetches manifests.
+    pub downloads: Arc<dyn Download>,
+}
+
+impl Environment {
+    /// An environment without state, keys, and providers other than those that are linked in.
+    #[must_use]
+    pub fn new(actor: Actor, policy: Policy) -> Self {
+        let keys = GivenKeys { recipients: Vec::new(), identities: Vec::new() };
+        Self {
+            actor,
+            policy: Arc::new(policy),
+            store: None,
+            keyring: Arc::new(Keyring::new(Arc::new(keys))),
+            identities: Arc::new(|| Ok(Vec::new())),
+            search_path: SearchPath::new([]),
+            processes: Processes::default(),
+            lease: Options::default(),
+            observer: Arc::new(Ignore),
+            downloads: Arc::new(NoDownload),
+        }
+    }
+
+    /// The same with a state.
+    #[must_use]
+    pub fn with_store(self, backend: Arc<dyn Backend>, place: impl Into<String>) -> Self {
+        Self { store: Some(Store { backend, place: place.into() }), ..self }
+    }
+
+    /// The same without a state.
+    #[must_use]
+    pub fn offline(self) -> Self {
+        Self { store: None, ..self }
+    }
+
+    /// The same with keys for secrets.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Arc<Keyring>) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// The same with somebody who follows the operations.
+    #[must_use]
+    pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// The store, for what makes no sense without one.
+    pub(crate) fn store(&self, cluster: &str) -> Result<&Store, Error> {
+        self.store.as_ref().ok_or_else(|| Error::NoState { cluster: cluster.to_owned() })
+    }
+}

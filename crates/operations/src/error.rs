@@ -1,0 +1,410 @@
+//! Why an operation did not happen, or did not end.
+
+mod explain;
+
+pub use explain::store_hint;
+
+use std::path::PathBuf;
+
+use slipway_bootstrap::from_cluster::FromClusterError;
+use slipway_plan::Confirmation;
+use slipway_resource::provider::PreflightFinding;
+use slipway_resource::{Address, AddressError, Identity, ProviderError};
+use slipway_spec::diagnostic::Diagnostic;
+use slipway_spec::value::KubernetesVersion;
+use slipway_trust::Refusal;
+
+use crate::decide::Declined;
+
+/// Why an operation did not happen, or did not end.
+///
+/// [`Error::code`] is the stable code with a page in `docs/errors/`, [`Error::causes`] and [`Error::hints`] are the
+/// other lines that a person reads.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The state store refused.
+    #[error(transparent)]
+    Store(#[from] slipway_state_store::Error),
+    /// A run could not begin or go on.
+    #[error(transparent)]
+    Engine(#[from] slipway_engine::Error),
+    /// No plan can be made.
+    #[error(transparent)]
+    Plan(#[from] slipway_plan::Error),
+    /// Secrets cannot be sealed or opened.
+    #[error(transparent)]
+    Secrets(#[from] slipway_secrets::Error),
+    /// A provider cannot be started.
+    #[error(transparent)]
+    Protocol(#[from] slipway_protocol::Error),
+    /// A provider that was asked outside of a plan's steps refused.
+    #[error("{}", .0.message)]
+    Provider(#[from] ProviderError),
+    /// The trust policy refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The cluster cannot be expanded on its machines.
+    #[error(transparent)]
+    Expansion(#[from] FromClusterError),
+    /// Whoever decides did not agree.
+    #[error(transparent)]
+    Declined(#[from] Declined),
+    /// Problems of the specs, each with its place.
+    #[error("the specs have {}; nothing was done", problems(.0))]
+    Specs(Vec<Diagnostic>),
+    /// The manifest of an add-on cannot be read.
+    #[error("{source}")]
+    Manifest {
+        /// Why.
+        source: slipway_provider_kubernetes::files::Error,
+        /// The add-on.
+        addon: String,
+    },
+    /// Two manifests have the same object.
+    #[error("{place}: {object} is there already, in {first}")]
+    DoubledObject {
+        /// The manifest.
+        place: String,
+        /// The object.
+        object: String,
+        /// The manifest that has it, too.
+        first: String,
+    },
+    /// The manifest of an add-on cannot be had from its URL.
+    #[error("the add-on {addon} is at {url}, {problem}")]
+    Download {
+        /// The add-on.
+        addon: String,
+        /// Where its manifest is.
+        url: String,
+        /// What is wrong.
+        problem: DownloadProblem,
+    },
+    /// A file that a spec names cannot be read.
+    #[error("{what} {} cannot be used", path.display())]
+    File {
+        /// What the file is.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Something that should not be.
+    #[error("{what}")]
+    Internal {
+        /// What cannot be done.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An operation on the state, without a state.
+    #[error("{cluster} is planned without a state; nothing was done")]
+    NoState {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The provider that plans offline is not built.
+    #[error("what plans {provider} offline is not built: {} does not exist", path.display())]
+    NotBuilt {
+        /// The provider.
+        provider: String,
+        /// What does not exist.
+        path: PathBuf,
+    },
+    /// A rename in the spec names no resource.
+    #[error("a rename in the spec names no resource: {0}")]
+    BadRename(AddressError),
+    /// The state has no such cluster.
+    #[error("the state has no cluster `{cluster}`")]
+    UnknownCluster {
+        /// The cluster.
+        cluster: String,
+        /// Where the state is.
+        place: String,
+    },
+    /// The state does not have the spec of a cluster.
+    #[error("the state of `{cluster}` does not have its spec")]
+    NoRecordedSpec {
+        /// The cluster.
+        cluster: String,
+        /// Why it cannot be read.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The state does not have the spec that an upgrade starts from.
+    #[error("{cluster}: the state does not have the spec that was applied last")]
+    NoAppliedSpec {
+        /// The cluster.
+        cluster: String,
+        /// Why it cannot be read.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Another spec was applied while an upgrade was under way.
+    #[error("{cluster}: another spec was applied since this upgrade began")]
+    OtherSpecApplied {
+        /// The cluster.
+        cluster: String,
+    },
+    /// A verb that changes a running cluster where there is none.
+    #[error(
+        "{cluster} was not made yet: the state in {place} has no generation of it; {verb} creates nothing"
+    )]
+    NotMadeYet {
+        /// The cluster.
+        cluster: String,
+        /// Where the state is.
+        place: String,
+        /// The verb.
+        verb: &'static str,
+    },
+    /// A cluster exists that this state store has never had.
+    #[error(
+        "{objects} objects of a cluster {cluster} ({uid}) exist, and this state store has no state of it; nothing was planned"
+    )]
+    UnknownToStore {
+        /// The cluster.
+        cluster: String,
+        /// Its unique id in the ownership of its objects.
+        uid: String,
+        /// How many objects were found.
+        objects: usize,
+    },
+    /// A key differs although the state is whole.
+    #[error(transparent)]
+    SoundState(Box<slipway_plan::Error>),
+    /// A plan of a part of the cluster would change its version.
+    #[error(
+        "{cluster}: the spec asks for Kubernetes {to} and {from} is applied; a part of the cluster cannot change the version"
+    )]
+    PartialVersion {
+        /// The cluster.
+        cluster: String,
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The version of the spec.
+        to: KubernetesVersion,
+    },
+    /// Kubernetes does not go back.
+    #[error("{}Kubernetes cannot go back from {from} to {to}", about(cluster))]
+    VersionBack {
+        /// The cluster, where one is meant.
+        cluster: Option<String>,
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The version that is asked for.
+        to: KubernetesVersion,
+    },
+    /// Kubernetes goes one minor version at a time.
+    #[error("{cluster}: Kubernetes cannot go from {from} to {to} in one step")]
+    VersionSkipped {
+        /// The cluster.
+        cluster: String,
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The version of the spec.
+        to: KubernetesVersion,
+    },
+    /// There is no way to another major version.
+    #[error("there is no way from {from} to {to}")]
+    NoWay {
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The version that is asked for.
+        to: KubernetesVersion,
+    },
+    /// Kubelets on hosts would be left too far behind.
+    #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets are not upgraded with it")]
+    Kubelets {
+        /// The cluster.
+        cluster: String,
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The version of the spec.
+        to: KubernetesVersion,
+        /// Which, or why that is not known.
+        problem: KubeletProblem,
+    },
+    /// Fields of the spec that have no effect on machines that exist already.
+    #[error(
+        "{cluster}: {} no effect on machines that exist already; nothing was done",
+        if fields.len() == 1 { "a field has" } else { "fields have" }
+    )]
+    WithoutEffect {
+        /// The cluster.
+        cluster: String,
+        /// Each field with its place and why it has none.
+        fields: Vec<String>,
+    },
+    /// A pool that the cluster does not have.
+    #[error("{cluster} has no pool `{pool}`")]
+    UnknownPool {
+        /// The cluster.
+        cluster: String,
+        /// The pool.
+        pool: String,
+        /// The pools that it has.
+        pools: Vec<String>,
+    },
+    /// Hosts are not replaced.
+    #[error("{cluster} is on hosts, which Slipway does not replace; nothing was done")]
+    RollOnHosts {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The cluster is protected from deletion.
+    #[error("{cluster} is protected from deletion; nothing was done")]
+    Protected {
+        /// The cluster.
+        cluster: String,
+        /// The complete generation that protects it, where a run that did not complete takes the protection away.
+        lifted_since: Option<u64>,
+    },
+    /// A provider says that the plan cannot work.
+    #[error("this plan cannot work; nothing was done")]
+    CannotWork(Vec<PreflightFinding>),
+    /// The plan makes infrastructure that is no cluster.
+    #[error("the plan makes infrastructure that will not be a working cluster; nothing was done")]
+    InfrastructureOnly(Vec<String>),
+    /// The plan loses what nobody confirmed by name.
+    #[error("the plan needs confirmations by name; nothing was done")]
+    Unconfirmed(Vec<Confirmation>),
+    /// Too few persons have approved the plan.
+    #[error("plan {plan} needs {} and has {}; nothing was done", approvals(*needed), found(*counted))]
+    Unapproved {
+        /// The digest of the plan.
+        plan: String,
+        /// How many it needs.
+        needed: u16,
+        /// How many count.
+        counted: usize,
+        /// Who applies the plan, where their own approval does not count.
+        own: Option<String>,
+    },
+    /// A run was interrupted, and nothing but an apply may change the state.
+    #[error("a run of {cluster} was interrupted; its state is not settled")]
+    Interrupted {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The state store has no such plan.
+    #[error("{message}")]
+    StoredPlan {
+        /// What is wrong with the reference.
+        message: String,
+        /// Plans that it may mean.
+        candidates: Vec<String>,
+        /// The way out.
+        hint: Option<&'static str>,
+    },
+    /// A resource that the state does not have.
+    #[error("the state of {cluster} has no resource `{first}`")]
+    UnknownResource {
+        /// The cluster.
+        cluster: String,
+        /// The first pattern without a match.
+        first: String,
+        /// The other ones.
+        more: Vec<String>,
+    },
+    /// The state has the cluster that is to be adopted.
+    #[error("there is a state of {cluster} already; nothing was done")]
+    KnownCluster {
+        /// The cluster.
+        cluster: String,
+    },
+    /// Several objects fit one resource.
+    #[error("several objects fit the same resource; nothing was done")]
+    AmbiguousObjects(Vec<(Address, Vec<Identity>)>),
+    /// A control plane lacks files that an adoption needs.
+    #[error("the control plane {machine} does not have {}; nothing was done", files.join(", "))]
+    MissingFiles {
+        /// The control plane.
+        machine: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// No host has a control plane.
+    #[error("no host of {cluster} has a control plane; there is nothing to take over")]
+    NothingToAdopt {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The state is not damaged.
+    #[error("the state of {cluster} is not damaged; nothing was done")]
+    NotDamaged {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The cluster has no API that Slipway could give access to.
+    #[error("{cluster} has no API that Slipway could let somebody into")]
+    NoApi {
+        /// The cluster.
+        cluster: String,
+        /// Its provider.
+        provider: String,
+    },
+    /// The state does not have the authority of the cluster.
+    #[error("the state of {cluster} has no authority that could let somebody in")]
+    NoAuthority {
+        /// The cluster.
+        cluster: String,
+    },
+}
+
+/// Why a manifest cannot be had from its URL.
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadProblem {
+    /// Nothing is fetched without a network.
+    #[error("and nothing is fetched offline")]
+    Offline,
+    /// The server does not give it.
+    #[error("which cannot be fetched")]
+    Failed(String),
+    /// What is there has another digest.
+    #[error("and what is there is not what the spec pins")]
+    OtherDigest {
+        /// What it has.
+        found: String,
+        /// What the spec pins.
+        pinned: String,
+    },
+}
+
+/// Why kubelets stand in the way of a change of version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KubeletProblem {
+    /// These are too old.
+    TooOld(Vec<String>),
+    /// Nobody knows their versions.
+    Unknown(String),
+}
+
+impl Error {
+    /// Something that should not be.
+    pub fn internal(what: &'static str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Internal { what, source: error.into() }
+    }
+}
+
+fn problems(diagnostics: &[Diagnostic]) -> String {
+    match slipway_spec::diagnostic::count(diagnostics).errors {
+        1 => "1 problem".to_owned(),
+        errors => format!("{errors} problems"),
+    }
+}
+
+fn about(cluster: &Option<String>) -> String {
+    cluster.as_ref().map(|cluster| format!("{cluster}: ")).unwrap_or_default()
+}
+
+fn approvals(needed: u16) -> String {
+    if needed == 1 { "an approval".to_owned() } else { format!("{needed} approvals") }
+}
+
+fn found(counted: usize) -> String {
+    if counted == 0 { "none".to_owned() } else { counted.to_string() }
+}

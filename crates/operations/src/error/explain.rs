@@ -1,0 +1,299 @@
+//! Codes, causes and hints of errors.
+
+use slipway_limits::Exceeded;
+use slipway_resource::ErrorClass;
+
+use super::{DownloadProblem, Error, KubeletProblem};
+use crate::decide::Declined;
+
+impl Error {
+    /// The stable code, with a page in `docs/errors/`; `None` for problems of specs, of which each has its own.
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Store(error) => error.code(),
+            Self::Engine(error) => error.code(),
+            Self::Plan(error) => error.code(),
+            Self::SoundState(error) => error.code(),
+            Self::Secrets(error) => error.code(),
+            Self::Protocol(error) => error.code(),
+            Self::Provider(_) => crate::diagnose::PROVIDER.id,
+            Self::Refused(refusal) => refusal.code(),
+            Self::Expansion(error) => error.code(),
+            Self::Declined(declined) => return declined.code(),
+            Self::Specs(_) => return None,
+            Self::Manifest { source, .. } => source.code(),
+            Self::DoubledObject { .. } => "MANIFEST0003",
+            Self::Download { .. } => "CLI0040",
+            Self::File { source, .. } => Exceeded::of(source).map_or("CLI0001", Exceeded::code),
+            Self::Internal { .. } => "CLI0002",
+            Self::BadRename(_) => "CLI0008",
+            Self::UnknownCluster { .. } | Self::NoRecordedSpec { .. } | Self::NoState { .. } => "CLI0009",
+            Self::Protected { .. } => "CLI0010",
+            Self::VersionBack { .. } => "CLI0011",
+            Self::VersionSkipped { .. } | Self::NoWay { .. } => "CLI0012",
+            Self::CannotWork(_) => "CLI0013",
+            Self::UnknownPool { .. } => "CLI0016",
+            Self::Interrupted { .. } => "CLI0030",
+            Self::UnknownResource { .. } => "CLI0031",
+            Self::StoredPlan { .. } => "CLI0034",
+            Self::Unapproved { .. } => "CLI0035",
+            Self::NotDamaged { .. } => "CLI0037",
+            Self::NoApi { .. } | Self::NoAuthority { .. } => "CLI0041",
+            Self::KnownCluster { .. } => "CLI0050",
+            Self::AmbiguousObjects(_) => "CLI0051",
+            Self::MissingFiles { .. } | Self::NothingToAdopt { .. } => "CLI0052",
+            Self::NotMadeYet { .. } => "CLI0070",
+            Self::PartialVersion { .. } => "CLI0071",
+            Self::NoAppliedSpec { .. } => "CLI0080",
+            Self::OtherSpecApplied { .. } => "CLI0081",
+            Self::NotBuilt { .. } => "CLI0082",
+            Self::RollOnHosts { .. } => "CLI0092",
+            Self::WithoutEffect { .. } => "HOST0001",
+            Self::Kubelets { .. } => "HOST0002",
+            Self::InfrastructureOnly(_) => "PLAN0030",
+            Self::Unconfirmed(_) => "RUN0008",
+            Self::UnknownToStore { .. } => "STATE0051",
+        })
+    }
+
+    /// What stands behind it, beside the chain of sources: one sentence for each.
+    #[must_use]
+    pub fn causes(&self) -> Vec<String> {
+        match self {
+            Self::Provider(error) => vec![format!("class {}", error.class)],
+            Self::SoundState(_) => {
+                vec!["the state is whole: it has the keys that the cluster runs with".to_owned()]
+            }
+            Self::Protected { lifted_since: Some(generation), .. } => vec![format!(
+                "generation {generation}, the last that is complete, has deletionProtection: true; the run that sets it to false did not complete"
+            )],
+            Self::Kubelets { problem: KubeletProblem::TooOld(nodes), .. } => nodes.clone(),
+            Self::Kubelets { problem: KubeletProblem::Unknown(reason), .. } => {
+                vec![format!("the versions of the kubelets cannot be read: {reason}")]
+            }
+            Self::WithoutEffect { fields: all, .. }
+            | Self::InfrastructureOnly(all)
+            | Self::StoredPlan { candidates: all, .. } => all.clone(),
+            Self::CannotWork(findings) => findings
+                .iter()
+                .map(|finding| match &finding.address {
+                    Some(address) => format!("{address}: {}", finding.message),
+                    None => finding.message.clone(),
+                })
+                .collect(),
+            Self::Unconfirmed(missing) => missing
+                .iter()
+                .flat_map(|confirmation| &confirmation.losses)
+                .map(|loss| format!("{}: {}", loss.address, loss.reason))
+                .collect(),
+            Self::Unapproved { own: Some(who), .. } => {
+                vec![format!("{who} approved it, and is who applies it")]
+            }
+            Self::UnknownResource { more, .. } => {
+                more.iter().map(|pattern| format!("nor `{pattern}`")).collect()
+            }
+            Self::AmbiguousObjects(ambiguous) => ambiguous
+                .iter()
+                .map(|(address, identities)| {
+                    let identities: Vec<&str> = identities.iter().map(|identity| identity.as_str()).collect();
+                    format!("{address}: {}", identities.join(", "))
+                })
+                .collect(),
+            Self::Download { problem: DownloadProblem::Failed(text), .. } => vec![text.clone()],
+            Self::Download { problem: DownloadProblem::OtherDigest { found, pinned }, .. } => {
+                vec![format!("it has the SHA-256 {found}, and the spec pins {pinned}")]
+            }
+            Self::File { source, .. } => vec![source.to_string()],
+            Self::NoApi { provider, .. } => vec![format!(
+                "the provider {provider} makes infrastructure; the authority of a cluster is in the state only for \
+                 clusters on hosts"
+            )],
+            _ => chain(self),
+        }
+    }
+
+    /// The ways out, each a command or an edit.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Store(error) => store_hint(error).into_iter().collect(),
+            Self::Engine(slipway_engine::Error::Store { source, .. }) => {
+                store_hint(source).into_iter().collect()
+            }
+            Self::Engine(error) => error.hint().into_iter().collect(),
+            Self::Plan(error) => error.hint().into_iter().collect(),
+            Self::Secrets(error) => error.hint().into_iter().collect(),
+            Self::Protocol(error) => error.hint().into_iter().collect(),
+            Self::Provider(error) => error.hint.iter().cloned().collect(),
+            Self::Refused(refusal) => vec![refusal.hint()],
+            Self::Expansion(error) => error.hint().into_iter().map(str::to_owned).collect(),
+            Self::CannotWork(findings) => {
+                let mut hints: Vec<String> = Vec::new();
+                for hint in findings.iter().filter_map(|finding| finding.hint.as_ref()) {
+                    if !hints.contains(hint) {
+                        hints.push(hint.clone());
+                    }
+                }
+                hints.push("`--no-preflight` tries all the same".to_owned());
+                hints
+            }
+            Self::Unconfirmed(missing) => {
+                let flags: Vec<String> =
+                    missing.iter().map(|missing| format!("--confirm {}", missing.name)).collect();
+                vec![format!("to lose them, say so: {}", flags.join(" "))]
+            }
+            Self::File { source, .. } => {
+                Exceeded::of(source).map(Exceeded::hint).map(|hint| hint.to_string()).into_iter().collect()
+            }
+            Self::Declined(Declined::Unanswered { hint }) => vec![hint.clone()],
+            Self::StoredPlan { hint, .. } => hint.iter().map(|hint| (*hint).to_owned()).collect(),
+            _ => self.fixed_hints(),
+        }
+    }
+
+    /// The ways out that depend on nothing but names.
+    fn fixed_hints(&self) -> Vec<String> {
+        let one = |text: &str| vec![text.to_owned()];
+        match self {
+            Self::SoundState(_) => {
+                one("undo the change of the key in the spec, or on the node that has another one")
+            }
+            Self::Manifest { addon, .. } => vec![format!("it is the manifest of the add-on {addon}")],
+            Self::Download { problem, .. } => one(match problem {
+                DownloadProblem::Offline => "plan once without --offline, or name a `manifest: { file: … }`",
+                DownloadProblem::Failed(_) => "fetch it yourself, and name it as `manifest: { file: … }`",
+                DownloadProblem::OtherDigest { .. } => {
+                    "look at what changed there; if it is what you want, pin its digest"
+                }
+            }),
+            Self::NotBuilt { .. } => one(
+                "`cargo build` in this checkout builds it, beside `slipway`; with `--release` for a release build",
+            ),
+            Self::UnknownCluster { place, .. } => {
+                vec![format!(
+                    "the state is looked for in {place}: `slipway get clusters` lists its clusters, `--state URL` names \
+                     another place"
+                )]
+            }
+            Self::NoRecordedSpec { .. } => one("name the spec with `-f FILE`"),
+            Self::NoAppliedSpec { .. } => one(
+                "`slipway apply -f …` with the version that the cluster has records it; upgrade after that",
+            ),
+            Self::OtherSpecApplied { .. } => {
+                one("run `slipway upgrade` again: it starts from the spec that is applied now")
+            }
+            Self::NotMadeYet { .. } => one(
+                "`slipway apply -f …` creates the cluster; `--state URL` names another place for the state",
+            ),
+            Self::UnknownToStore { cluster, .. } => vec![
+                "name the store that has its state: `--state URL`, or `SLIPWAY_STATE`".to_owned(),
+                format!(
+                    "if its state is lost: `slipway state rebuild {cluster} -f …` makes it from what exists"
+                ),
+            ],
+            Self::PartialVersion { to, .. } => vec![format!(
+                "`slipway upgrade -f … --to {to}` changes it for the whole cluster; do the part before or after"
+            )],
+            Self::VersionBack { cluster: Some(_), from, .. } => vec![format!(
+                "set kubernetesVersion to {from} or later; a component of an older minor version may not read what is stored"
+            )],
+            Self::VersionSkipped { to, .. } => {
+                vec![format!("`slipway upgrade --to {to}` goes one minor version at a time")]
+            }
+            Self::Kubelets { problem: KubeletProblem::TooOld(_), .. } => {
+                one("upgrade the kubelet's package on these hosts first, one host after the other")
+            }
+            Self::Kubelets { problem: KubeletProblem::Unknown(_), .. } => {
+                one("bring the cluster's API back first: `slipway validate` says what is wrong")
+            }
+            Self::WithoutEffect { .. } => one("remove these fields, or do what stands behind each of them"),
+            Self::UnknownPool { pools, .. } => vec![format!("its pools are {}", pools.join(", "))],
+            Self::RollOnHosts { .. } => one(
+                "take a host out of the spec and add another one, each with `slipway apply`; changes of settings roll by \
+                 themselves in an apply",
+            ),
+            Self::Protected { lifted_since: Some(_), .. } => vec![
+                "`slipway apply -f …` completes that run; delete the cluster after that".to_owned(),
+                "a cluster that no apply can complete is deleted with `slipway delete … --unprotect`"
+                    .to_owned(),
+            ],
+            Self::Protected { lifted_since: None, .. } => {
+                one("set deletionProtection: false in its spec, apply that, and delete again")
+            }
+            Self::InfrastructureOnly(_) => one("`--infrastructure-only` makes the infrastructure alone"),
+            Self::Unapproved { .. } => one(
+                "store the plan with `slipway plan … --out state:`, have it approved with `slipway approve state:DIGEST`, and apply that",
+            ),
+            Self::Interrupted { .. } => {
+                one("`slipway apply -f …` takes the run up and finds out what became of it; then try again")
+            }
+            Self::UnknownResource { cluster, .. } => {
+                vec![format!("`slipway state list {cluster}` lists what it has")]
+            }
+            Self::KnownCluster { .. } => one(
+                "`slipway plan` shows what differs from the spec; `slipway state rebuild` mends a damaged state",
+            ),
+            Self::AmbiguousObjects(_) => {
+                one("delete those that are left over, or take the cluster's tags off them")
+            }
+            Self::MissingFiles { .. } => one(
+                "Slipway keeps a cluster's authorities in its state, and signs with them whatever a plan asks for; bring what is \
+                 missing there for the time of the adoption. Where keys of authorities must stay elsewhere, nodes are looked after \
+                 one by one: `slipway node certs generate-csr` on each, and who has the key signs",
+            ),
+            Self::NothingToAdopt { .. } => one("`slipway apply` makes a cluster of hosts that have none"),
+            Self::NotDamaged { .. } => {
+                one("`--force` rebuilds it all the same, and what was applied last is not known afterwards")
+            }
+            Self::NoApi { .. } => one(
+                "`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API",
+            ),
+            Self::NoAuthority { .. } => {
+                one("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The class that a provider gave its failure, where a provider failed.
+    #[must_use]
+    pub fn class(&self) -> Option<&ErrorClass> {
+        match self {
+            Self::Provider(error) => Some(&error.class),
+            _ => None,
+        }
+    }
+}
+
+/// The chain of sources, without texts that say the same as the error before.
+fn chain(error: &Error) -> Vec<String> {
+    let message = error.to_string();
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if text != message {
+            causes.push(text);
+        }
+        source = cause.source();
+    }
+    causes
+}
+
+/// The way out of a refusal of the state store.
+#[must_use]
+pub fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
+    match error {
+        slipway_state_store::Error::Held { holder, .. } => Some(format!(
+            "wait until it is done (`--wait 10m`); a holder that is silent for {} s is replaced",
+            holder.lease.term_seconds
+        )),
+        slipway_state_store::Error::HeadLost { cluster, .. } => Some(format!(
+            "`slipway state rebuild {cluster} -f …` rebuilds the state from what exists; `slipway state import` brings an \
+             archive back"
+        )),
+        slipway_state_store::Error::Backend(error) => error.hint(),
+        _ => None,
+    }
+}

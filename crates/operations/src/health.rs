@@ -1,0 +1,285 @@
+//! How a cluster on machines that exist is: its API, and how far each of its nodes has come.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::from_cluster::{Machine, Placement};
+use slipway_engine::State;
+use slipway_provider_kubernetes::{Access as _, Reader};
+use slipway_resource::provider::ReadRequest;
+use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
+
+use crate::access::ClusterAccess;
+use crate::composition;
+use crate::error::Error;
+use crate::opened::Opened;
+
+/// How a cluster is.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// Why the API does not answer, if so.
+    pub api: Option<String>,
+    /// The nodes, in the order of their names.
+    pub nodes: Vec<NodeHealth>,
+    /// Pods of the system that do not run, each with why.
+    pub pods: Vec<(String, String)>,
+    /// What is wrong with etcd as a whole, each with a way out.
+    pub etcd: Vec<String>,
+}
+
+/// How far a node has come.
+#[derive(Clone, Debug)]
+pub struct NodeHealth {
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub pool: String,
+    /// How far it has come.
+    pub phase: Phase,
+    /// What went wrong last, while it is not ready, or what it lacks although its node is.
+    pub error: Option<String>,
+}
+
+/// How far a machine is on its way to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nobody has claimed it for the cluster.
+    Unclaimed,
+    /// It is claimed, and has no agent.
+    Claimed,
+    /// Its agent works, and its kubelet does not run yet.
+    Prepared,
+    /// Its kubelet runs, and it has not registered.
+    Started,
+    /// It has registered, and is not ready.
+    Registered,
+    /// It is a ready node.
+    Ready,
+}
+
+impl Phase {
+    /// The phase as reports name it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unclaimed => "unclaimed",
+            Self::Claimed => "claimed",
+            Self::Prepared => "prepared",
+            Self::Started => "started",
+            Self::Registered => "registered",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+impl Health {
+    /// Whether the API answers, every node is ready, every pod of the system runs, and etcd waits for no member.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.api.is_none()
+            && self.pods.is_empty()
+            && self.etcd.is_empty()
+            && !self.nodes.is_empty()
+            && self.nodes.iter().all(|node| node.phase == Phase::Ready && node.error.is_none())
+    }
+
+    /// The report for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        let node = |node: &NodeHealth| json!({ "name": node.name, "pool": node.pool, "phase": node.phase.as_str(), "error": node.error });
+        let pod = |(name, reason): &(String, String)| json!({ "name": name, "reason": reason });
+        json!({
+            "healthy": self.is_healthy(),
+            "api": { "answers": self.api.is_none(), "error": self.api },
+            "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
+            "pods": self.pods.iter().map(pod).collect::<Vec<_>>(),
+            "etcd": self.etcd,
+        })
+    }
+}
+
+/// A reader of the API of a cluster, as an administrator, or the reason why there is none.
+///
+/// # Errors
+/// When the cluster has an API, and nobody can get credentials for it.
+pub async fn api(access: &ClusterAccess) -> Result<Result<Reader, String>, Error> {
+    let kubeconfig = access.kubeconfig().await?;
+    Ok(kubeconfig.map(Reader::new).ok_or_else(|| "the cluster has no API yet".to_owned()))
+}
+
+/// The versions of the kubelets by the names of their nodes, or why they are not known.
+pub(crate) async fn kubelets(access: Arc<ClusterAccess>) -> Result<BTreeMap<String, String>, String> {
+    let api = api(&access).await.map_err(|error| error.to_string())??;
+    let nodes = api.get("/api/v1/nodes").await.map_err(|error| error.message)?;
+    let items = nodes.get("items").and_then(Json::as_array);
+    let version = |node: &Json| (text(node, "/metadata/name"), text(node, "/status/nodeInfo/kubeletVersion"));
+    Ok(items.into_iter().flatten().map(version).collect())
+}
+
+/// The machines that a cluster has by its state.
+fn machines(state: &State) -> Result<Vec<Machine>, Error> {
+    let mut machines = Vec::new();
+    for catalog in state.snapshot.catalogs.values() {
+        if let Some(Placement { machines: placed, .. }) = composition::placement(catalog)? {
+            machines.extend(placed);
+        }
+    }
+    Ok(machines)
+}
+
+/// Looks how a cluster is.
+///
+/// # Errors
+/// When its state cannot be understood, or when nobody can get credentials for its API.
+pub async fn look(opened: &Opened) -> Result<Health, Error> {
+    let Some(state) = &opened.state else {
+        return Ok(Health {
+            api: Some("nothing was applied yet".to_owned()),
+            nodes: Vec::new(),
+            pods: Vec::new(),
+            etcd: Vec::new(),
+        });
+    };
+    let mut machines = machines(state)?;
+    if machines.is_empty() {
+        // Nothing was committed yet; what is being made is what the provider would choose now.
+        let expansion = opened.expand(BTreeMap::new()).await?;
+        for catalog in expansion.catalogs.values() {
+            machines.extend(composition::placement(catalog)?.unwrap_or_default().machines);
+        }
+    }
+    let (api, nodes, pods) = match api(&opened.access()).await? {
+        Ok(api) => match seen(&api).await {
+            Ok((nodes, pods)) => (None, nodes, pods),
+            Err(error) => (Some(error.message), BTreeMap::new(), Vec::new()),
+        },
+        Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
+    };
+    let mut health = Vec::new();
+    for machine in &machines {
+        health.push(one(opened, state, machine, &nodes).await);
+    }
+    let etcd = never_started(opened, state).await;
+    Ok(Health { api, nodes: health, pods, etcd })
+}
+
+/// Members of etcd that were announced and never started, as the first member tells that answers.
+async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
+    for (address, record) in &state.snapshot.resources {
+        if address.kind() != "etcd_member" {
+            continue;
+        }
+        let Some(Observation::Present(seen)) = read(opened, address, &record.identity).await else {
+            continue;
+        };
+        let Some(Value::List(members)) = seen.get("never_started") else { continue };
+        let host = address.name().split('/').next().unwrap_or_default();
+        let told = |member: &str| {
+            let id = member.split(' ').next().unwrap_or_default();
+            format!(
+                "member {member} was announced and never started: it counts among the members, and no other one can join. `slipway apply` goes on with a host that is joining; a member that nobody will start leaves with `etcdctl member remove {id}` on {host}"
+            )
+        };
+        return members.iter().filter_map(Value::as_str).map(told).collect();
+    }
+    Vec::new()
+}
+
+/// An object as its provider sees it; none where that cannot be asked.
+async fn read(opened: &Opened, address: &Address, identity: &Identity) -> Option<Observation> {
+    let (_, handle, _) = opened.providers().of_type(address.kind())?;
+    let request = ReadRequest { address: address.clone(), identity: identity.clone() };
+    Some(handle.session.read(vec![request]).await.ok()?.pop()?.observation)
+}
+
+/// What a control plane lacks whose member of etcd never came to vote.
+const LEARNER: &str = "its member of etcd has no vote yet: `slipway apply` goes on with it, and taking the host out of the spec removes it";
+
+/// What the API says of a node: why it is not ready, if it is not.
+type Nodes = BTreeMap<String, Option<String>>;
+
+async fn seen(api: &Reader) -> Result<(Nodes, Vec<(String, String)>), ProviderError> {
+    let nodes = api.get("/api/v1/nodes").await?;
+    let pods = api.get("/api/v1/namespaces/kube-system/pods").await?;
+    let items = |list: &Json| list.get("items").and_then(Json::as_array).cloned().unwrap_or_default();
+    let name = |object: &Json| text(object, "/metadata/name");
+    let nodes = items(&nodes).iter().map(|node| (name(node), unready(node))).collect();
+    let pods = items(&pods).iter().filter_map(|pod| Some((name(pod), ailing(pod)?))).collect();
+    Ok((nodes, pods))
+}
+
+fn text(object: &Json, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Json::as_str).unwrap_or_default().to_owned()
+}
+
+fn conditions<'a>(object: &'a Json, kind: &'a str) -> impl Iterator<Item = &'a Json> {
+    let all = object.pointer("/status/conditions").and_then(Json::as_array);
+    all.into_iter().flatten().filter(move |condition| text(condition, "/type") == kind)
+}
+
+fn unready(node: &Json) -> Option<String> {
+    match conditions(node, "Ready").next() {
+        Some(ready) if text(ready, "/status") == "True" => None,
+        Some(ready) => Some(text(ready, "/message")),
+        None => Some("its kubelet has not said how it is".to_owned()),
+    }
+}
+
+fn ailing(pod: &Json) -> Option<String> {
+    if text(pod, "/status/phase") == "Succeeded" {
+        return None;
+    }
+    if conditions(pod, "Ready").any(|ready| text(ready, "/status") == "True") {
+        return None;
+    }
+    let containers = pod.pointer("/status/containerStatuses").and_then(Json::as_array);
+    let waiting = containers.into_iter().flatten().find_map(|container| {
+        let reason = text(container, "/state/waiting/reason");
+        (!reason.is_empty()).then(|| format!("{reason}: {}", text(container, "/state/waiting/message")))
+    });
+    let unscheduled = conditions(pod, "PodScheduled").find(|condition| text(condition, "/status") == "False");
+    let unscheduled = unscheduled.map(|condition| text(condition, "/message"));
+    Some(waiting.or(unscheduled).unwrap_or_else(|| "it is not ready".to_owned()))
+}
+
+async fn one(opened: &Opened, state: &State, machine: &Machine, nodes: &Nodes) -> NodeHealth {
+    let name = &machine.name;
+    let has = |kind: &str, what: &str| state.snapshot.resources.contains_key(&Address::new(kind, what));
+    let phase = match nodes.get(name) {
+        Some(None) => Phase::Ready,
+        Some(Some(_)) => Phase::Registered,
+        None if has("service", &format!("{name}/kubelet")) => Phase::Started,
+        None if has("host_agent", name) => Phase::Prepared,
+        None if has("host_claim", name) => Phase::Claimed,
+        None => Phase::Unclaimed,
+    };
+    let mut error = nodes.get(name).cloned().flatten();
+    if phase != Phase::Ready {
+        let failed = state.replayed.failed.iter().filter(|(address, _)| is_of(address, name));
+        let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
+        error = error.or(failed).or(unreachable(opened, state, name).await);
+    }
+    // Whoever joins is a member before it votes; one that stays so counts for nothing in etcd.
+    if !machine.founding
+        && has("etcd_member", &format!("{name}/etcd"))
+        && !has("etcd_voter", &format!("{name}/etcd"))
+    {
+        error = error.or(Some(LEARNER.to_owned()));
+    }
+    NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error }
+}
+
+fn is_of(address: &Address, machine: &str) -> bool {
+    address.name() == machine || address.name().starts_with(&format!("{machine}/"))
+}
+
+/// Why a machine cannot be asked, if so.
+async fn unreachable(opened: &Opened, state: &State, machine: &str) -> Option<String> {
+    let address = Address::new("host_agent", machine);
+    let record = state.snapshot.resources.get(&address)?;
+    match read(opened, &address, &record.identity).await? {
+        Observation::Unreadable(error) => Some(error.message),
+        _ => None,
+    }
+}

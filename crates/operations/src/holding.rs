@@ -1,0 +1,234 @@
+//! Taking a cluster: for a change of its state alone, or to carry a plan out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_engine::{State, recover};
+use slipway_plan::{Mode, Plan, Snapshot};
+use slipway_resource::ClusterUid;
+use slipway_state_store::{Acquire, ClusterName, CommitMeta, Generation, Holder, Outcome, SystemClock};
+
+use crate::actor::Actor;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::observe::Event;
+use crate::protection::{self, Known};
+use crate::subject::Subject;
+
+/// A cluster that is held to carry a plan out, with the state as the hold found it.
+pub struct Held {
+    pub(crate) holder: Holder,
+    pub(crate) state: State,
+    /// What the state knows of the cluster's protection from deletion.
+    protection: Known,
+    /// Whether steps of an interrupted run were resolved, so that a plan made before is out of date.
+    recovered: bool,
+}
+
+/// What a cluster is taken for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taking<'a> {
+    /// What the history calls it.
+    pub operation: &'static str,
+    /// How long to wait for somebody else who holds the cluster.
+    pub wait: Option<Duration>,
+    /// The unique id of a cluster that has no state yet.
+    pub uid: Option<&'a ClusterUid>,
+}
+
+impl Held {
+    /// Takes a cluster and finds out what became of an interrupted run.
+    pub(crate) async fn take(
+        environment: &Environment,
+        subject: &dyn Subject,
+        taking: Taking<'_>,
+    ) -> Result<Self, Error> {
+        let cluster = subject.cluster();
+        let backend = subject.backend().ok_or_else(|| Error::NoState { cluster: cluster.to_owned() })?;
+        let uid = match taking.uid {
+            Some(uid) => slipway_state_store::ClusterUid::new(uid.as_str())?,
+            None => slipway_state_store::ClusterUid::random()?,
+        };
+        let acquire = acquire(environment, taking.operation, taking.wait).create(uid);
+        let holder =
+            Holder::acquire(backend, &ClusterName::new(cluster)?, acquire, Arc::new(SystemClock)).await?;
+        match settle(environment, &holder, subject, taking.operation).await {
+            Ok((state, protection, recovered)) => Ok(Self { holder, state, protection, recovered }),
+            Err(error) => give_back(holder, error).await,
+        }
+    }
+
+    /// What a plan under the hold starts from; `None` for a cluster of which nothing is known.
+    pub(crate) fn prior(&self) -> Option<&Snapshot> {
+        let is_known = self.state.head.snapshot.is_some() || self.recovered || self.state.is_interrupted();
+        is_known.then_some(&self.state.snapshot)
+    }
+
+    /// Whether a plan was made for the state as the hold found it.
+    pub(crate) fn is_fresh(&self, plan: &Plan) -> bool {
+        let seen = plan.binding.generation.unwrap_or(0);
+        seen == self.state.head.generation.0 && !self.recovered && !self.state.is_interrupted()
+    }
+
+    /// Gives the cluster back where it is to be deleted and is protected by now.
+    pub(crate) async fn unless_protected(
+        self,
+        mode: Mode,
+        cluster: &str,
+        unprotect: bool,
+    ) -> Result<Self, Error> {
+        if mode != Mode::Delete {
+            return Ok(self);
+        }
+        match protection::check(cluster, self.protection, None, unprotect) {
+            Ok(()) => Ok(self),
+            Err(error) => self.give_back(error).await,
+        }
+    }
+
+    /// Lets the cluster go after a failure.
+    pub(crate) async fn give_back<T>(self, error: Error) -> Result<T, Error> {
+        give_back(self.holder, error).await
+    }
+}
+
+/// Lets a cluster go after a failure, which is more worth telling than one of letting go.
+pub(crate) async fn give_back<T>(holder: Holder, error: Error) -> Result<T, Error> {
+    let _ = holder.release(None).await;
+    Err(error)
+}
+
+/// How a cluster is taken.
+pub(crate) fn acquire(environment: &Environment, operation: &str, wait: Option<Duration>) -> Acquire {
+    let mut acquire = Acquire::new(environment.actor.doing(operation));
+    acquire.wait = wait;
+    acquire.describe = Some(State::progress);
+    acquire.options = environment.lease;
+    acquire
+}
+
+/// Reads the state that was taken, and finds out what became of the steps that an earlier run left open.
+async fn settle(
+    environment: &Environment,
+    holder: &Holder,
+    subject: &dyn Subject,
+    operation: &str,
+) -> Result<(State, Known, bool), Error> {
+    let cluster = subject.cluster();
+    let view = holder.read().await?;
+    let complete = view.snapshot.as_ref().map(|bytes| State::snapshot_of(cluster, bytes)).transpose()?;
+    let mut state = State::of_view(cluster, view)?;
+    let protection = Known::of(complete.as_ref(), &state);
+    // Nobody waits for what another spec had wanted, or for what goes.
+    let superseded = operation == "delete" || subject.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
+    let providers = subject.recovering().await?;
+    let resolved = recover(holder, &mut state, &providers, superseded).await?;
+    let recovered = !resolved.is_empty();
+    for step in resolved {
+        environment.observer.event(Event::Recovered(step));
+    }
+    subject.taken(&mut state);
+    Ok((state, protection, recovered))
+}
+
+/// A cluster that is held for a change of its state alone: no provider is asked, no step is run.
+pub struct Holding {
+    /// The hold.
+    pub holder: Holder,
+    /// The state as the hold found it.
+    pub state: State,
+    actor: Actor,
+    operation: &'static str,
+}
+
+impl Holding {
+    /// Takes a cluster that exists.
+    ///
+    /// A run that was interrupted is taken up by an apply, which asks the provider what became of it; before that,
+    /// nobody knows what the state is.
+    ///
+    /// # Errors
+    /// When somebody else holds the cluster, it does not exist, or a run of it was interrupted.
+    pub async fn take(
+        environment: &Environment,
+        cluster: &str,
+        operation: &'static str,
+        wait: Option<Duration>,
+    ) -> Result<Self, Error> {
+        let acquire = acquire(environment, operation, wait);
+        let backend = environment.store(cluster)?.backend.clone();
+        let name = ClusterName::new(cluster)?;
+        let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
+        let read = match holder.read().await {
+            Ok(view) => State::of_view(cluster, view).map_err(Error::from),
+            Err(error) => Err(error.into()),
+        };
+        match read {
+            Ok(state) if state.is_interrupted() => {
+                give_back(holder, Error::Interrupted { cluster: cluster.to_owned() }).await
+            }
+            Ok(state) => Ok(Self { holder, state, actor: environment.actor.clone(), operation }),
+            Err(error) => give_back(holder, error).await,
+        }
+    }
+
+    /// Stores a changed state and lets the cluster go.
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub async fn commit(self, snapshot: &Snapshot, detail: String) -> Result<Generation, Error> {
+        commit(self.holder, &self.actor, self.operation, snapshot, detail).await
+    }
+
+    /// Lets the cluster go after a failure, which is returned.
+    ///
+    /// # Errors
+    /// Always.
+    pub async fn give_back<T, E>(self, error: E) -> Result<T, E> {
+        let _ = self.holder.release(None).await;
+        Err(error)
+    }
+}
+
+/// Stores a state that no run has made and lets the cluster go.
+///
+/// # Errors
+/// When the state cannot be written.
+pub async fn commit(
+    holder: Holder,
+    actor: &Actor,
+    operation: &str,
+    snapshot: &Snapshot,
+    detail: String,
+) -> Result<Generation, Error> {
+    let bytes = match snapshot.to_bytes() {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            return give_back(holder, Error::internal("the state cannot be written as JSON", error)).await;
+        }
+    };
+    let meta = meta(actor, operation, detail, slipway_engine::about(&snapshot.spec));
+    Ok(holder.release(Some((bytes, meta))).await?.generation)
+}
+
+/// Who changes the state, and what they do.
+#[must_use]
+pub fn meta(actor: &Actor, operation: &str, detail: String, about: BTreeMap<String, String>) -> CommitMeta {
+    CommitMeta {
+        operation: operation.to_owned(),
+        plan_digest: None,
+        who: actor.who.clone(),
+        when: jiff::Timestamp::now(),
+        outcome: Outcome::Complete,
+        detail: Some(detail),
+        about,
+    }
+}
+
+/// What goes on record for a generation whose head is lost.
+#[must_use]
+pub fn lost_head(actor: &Actor, about: BTreeMap<String, String>) -> CommitMeta {
+    let detail = "the head of this generation was lost; who made it is not known".to_owned();
+    meta(actor, "restore head", detail, about)
+}

@@ -1,0 +1,61 @@
+//! Plan, apply, delete, roll, upgrade, adopt, recover: what the command line, controllers and tests call alike.
+//!
+//! An [`Environment`] is what all operations of one caller share. [`Opened`] is a cluster with its state and its providers;
+//! a [`Request`] says what to do with it, and [`bring`] plans that and carries the plan out, when whoever is asked
+//! ([`Decide`]) agrees. An [`Observer`] gets what happens as [`Event`]s. The library prints nothing and asks nobody by
+//! itself.
+//!
+//! ```
+#![doc = include_str!("../examples/apply.rs")]
+//! ```
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod access;
+mod actor;
+mod adopting;
+mod applying;
+mod approving;
+mod composition;
+pub mod decide;
+#[allow(clippy::disallowed_methods, reason = "the lines of specs that were read")]
+pub mod diagnose;
+mod environment;
+mod error;
+pub mod health;
+mod holding;
+mod observe;
+mod opened;
+mod planning;
+pub mod plans;
+pub mod protection;
+pub mod providers;
+pub mod rebuilding;
+pub mod recorded;
+mod request;
+pub mod secrets;
+mod spec;
+mod stage;
+pub mod state;
+mod subject;
+mod trust;
+mod upgrade;
+mod version;
+mod version_change;
+
+pub use access::{ClusterAccess, Entry, KnownApi};
+pub use actor::Actor;
+pub use adopting::Adopting;
+pub use applying::{Applied, Manner, Outcome, bring, stop_at_findings};
+pub use decide::{Approve, Decide, Decline, Declined, Names, Occasion};
+pub use environment::{Download, Environment, Identities, NoDownload, Processes, Store};
+pub use error::{DownloadProblem, Error, KubeletProblem, store_hint};
+pub use holding::{Holding, commit, lost_head, meta};
+pub use observe::{Event, Ignore, Observer};
+pub use opened::Opened;
+pub use planning::Expansion;
+pub use plans::Saved;
+pub use rebuilding::{Damage, Rebuilding};
+pub use request::{Approvals, Request, Terms};
+pub use spec::{ClusterSpec, Specs, load};
+pub use subject::{Planned, Subject};
+pub use upgrade::{Upgrade, UpgradeStep};

@@ -1,0 +1,59 @@
+//! What happens during an operation, for whoever follows it.
+
+use std::sync::Arc;
+
+use slipway_engine::{EventHandler, Recovery, Wait, WaitHandler};
+use slipway_plan::Plan;
+
+/// Something that happened during an operation.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A provider has not answered for a while, or is asked again.
+    Waiting(Wait),
+    /// What became of a step that an interrupted run left open.
+    Recovered(Recovery),
+    /// The persons whose approvals of the plan count.
+    Approved(Vec<String>),
+    /// The secrets in a plan file cannot be opened, and are read again; with the reason.
+    SecretsReadAgain(String),
+    /// A provider is not at hand, so that nothing is known about its resource types.
+    NoProvider(String),
+    /// A run of a plan begins.
+    RunBegins(Arc<Plan>),
+    /// Something happened to a step of the run.
+    Step(slipway_engine::Event),
+    /// The run has ended.
+    RunEnded,
+}
+
+/// Follows an operation. It never blocks, and what it does has no influence on the operation.
+pub trait Observer: Send + Sync {
+    /// Takes an event.
+    fn event(&self, event: Event);
+}
+
+/// Follows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignore;
+
+impl Observer for Ignore {
+    fn event(&self, _event: Event) {}
+}
+
+impl<F: Fn(Event) + Send + Sync> Observer for F {
+    fn event(&self, event: Event) {
+        self(event);
+    }
+}
+
+/// The waits of a provider as events.
+pub(crate) fn waits(observer: &Arc<dyn Observer>) -> WaitHandler {
+    let observer = observer.clone();
+    WaitHandler::new(move |wait| observer.event(Event::Waiting(wait)))
+}
+
+/// The events of a run's steps.
+pub(crate) fn steps(observer: &Arc<dyn Observer>) -> EventHandler {
+    let observer = observer.clone();
+    EventHandler::new(move |event| observer.event(Event::Step(event)))
+}

@@ -1,0 +1,295 @@
+//! A cluster with everything that a plan or a run of it needs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_builtin::Vault;
+use slipway_engine::State;
+use slipway_plan::{Mode, Plan, Providers, Snapshot};
+use slipway_resource::provider::Catalog;
+use slipway_resource::{ClusterUid, Schema, SecretText};
+use slipway_secrets::SecretStore;
+use slipway_state_store::{Backend, ClusterName, Journal};
+
+use crate::access::{ClusterAccess, KnownApi};
+use crate::composition;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::observe;
+use crate::protection::Known;
+use crate::providers::{self, Asked};
+use crate::request::Request;
+use crate::secrets::{self, UserSecrets};
+use crate::spec::ClusterSpec;
+use crate::stage::Stage;
+use crate::state::{protection_of, to_json};
+use crate::subject::{Planned, Subject};
+use crate::trust::Grounds;
+
+/// A cluster with its state as it was read, its provider, and what decides about what its spec names.
+///
+/// It does not change. What becomes known on the way (the place of the API, the hold on the state) belongs to the stages
+/// that come after: a plan, a hold, a run.
+pub struct Opened {
+    /// The cluster.
+    pub spec: ClusterSpec,
+    /// The state as it was read, without a hold.
+    pub state: Option<State>,
+    /// What the state knows of the cluster's protection from deletion.
+    pub protection: Known,
+    pub(crate) environment: Environment,
+    pub(crate) grounds: Grounds,
+    /// The cluster's own provider.
+    pub(crate) own: Providers,
+    /// All providers, with what the state knows.
+    pub(crate) stage: Stage,
+}
+
+/// What is to be done with a cluster that is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// It is planned for.
+    Plan,
+    /// It is deleted as a whole.
+    Leave,
+    /// A state is made for it, whatever the store has.
+    MakeState,
+}
+
+impl Opened {
+    /// Opens state and provider of a cluster. Reads only.
+    ///
+    /// # Errors
+    /// When the state cannot be read, the policy refuses what the spec names, or the provider cannot be started.
+    pub async fn open(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
+        Self::with(environment, spec, Purpose::Plan).await
+    }
+
+    /// The same for a cluster that is deleted as a whole.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub async fn leaving(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
+        Self::with(environment, spec, Purpose::Leave).await
+    }
+
+    /// Opens the provider of a cluster whose state is not read.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub(crate) async fn without_state(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
+        Self::with(environment, spec, Purpose::MakeState).await
+    }
+
+    async fn with(environment: &Environment, spec: ClusterSpec, purpose: Purpose) -> Result<Self, Error> {
+        let cluster = &spec.cluster;
+        let store = environment.store.as_ref();
+        let state = match store.filter(|_| purpose != Purpose::MakeState) {
+            Some(store) => State::read(&*store.backend, &cluster.name).await?,
+            None => None,
+        };
+        let offline = store.is_none();
+        let prior = state.as_ref().map(|state| &state.snapshot);
+        let at = |field: &str| spec.place(field).cloned();
+        let grounds = Grounds { policy: environment.policy.clone(), tree: spec.tree.clone() };
+        let told = |schema: &Schema| {
+            if !offline && schema.config.contains_key("hosts") {
+                grounds.check_hosts(&cluster.all_hosts(), &at)?;
+            }
+            let place = store.map(|store| store.place.as_str());
+            composition::told(schema, cluster, prior, place, purpose == Purpose::Leave)
+        };
+        let asked = Asked { spec: &spec, grounds: &grounds, offline };
+        let own = providers::open(environment, asked, told, &at).await?;
+        let vault = match store {
+            Some(store) => Vault::new(
+                store.backend.clone(),
+                environment.keyring.clone(),
+                ClusterName::new(cluster.name.as_str())?,
+            ),
+            None => Vault::nowhere(cluster.name.as_str()),
+        };
+        let waits = observe::waits(&environment.observer);
+        let known = (vault.knowing(records(prior)), known_api(&spec, state.as_ref(), prior));
+        let stage = Stage::open(&own, &cluster.name, known, (waits, offline)).await?;
+        tracing::info!(
+            cluster = %cluster.name,
+            provider = %cluster.provider.name,
+            generation = state.as_ref().map(|state| state.head.generation.0),
+            "state and provider are open"
+        );
+        let backend = store.map(|store| &*store.backend);
+        let protection = protection_of(backend, &cluster.name, state.as_ref()).await?;
+        Ok(Self { spec, state, protection, environment: environment.clone(), grounds, own, stage })
+    }
+
+    /// The same cluster with another spec.
+    pub(crate) fn with_spec(self, spec: ClusterSpec) -> Self {
+        Self { spec, ..self }
+    }
+
+    /// Its providers.
+    #[must_use]
+    pub fn providers(&self) -> &Providers {
+        &self.stage.providers
+    }
+
+    /// The way to the API of the cluster, by what its state knows.
+    #[must_use]
+    pub fn access(&self) -> Arc<ClusterAccess> {
+        self.stage.access.clone()
+    }
+
+    /// Whether the cluster is on machines that exist already, so that its state has the authority of its API.
+    #[must_use]
+    pub fn is_on_hosts(&self) -> bool {
+        composition::has_hosts(&self.own)
+    }
+
+    /// The reason why nobody gets credentials for the cluster's API, where its state has no authority.
+    #[must_use]
+    pub fn no_authority(&self) -> Error {
+        let cluster = self.spec.cluster.name.to_string();
+        if self.is_on_hosts() {
+            return Error::NoAuthority { cluster };
+        }
+        Error::NoApi { cluster, provider: self.spec.cluster.provider.name.clone() }
+    }
+
+    /// Whether there is neither a state nor a network.
+    #[must_use]
+    pub fn is_offline(&self) -> bool {
+        self.environment.store.is_none()
+    }
+
+    /// Refuses a verb that changes a running cluster where there is none.
+    ///
+    /// # Errors
+    /// [`Error::NotMadeYet`].
+    pub fn check_exists(&self, verb: &'static str) -> Result<(), Error> {
+        if self.state.as_ref().is_some_and(|state| state.head.snapshot.is_some()) {
+            return Ok(());
+        }
+        let cluster = self.spec.cluster.name.to_string();
+        let place = self.environment.store(&cluster)?.place.clone();
+        Err(Error::NotMadeYet { cluster, place, verb })
+    }
+
+    /// What the state knows.
+    pub(crate) fn prior(&self) -> Option<&Snapshot> {
+        self.state.as_ref().map(|state| &state.snapshot)
+    }
+
+    /// Makes a plan for the state as it was read. Writes nothing.
+    ///
+    /// # Errors
+    /// When no plan can be made.
+    pub async fn plan(&self, request: &Request) -> Result<Planned, Error> {
+        Subject::plan_from(self, request, self.prior()).await
+    }
+
+    /// The providers of another stage.
+    pub(crate) async fn stage(&self, vault: Vault, api: KnownApi) -> Result<Stage, Error> {
+        let api = KnownApi { networks: self.grounds.policy.networks().to_vec(), ..api };
+        let waits = observe::waits(&self.environment.observer);
+        Stage::open(&self.own, &self.spec.cluster.name, (vault, api), (waits, self.is_offline())).await
+    }
+
+    /// Where the texts of secrets come from.
+    pub(crate) fn texts(&self, vault: &Arc<Vault>, manifests: BTreeMap<String, SecretText>) -> UserSecrets {
+        UserSecrets {
+            folder: self.spec.folder(),
+            grounds: self.grounds.clone(),
+            sealed: BTreeMap::new(),
+            identities: self.environment.identities.clone(),
+            manifests,
+            vault: vault.clone(),
+        }
+    }
+
+    /// Whether the API may be asked where the spec says that it is.
+    pub(crate) fn check_api(&self, catalogs: &BTreeMap<String, Catalog>) -> Result<(), Error> {
+        // Without a state, nobody is asked.
+        if self.is_offline() || self.grounds.policy.is_untrusted() {
+            return Ok(());
+        }
+        let endpoints = composition::endpoints(&self.spec.cluster, catalogs);
+        self.grounds.check_api(endpoints.into_iter().map(|endpoint| endpoint.host))
+    }
+
+    /// What a state knows of the cluster's API.
+    pub(crate) fn known_api(&self, mode: Mode, prior: Option<&Snapshot>) -> KnownApi {
+        let known = known_api(&self.spec, self.state.as_ref(), prior);
+        // What is in a cluster goes with it, also with one whose API does not answer any more.
+        let exists = known.exists && mode != Mode::Delete;
+        KnownApi { exists, recorded: exists, ..known }
+    }
+}
+
+/// What a state knows of the API of a cluster.
+fn known_api(spec: &ClusterSpec, state: Option<&State>, prior: Option<&Snapshot>) -> KnownApi {
+    let exists = prior.is_some_and(composition::has_api);
+    let nothing = BTreeMap::new();
+    KnownApi {
+        uid: prior.map(|prior| prior.uid.clone()),
+        endpoints: composition::endpoints(&spec.cluster, prior.map_or(&nothing, |prior| &prior.catalogs)),
+        exists,
+        recorded: exists,
+        interrupted: state.is_some_and(State::is_interrupted),
+        lent: None,
+        networks: Vec::new(),
+    }
+}
+
+/// The objects that a state names.
+pub(crate) fn records(
+    prior: Option<&Snapshot>,
+) -> impl Iterator<Item = (slipway_resource::Address, slipway_resource::Identity)> {
+    let records = prior.into_iter().flat_map(|prior| &prior.resources);
+    records.map(|(address, record)| (address.clone(), record.identity.clone()))
+}
+
+#[async_trait(?Send)]
+impl Subject for Opened {
+    fn cluster(&self) -> &str {
+        &self.spec.cluster.name
+    }
+
+    fn backend(&self) -> Option<Arc<dyn Backend>> {
+        self.environment.store.as_ref().map(|store| store.backend.clone())
+    }
+
+    fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    fn spec(&self) -> Result<Option<serde_json::Value>, Error> {
+        to_json(&self.spec.cluster).map(Some)
+    }
+
+    fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, Error> {
+        let Some(backend) = self.backend() else { return Ok(None) };
+        secrets::store(&self.environment.keyring, backend, self.cluster(), uid).map(Some)
+    }
+
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, Error> {
+        self.plan_for(request, prior).await
+    }
+
+    /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:
+    /// an API that does not answer keeps no run from being taken up.
+    async fn recovering(&self) -> Result<Providers, Error> {
+        Ok(self.stage(self.stage.vault.knowing([]), KnownApi::default()).await?.providers)
+    }
+
+    async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error> {
+        let prior = Some(&state.snapshot);
+        let known = self.known_api(plan.mode, prior);
+        // Where the API will be reached is better than where it was: what answers there may be about to go.
+        let api = KnownApi { exists: true, ..known }
+            .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
+        let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
+        Ok(self.stage(vault, api).await?.providers)
+    }
+}

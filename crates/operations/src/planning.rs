@@ -1,0 +1,241 @@
+//! From the spec of a cluster to a plan: expansion, observation, comparison of secrets, and the planner.
+
+mod expansion;
+mod failures;
+mod supposed;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_engine::{Observed, look};
+use slipway_plan::{Inputs, Mode, Options, Plan, Snapshot};
+use slipway_resource::provider::{ExpandNote, PreflightFinding};
+use slipway_resource::{Address, ClusterUid, Desired};
+use tokio::time::Instant;
+
+use crate::access::KnownApi;
+use crate::composition;
+use crate::error::Error;
+use crate::health;
+use crate::opened::{Opened, records};
+use crate::protection;
+use crate::request::Request;
+use crate::secrets::{self, UserSecrets};
+use crate::stage::Stage;
+use crate::state::{generation, to_json};
+use crate::subject::Planned;
+use crate::version;
+use crate::version_change::{self, Beside};
+
+pub use expansion::Expansion;
+
+impl Opened {
+    /// Makes a plan against a given state. Writes nothing.
+    pub(crate) async fn plan_for(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+    ) -> Result<Planned, Error> {
+        self.check_request(request, prior)?;
+        let name = &self.spec.cluster.name;
+        let pinned = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        self.check_api(&pinned)?;
+        let desired = async {
+            match request.mode {
+                Mode::Delete => Ok(Expansion { catalogs: pinned.clone(), ..Expansion::default() }),
+                Mode::Apply | Mode::Drift => self.expand(pinned.clone()).await,
+            }
+        };
+        // What exists does not depend on what is desired, but for what the spec names.
+        let existing = async {
+            if self.is_offline() {
+                return Ok(None);
+            }
+            look(name, &self.own, prior).await.map(Some)
+        };
+        let (desired, existing) = tokio::join!(desired, existing);
+        let mut expansion = desired?;
+        self.check_api(&expansion.catalogs)?;
+        let stage = self.looking(request.mode, prior, &expansion).await?;
+        let mut beside = match &request.version_change {
+            Some(change) => Some(change.expand(self, prior).await?),
+            None => None,
+        };
+        expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
+        let observed = match existing? {
+            None => Observed {
+                observations: supposed::observations(&expansion.desired, &stage.providers),
+                uid: None,
+                at: Instant::now(),
+            },
+            Some(existing) => {
+                let written = beside.iter().flat_map(|beside| &beside.written);
+                let all: Vec<Desired> = expansion.desired.iter().chain(written).cloned().collect();
+                let looked = existing.and_look(name, &stage.linked, prior).await?;
+                looked.complete(&stage.providers, prior, &all).await?
+            }
+        };
+        let mut manifests = expansion.secrets.clone();
+        manifests.extend(beside.iter().flat_map(|beside| beside.secrets.clone()));
+        let texts = self.texts(&stage.vault, manifests);
+        let generation = match &self.environment.store {
+            Some(store) => generation(&*store.backend, name).await?,
+            None => None,
+        };
+        let uid = observed.uid.clone();
+        if prior.is_none() && generation.is_none() && !self.is_offline() {
+            self.refuse_unknown(&observed)?;
+        }
+        let uncompared =
+            self.compare_secrets(uid.as_ref(), prior, &texts, &mut expansion, &mut beside).await?;
+        let mut options = request.options.clone();
+        options.preflight &= !self.is_offline();
+        let missing = match options.preflight {
+            true => secrets::missing(&expansion.desired, prior, &texts),
+            false => Vec::new(),
+        };
+        options.only =
+            beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
+        let observations = beside.as_ref().map(|_| observed.observations.clone());
+        let mut spec = to_json(&self.spec.cluster)?;
+        let mut sets_protection = None;
+        if request.mode == Mode::Apply
+            && let Some(planned) = protection::planned(self.protection, &mut spec, options.is_partial())
+        {
+            sets_protection = planned.sets();
+            expansion.notes.push(planned.note());
+        }
+        let locate = |field: &str| self.spec.locate(field);
+        let inputs = Inputs {
+            cluster: name,
+            uid: uid.clone(),
+            mode: request.mode,
+            spec,
+            desired: expansion.desired,
+            notes: expansion.notes,
+            prior,
+            generation,
+            observations: observed.observations,
+            providers: &stage.providers,
+            catalogs: expansion.catalogs,
+            uncompared,
+            options,
+            locate: &locate,
+        };
+        let mut plan = match slipway_plan::plan(inputs).await {
+            Ok(plan) => plan,
+            Err(error) => return Err(self.explained(error).await),
+        };
+        if let (Some(change), Some(beside), Some(observations)) =
+            (&request.version_change, beside, observations)
+        {
+            let whole = Inputs {
+                cluster: name,
+                uid: uid.clone(),
+                mode: request.mode,
+                spec: to_json(&change.written.cluster)?,
+                desired: beside.written,
+                notes: Vec::new(),
+                prior,
+                generation,
+                observations,
+                providers: &stage.providers,
+                catalogs: beside.catalogs,
+                uncompared: beside.uncompared,
+                options: Options::default(),
+                locate: &locate,
+            };
+            version_change::name_left_out(&mut plan, slipway_plan::plan(whole).await);
+        }
+        plan.sets_protection = sets_protection;
+        add_findings(&mut plan, missing);
+        if request.mode == Mode::Delete {
+            self.say_what_goes_along(&mut plan);
+        }
+        let (changes, steps) = (plan.changes.len(), plan.steps.len());
+        tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
+        Ok(Planned { plan, observed_at: Some(observed.at), uid, texts: Arc::new(texts) })
+    }
+
+    /// Refuses what no plan may ask for, by what was applied.
+    fn check_request(&self, request: &Request, prior: Option<&Snapshot>) -> Result<(), Error> {
+        let cluster = &self.spec.cluster;
+        if let Some(prior) = prior {
+            slipway_engine::check_account(prior, self.providers())?;
+        }
+        if request.mode == Mode::Apply {
+            version::check_version_change(prior, cluster)?;
+            if request.options.is_partial() {
+                version::check_partial(prior, cluster)?;
+            }
+            if self.is_on_hosts() {
+                composition::refuse_without_effect(&self.spec)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The stage that looks at a cluster whose spec is expanded. Where its API was is known from the state, and where it will
+    /// be from the expansion: the former has answered before.
+    async fn looking(
+        &self,
+        mode: Mode,
+        prior: Option<&Snapshot>,
+        expansion: &Expansion,
+    ) -> Result<Stage, Error> {
+        let api: KnownApi = self
+            .known_api(mode, prior)
+            .also_at(composition::endpoints(&self.spec.cluster, &expansion.catalogs));
+        self.stage(self.stage.vault.knowing(records(prior)), api).await
+    }
+
+    /// What a change of version does on machines that exist, and what it does not.
+    async fn said_of_version(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+        stage: &Stage,
+    ) -> Result<Option<ExpandNote>, Error> {
+        let to = &self.spec.cluster.kubernetes_version;
+        let Some(from) = version::applied_version(prior).filter(|from| from != to) else { return Ok(None) };
+        if request.mode != Mode::Apply || !self.is_on_hosts() {
+            return Ok(None);
+        }
+        let kubelets = match self.is_offline() {
+            true => Ok(BTreeMap::new()),
+            false => health::kubelets(stage.access.clone()).await,
+        };
+        let message = version::on_hosts(&self.spec.cluster.name, (&from, to), &kubelets)?;
+        Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
+    }
+
+    /// Lets the plan tell whether secrets changed. Returns the resources whose secrets cannot be compared.
+    async fn compare_secrets(
+        &self,
+        uid: Option<&ClusterUid>,
+        prior: Option<&Snapshot>,
+        texts: &UserSecrets,
+        expansion: &mut Expansion,
+        beside: &mut Option<Beside>,
+    ) -> Result<BTreeMap<Address, String>, Error> {
+        let (Some(uid), Some(place)) = (uid, &self.environment.store) else { return Ok(BTreeMap::new()) };
+        let (backend, cluster) = (place.backend.clone(), &self.spec.cluster.name);
+        let store = secrets::store(&self.environment.keyring, backend, cluster, uid)?;
+        let found = secrets::compare(&mut expansion.desired, prior, uid, &store, texts).await?;
+        expansion.notes.extend(found.notes);
+        if let Some(beside) = beside {
+            beside.uncompared =
+                secrets::compare(&mut beside.written, prior, uid, &store, texts).await?.resources;
+        }
+        Ok(found.resources)
+    }
+}
+
+/// Adds findings about what the plan changes.
+fn add_findings(plan: &mut Plan, findings: Vec<PreflightFinding>) {
+    let is_changed = |finding: &PreflightFinding| {
+        plan.changes.iter().any(|change| Some(&change.address) == finding.address.as_ref())
+    };
+    let about: Vec<PreflightFinding> = findings.into_iter().filter(is_changed).collect();
+    plan.findings.extend(about);
+}

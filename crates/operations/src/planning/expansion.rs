@@ -1,0 +1,85 @@
+//! The resources of a cluster, by what the state has pinned and what the providers add to it now.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
+use slipway_resource::{AddressError, Desired, Moved, SecretText};
+
+use crate::composition::{self, Manifests};
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::spec::ClusterSpec;
+use crate::state::to_json;
+
+/// The resources of a cluster.
+#[derive(Default)]
+pub struct Expansion {
+    /// The desired resources.
+    pub desired: Vec<Desired>,
+    /// Remarks on the spec.
+    pub notes: Vec<ExpandNote>,
+    /// The choices of the providers that were made for it.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// The texts of secrets in manifests, by the rest of their sources.
+    pub(crate) secrets: BTreeMap<String, SecretText>,
+}
+
+impl Opened {
+    /// Expands the cluster. Choices that are pinned are kept.
+    ///
+    /// # Errors
+    /// When a provider refuses the spec.
+    pub async fn expand(&self, pinned: BTreeMap<String, Catalog>) -> Result<Expansion, Error> {
+        self.expand_as(&self.spec, pinned).await
+    }
+
+    /// The same for another spec of the cluster.
+    pub(crate) async fn expand_as(
+        &self,
+        spec: &ClusterSpec,
+        pinned: BTreeMap<String, Catalog>,
+    ) -> Result<Expansion, Error> {
+        let mut expansion = Expansion { catalogs: pinned, ..Expansion::default() };
+        for (name, handle) in self.providers().iter() {
+            let pinned = expansion.catalogs.get(name).cloned();
+            let request = CatalogRequest { cluster: to_json(&spec.cluster)?, pinned };
+            let catalog = handle.session.catalog_for(request).await;
+            let catalog = catalog.map_err(|error| spec.refused(error))?;
+            expansion.catalogs.insert(name.to_owned(), catalog.clone());
+            let request = ExpandRequest { cluster: to_json(&spec.cluster)?, catalog: catalog.clone() };
+            let expanded = handle.session.expand(request).await;
+            let expanded = expanded.map_err(|error| spec.refused(error))?;
+            if composition::works_on_hosts(&handle.schema) {
+                let manifests = Manifests {
+                    spec,
+                    grounds: &self.grounds,
+                    downloads: &*self.environment.downloads,
+                    offline: self.is_offline(),
+                };
+                let inside = composition::expand(&catalog, &expanded.resources, manifests).await?;
+                expansion.desired.extend(inside.resources);
+                expansion.notes.extend(inside.notes);
+                expansion.secrets.extend(inside.secrets);
+            }
+            expansion.desired.extend(expanded.resources);
+            expansion.notes.extend(expanded.notes);
+        }
+        let desired = &mut expansion.desired;
+        let remarks = slipway_plan::lifecycle::ignore_changes(desired, ignored(spec), self.providers());
+        let remark = |message| ExpandNote { field: "ignoreChanges".to_owned(), message };
+        expansion.notes.extend(remarks.into_iter().map(remark));
+        slipway_plan::lifecycle::renames(desired, renames(spec)?);
+        Ok(expansion)
+    }
+}
+
+fn ignored(spec: &ClusterSpec) -> impl Iterator<Item = (&str, &str)> {
+    let ignored = &spec.cluster.ignore_changes;
+    ignored.iter().map(|ignored| (ignored.resource.as_str(), ignored.attribute.as_str()))
+}
+
+fn renames(spec: &ClusterSpec) -> Result<Vec<Moved>, Error> {
+    let parse = |text: &str| text.parse().map_err(|error: AddressError| Error::BadRename(error));
+    let moved = spec.cluster.moved.iter();
+    moved.map(|moved| Ok(Moved { from: parse(&moved.from)?, to: parse(&moved.to)? })).collect()
+}

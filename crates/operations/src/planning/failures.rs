@@ -1,0 +1,49 @@
+//! What a plan is refused for by the state of the store, and what is said about objects inside a cluster.
+
+use slipway_engine::Observed;
+use slipway_plan::{Plan, Reason, ReasonCode};
+use slipway_state_store::ClusterName;
+
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::providers::KUBERNETES;
+use crate::secrets;
+
+impl Opened {
+    /// Refuses a cluster that exists and that this store has never had: another store has its state, or it was lost.
+    pub(super) fn refuse_unknown(&self, observed: &Observed) -> Result<(), Error> {
+        let Some(uid) = &observed.uid else { return Ok(()) };
+        Err(Error::UnknownToStore {
+            cluster: self.spec.cluster.name.clone(),
+            uid: uid.to_string(),
+            objects: observed.observations.addresses().count(),
+        })
+    }
+
+    /// A failure to plan with the way out that fits the state: nothing is rebuilt that is whole.
+    pub(super) async fn explained(&self, error: slipway_plan::Error) -> Error {
+        let (Some(store), Some(state)) = (&self.environment.store, &self.state) else { return error.into() };
+        if error.code() != "PLAN0020" {
+            return error.into();
+        }
+        let Ok(name) = ClusterName::new(self.spec.cluster.name.as_str()) else { return error.into() };
+        let damage = slipway_state_store::verify::verify(&*store.backend, &name).await;
+        let is_sound = damage.is_ok_and(|report| report.findings.is_empty());
+        let lost = secrets::lost(&self.environment.keyring, &store.backend, &name, Some(state)).await;
+        if !is_sound || !lost.is_ok_and(|lost| lost.is_empty()) {
+            return error.into();
+        }
+        Error::SoundState(Box::new(error))
+    }
+
+    /// Objects inside of a cluster are not asked for when it is deleted: they are not gone, they go along.
+    pub(super) fn say_what_goes_along(&self, plan: &mut Plan) {
+        let inside = |name: &str| name == KUBERNETES && self.spec.cluster.provider.name != KUBERNETES;
+        for change in plan.changes.iter_mut().filter(|change| inside(&change.provider)) {
+            for reason in change.reasons.iter_mut().filter(|reason| reason.code == ReasonCode::Vanished) {
+                let text = "it is an object in the cluster and is deleted with the cluster's own etcd";
+                *reason = Reason::new(ReasonCode::ClusterDeleted, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Plans that were made before: kept in a file or beside the state, and carried out exactly as they are.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use slipway_plan::{Mode, Plan};
+use slipway_resource::ClusterUid;
+use slipway_state_store::plans::{self, About, StoredPlan};
+use slipway_state_store::{Backend, ClusterName, Digest, Generation};
+
+use crate::applying::{self, Applied, Manner, Outcome};
+use crate::decide::Occasion;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::holding::{Held, Taking};
+use crate::observe::Event;
+use crate::opened::Opened;
+use crate::protection;
+use crate::secrets::sealed;
+use crate::spec::ClusterSpec;
+use crate::subject::Planned;
+
+/// What a place in the state store begins with.
+pub const STORE: &str = "state:";
+
+/// How many clusters are asked at once.
+const AT_ONCE: usize = 16;
+
+/// A plan from a file, with the envelope of its secrets, which is not opened.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// The plan.
+    pub plan: Plan,
+    /// The envelope.
+    pub sealed: Option<serde_json::Value>,
+}
+
+impl Saved {
+    /// Reads a plan file.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let (plan, sealed) = Plan::from_bytes_with(bytes)?;
+        Ok(Self { plan, sealed })
+    }
+
+    /// The plan file of a plan, with its secrets as far as they can be read and sealed here.
+    ///
+    /// # Errors
+    /// When its secrets cannot be sealed, or the plan cannot be written as JSON.
+    pub async fn to_bytes(opened: &Opened, planned: &Planned) -> Result<Vec<u8>, Error> {
+        let keyring = &opened.environment.keyring;
+        let sealed = sealed::seal(keyring, &planned.plan, &*planned.texts).await?;
+        Ok(planned.plan.to_bytes_with(sealed.as_ref())?)
+    }
+
+    /// Carries the plan out exactly as it was saved.
+    ///
+    /// # Errors
+    /// When the plan does not fit the state, is not approved, or somebody else holds the cluster. A step that fails is in the
+    /// report.
+    pub async fn apply(self, environment: &Environment, manner: Manner<'_>) -> Result<Outcome, Error> {
+        let Self { plan, sealed } = self;
+        check_fits(environment, &plan).await?;
+        manner.decide.review(&plan, Occasion::First).await?;
+        if protection::is_nothing(&plan) {
+            return Ok(Outcome::Nothing);
+        }
+        let backend = environment.store(&plan.cluster)?.backend.clone();
+        let confirmed = applying::agree(environment, Some(backend), &plan, &manner).await?;
+        let cluster = serde_json::from_value(plan.spec.clone())
+            .map_err(|error| Error::internal("the plan's spec cannot be read", error))?;
+        let spec = ClusterSpec::recorded(&environment.policy, cluster);
+        let opened = match plan.mode {
+            Mode::Delete => Opened::leaving(environment, spec).await?,
+            Mode::Apply | Mode::Drift => Opened::open(environment, spec).await?,
+        };
+        plan.check_losses(opened.providers(), opened.prior())?;
+        let mut texts = opened.texts(&opened.stage.vault, std::collections::BTreeMap::new());
+        if let Some(sealed) = sealed {
+            match sealed::open(&environment.keyring, &plan, &sealed).await? {
+                Ok(opened) => texts.sealed = opened,
+                Err(error) => environment.observer.event(Event::SecretsReadAgain(error.to_string())),
+            }
+        }
+        if plan.mode == Mode::Delete {
+            protection::check_opened(&opened, false)?;
+        }
+        let uid = plan.binding.uid.clone();
+        let taking = Taking { operation: "apply", wait: manner.terms.wait, uid: uid.as_ref() };
+        let held = Held::take(environment, &opened, taking).await?;
+        let held = held.unless_protected(plan.mode, &plan.cluster, false).await?;
+        let planned = Planned { plan, observed_at: None, uid: uid.clone(), texts: Arc::new(texts) };
+        let applied: Applied =
+            applying::run(environment, &opened, planned, held, (confirmed, manner.stop)).await?;
+        Ok(Outcome::Applied(applied))
+    }
+}
+
+/// Refuses a plan that does not fit the state any more. It is asked before a plan is shown, so that nobody reviews in
+/// vain; the run asks again when it holds the cluster.
+///
+/// # Errors
+/// When the plan was made for another generation or another cluster.
+pub async fn check_fits(environment: &Environment, plan: &Plan) -> Result<(), Error> {
+    let cluster = ClusterName::new(plan.cluster.as_str())?;
+    let backend = &environment.store(&plan.cluster)?.backend;
+    let head = slipway_state_store::read_head(&**backend, &cluster).await?.map(|(head, _)| head);
+    let current = head.as_ref().map_or(0, |head| head.generation.0);
+    let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
+    Ok(slipway_engine::check_generation(plan, current, uid.as_ref())?)
+}
+
+/// Stores a plan's file beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn store(environment: &Environment, plan: &Plan, bytes: Vec<u8>) -> Result<String, Error> {
+    let backend = &environment.store(&plan.cluster)?.backend;
+    let about = About {
+        format: plans::FORMAT,
+        cluster: ClusterName::new(plan.cluster.as_str())?,
+        plan: digest(plan)?,
+        generation: Generation(plan.binding.generation.unwrap_or(0)),
+        who: environment.actor.who.clone(),
+        when: jiff::Timestamp::now(),
+        digest: Digest::of(&bytes),
+    };
+    let place = format!("{STORE}{}/{}", about.cluster, about.plan.to_hex());
+    plans::store(backend, &StoredPlan { about, bytes: bytes.into() }).await?;
+    Ok(place)
+}
+
+/// The digest of a plan, as the state store names it.
+///
+/// # Errors
+/// When the plan cannot be written as JSON.
+pub fn digest(plan: &Plan) -> Result<Digest, Error> {
+    let digest = plan.digest()?;
+    digest
+        .as_str()
+        .parse()
+        .map_err(|error| Error::internal("the plan's digest cannot be used as a name", error))
+}
+
+/// Reads the plan that a reference names: `DIGEST` or `CLUSTER/DIGEST`, of which the first digits are enough.
+///
+/// # Errors
+/// [`Error::StoredPlan`] when the store has no such plan, or several.
+pub async fn stored(environment: &Environment, reference: &str) -> Result<Saved, Error> {
+    let place = environment.store(reference)?;
+    let (cluster, digits) = match reference.rsplit_once('/') {
+        Some((cluster, digits)) => (Some(ClusterName::new(cluster)?), digits),
+        None => (None, reference),
+    };
+    let digits = digits.strip_prefix("sha256:").unwrap_or(digits);
+    let is_hexadecimal = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hexadecimal || !(plans::FEWEST_DIGITS..=64).contains(&digits.len()) {
+        let hint = "a stored plan is named by 8 to 64 of the digits of its digest, as state:0123abcd";
+        return Err(not_stored(format!("`{STORE}{reference}` names no plan in the state store"), Some(hint)));
+    }
+    let clusters = match cluster {
+        Some(cluster) => vec![cluster],
+        None => slipway_state_store::list_clusters(&*place.backend).await?,
+    };
+    let found = find(&place.backend, clusters, digits).await?;
+    let missing = || {
+        let hint =
+            "`slipway plan -f … --out state:` stores one; `slipway state gc` removes those that fit no more";
+        let message = format!("no plan in {} has a digest that begins with {digits}", place.place);
+        not_stored(message, Some(hint))
+    };
+    match found.as_slice() {
+        [] => Err(missing()),
+        [(cluster, digest)] => {
+            let stored = plans::read(&*place.backend, cluster, *digest).await?.ok_or_else(missing)?;
+            let (plan, sealed) = Plan::from_bytes_with(&stored.bytes)?;
+            // The name it was stored under is what was reviewed.
+            if self::digest(&plan)? != *digest {
+                return Err(not_stored(format!("{digest} is stored with another plan in it"), None));
+            }
+            Ok(Saved { plan, sealed })
+        }
+        several => Err(Error::StoredPlan {
+            message: format!("{digits} are the first digits of several plans"),
+            candidates: several
+                .iter()
+                .map(|(cluster, plan)| format!("{STORE}{cluster}/{}", plan.to_hex()))
+                .collect(),
+            hint: Some("give more digits, or the cluster too"),
+        }),
+    }
+}
+
+fn not_stored(message: String, hint: Option<&'static str>) -> Error {
+    Error::StoredPlan { message, candidates: Vec::new(), hint }
+}
+
+/// The plans whose digest begins so. Calls grow with clusters, not with what they have.
+async fn find(
+    backend: &Arc<dyn Backend>,
+    clusters: Vec<ClusterName>,
+    digits: &str,
+) -> Result<Vec<(ClusterName, Digest)>, Error> {
+    let find = |cluster: ClusterName| async move {
+        let found = plans::find(&**backend, &cluster, digits).await?;
+        Ok(found.into_iter().map(move |plan| (cluster.clone(), plan)).collect())
+    };
+    let all: Vec<Vec<_>> = stream::iter(clusters)
+        .map(find)
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+        .map_err(|error: slipway_state_store::Error| Error::from(error))?;
+    Ok(all.into_iter().flatten().collect())
+}

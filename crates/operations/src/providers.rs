@@ -1,0 +1,238 @@
+//! Finds a cluster's provider and opens a session with it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slipway_builtin::{Builtin, Vault};
+use slipway_engine::{WaitHandler, Watch};
+use slipway_plan::{ProviderHandle, ProviderPin, Providers};
+use slipway_protocol::{Installed, LockFile, Running};
+use slipway_provider_hosts::Hosts;
+use slipway_provider_kubernetes::Kubernetes;
+use slipway_provider_sim::Sim;
+use slipway_resource::provider::{SessionRequest, Terms};
+use slipway_resource::{Digest, Provider, Schema, Value, validate};
+use slipway_spec::source::Location;
+use slipway_trust::{ProviderKind, TrustedProvider};
+
+use crate::diagnose;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::observe;
+use crate::spec::ClusterSpec;
+use crate::trust::{self, Grounds, Vouched};
+
+/// Name of the provider that is built in.
+pub const EMBEDDED: &str = "sim";
+
+/// Name of the provider for machines that exist already, linked in unless the lock file pins an executable.
+const HOSTS: &str = "hosts";
+
+/// Name of the provider of objects inside clusters.
+pub const KUBERNETES: &str = "kubernetes";
+
+/// A cluster whose provider is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// The cluster.
+    pub spec: &'a ClusterSpec,
+    /// What decides about what it names.
+    pub grounds: &'a Grounds,
+    /// Without a cloud.
+    pub offline: bool,
+}
+
+/// Opens the provider of a cluster.
+///
+/// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
+/// runs is decided by the lock file and the search path of who calls, never by a spec.
+pub(crate) async fn open(
+    environment: &Environment,
+    Asked { spec, grounds, offline }: Asked<'_>,
+    told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, Error>,
+    place: &dyn Fn(&str) -> Option<Location>,
+) -> Result<Providers, Error> {
+    let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
+    let granted = grounds.policy.provider(name, kind(name), offline).map_err(|refusal| {
+        Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
+    })?;
+    let provider = if offline {
+        find_offline(environment, &granted).await?
+    } else {
+        find(environment, &granted).await?
+    };
+    let mut config = spec.cluster.provider.config.clone();
+    let schema = provider.schema().await?;
+    let vouched = Vouched { by_caller: &spec.from_caller, recorded: spec.recorded };
+    // What the schema does not know is refused where the session is opened.
+    let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
+    let networks = grounds.policy.networks().to_vec();
+    let terms = Terms { read_only: grounds.policy.is_read_only(), from_caller, networks };
+    let told = told(&schema)?;
+    if !told.is_empty() {
+        if !config.is_object() {
+            config = serde_json::Value::Object(serde_json::Map::new());
+        }
+        if let Some(fields) = config.as_object_mut() {
+            // What the user says himself stands.
+            for (field, value) in told {
+                fields.entry(field).or_insert(value);
+            }
+        }
+    }
+    let request = SessionRequest { config: Value::from_json(&config), region, offline };
+    let mut providers = Providers::default();
+    add_at(observe::waits(&environment.observer), &mut providers, name, &*provider, (request, terms), place)
+        .await?;
+    Ok(providers)
+}
+
+/// Opens a session with a provider beside those that are open.
+///
+/// # Errors
+/// As the provider says.
+pub async fn add(
+    waits: WaitHandler,
+    providers: &mut Providers,
+    name: &str,
+    provider: &dyn Provider,
+    request: SessionRequest,
+) -> Result<(), Error> {
+    add_at(waits, providers, name, provider, (request, Terms::default()), &|_| None).await
+}
+
+async fn add_at(
+    waits: WaitHandler,
+    providers: &mut Providers,
+    name: &str,
+    provider: &dyn Provider,
+    (request, terms): (SessionRequest, Terms),
+    place: &dyn Fn(&str) -> Option<Location>,
+) -> Result<(), Error> {
+    let info = provider.info().await?;
+    let schema = provider.schema().await?;
+    let config = request.config.clone();
+    check_config(name, provider, &schema, &config, place).await?;
+    let watch = Watch { waits, ..Watch::default() };
+    let session = slipway_engine::open_session_on(name, provider, (request, terms), watch).await?;
+    let pin = ProviderPin {
+        version: info.version.clone(),
+        schema_digest: Digest::of(&*schema)
+            .map_err(|error| Error::internal("the provider's schema cannot be written", error))?,
+        scope: session.scope().clone(),
+        config,
+    };
+    providers.insert(name, ProviderHandle { session, schema, info, pin });
+    Ok(())
+}
+
+/// The provider of a name. Its process, if it has one, ends with the command.
+pub(crate) async fn find(
+    environment: &Environment,
+    granted: &TrustedProvider,
+) -> Result<Arc<dyn Provider>, Error> {
+    let name = granted.name();
+    let lock = lock_file(granted)?;
+    if lock.get(name).is_none()
+        && let Some(provider) = linked(name)
+    {
+        return Ok(provider);
+    }
+    let running = Running::locked(name, &environment.search_path, &lock).await?;
+    let provider = running.provider();
+    environment.processes.keep(running);
+    Ok(provider)
+}
+
+/// What pins a provider; nothing does where the policy names no lock file.
+fn lock_file(granted: &TrustedProvider) -> Result<LockFile, Error> {
+    Ok(match granted.lock_file() {
+        Some(path) => LockFile::read(path)?,
+        None => LockFile::empty(),
+    })
+}
+
+/// Where a provider is.
+fn kind(name: &str) -> ProviderKind {
+    match name {
+        EMBEDDED => ProviderKind::Embedded,
+        _ if linked(name).is_some() => ProviderKind::Linked,
+        _ => ProviderKind::Process,
+    }
+}
+
+/// The provider of a name that the caller's own command or state says.
+///
+/// # Errors
+/// When the policy does not grant it, or when it cannot be started.
+pub async fn find_named(environment: &Environment, name: &str) -> Result<Arc<dyn Provider>, Error> {
+    find(environment, &environment.policy.provider(name, kind(name), false)?).await
+}
+
+/// The providers that are part of the program.
+fn linked(name: &str) -> Option<Arc<dyn Provider>> {
+    Some(match name {
+        EMBEDDED => Arc::new(Sim),
+        HOSTS => Arc::new(Hosts::new()),
+        KUBERNETES => Arc::new(Kubernetes::configured()),
+        slipway_builtin::NAME => Arc::new(Builtin::new(Arc::new(Vault::nowhere("")))),
+        _ => return None,
+    })
+}
+
+/// The provider of a name for a session without a cloud.
+///
+/// What stands beside the running executable is trusted as that is: it plans offline without being pinned.
+async fn find_offline(
+    environment: &Environment,
+    granted: &TrustedProvider,
+) -> Result<Arc<dyn Provider>, Error> {
+    let name = granted.name();
+    let lock = lock_file(granted)?;
+    if lock.get(name).is_none()
+        && linked(name).is_none()
+        && let Some(installed) = environment.search_path.find_own(name)?
+    {
+        let Some(executable) = installed.offline_executable() else {
+            return Err(not_built(&installed));
+        };
+        let running = Running::launch(&installed.launch(executable)).await?;
+        let provider = running.provider();
+        environment.processes.keep(running);
+        return Ok(provider);
+    }
+    find(environment, granted).await
+}
+
+/// Refuses to plan offline with what a source tree can build and has not built yet.
+fn not_built(installed: &Installed) -> Error {
+    let path = installed.offline.as_deref().unwrap_or(&installed.executable).to_owned();
+    Error::NotBuilt { provider: installed.name().to_owned(), path }
+}
+
+async fn check_config(
+    name: &str,
+    provider: &dyn Provider,
+    schema: &slipway_resource::Schema,
+    config: &Value,
+    place: &dyn Fn(&str) -> Option<Location>,
+) -> Result<(), Error> {
+    let empty = Value::map::<String, Value>([]);
+    let checked = if config.is_null() { &empty } else { config };
+    let mut problems: Vec<_> = validate::misfits(&schema.config, checked)
+        .into_iter()
+        .map(|misfit| {
+            let meant = misfit.suggestion.as_ref().map(|meant| format!("did you mean `{meant}`?"));
+            let place = place(&format!("provider.config.{}", misfit.path));
+            (format!("provider.config.{misfit}"), place, meant)
+        })
+        .collect();
+    if problems.is_empty() {
+        let found = provider.validate_config(checked).await?;
+        problems.extend(found.into_iter().map(|problem| (problem, place("provider.config"), None)));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(diagnose::configuration(name, problems))
+}

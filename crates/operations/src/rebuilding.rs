@@ -1,0 +1,201 @@
+//! Making a lost or damaged state anew from what carries the cluster's ownership.
+
+mod keys;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_engine::{Rebuild, Rebuilt, State, establish};
+use slipway_provider_hosts::CLAIM;
+use slipway_resource::{Address, ClusterUid, Desired, Value};
+use slipway_state_store::verify::{Mend, verify};
+use slipway_state_store::{
+    Backend, ClusterName, Error as StoreError, Generation, Head, HeadStands, Holder, Journal, SystemClock,
+    head_stands, read_head, restore_head,
+};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::holding::{acquire, commit, give_back, lost_head};
+use crate::opened::Opened;
+use crate::secrets;
+use crate::spec::ClusterSpec;
+use crate::stage::Stage;
+use crate::state::to_json;
+
+pub use keys::Keys;
+
+/// What is wrong with the present state of a cluster.
+#[derive(Debug)]
+pub struct Damage {
+    /// The problems, one sentence each; none of a whole state.
+    pub problems: Vec<String>,
+    /// The head, where it is whole.
+    head: Option<Head>,
+}
+
+impl Damage {
+    /// Looks for damage. With `force`, what cannot be read for other reasons counts, too.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn look(environment: &Environment, cluster: &str, force: bool) -> Result<Self, Error> {
+        let backend = &environment.store(cluster)?.backend;
+        let name = ClusterName::new(cluster)?;
+        let head = match head_stands(&**backend, &name).await? {
+            HeadStands::Whole => read_head(&**backend, &name).await?.map(|(head, _)| head),
+            HeadStands::Lost | HeadStands::Damaged => None,
+        };
+        let problems = problems(environment, backend, &name, head.as_ref(), force).await?;
+        Ok(Self { problems, head })
+    }
+}
+
+async fn problems(
+    environment: &Environment,
+    backend: &Arc<dyn Backend>,
+    cluster: &ClusterName,
+    head: Option<&Head>,
+    force: bool,
+) -> Result<Vec<String>, Error> {
+    let missing = || vec![format!("{cluster}/head: it is missing")];
+    let report = match verify(&**backend, cluster).await {
+        Ok(report) => report,
+        Err(StoreError::NoCluster { .. }) => return Ok(missing()),
+        Err(error) => return Err(error.into()),
+    };
+    let present = report.findings.iter().filter(|finding| finding.mend == Mend::Rebuild);
+    let mut found: Vec<String> =
+        present.map(|finding| format!("{}: {}", finding.key, finding.problem)).collect();
+    if found.is_empty() && head.is_none() {
+        found = missing();
+    }
+    if found.is_empty() {
+        match State::read(&**backend, cluster.as_str()).await {
+            Ok(state) => {
+                found.extend(secrets::lost(&environment.keyring, backend, cluster, state.as_ref()).await?);
+            }
+            Err(error @ slipway_engine::Error::Corrupt { .. }) => found.push(error.to_string()),
+            // What another key opens or a newer Slipway reads is not damaged.
+            Err(error) if !force => return Err(error.into()),
+            Err(error) => found.push(error.to_string()),
+        }
+    }
+    if head.is_some_and(|head| head.deleted) {
+        found.push(format!("{cluster} is recorded as deleted"));
+    }
+    Ok(found)
+}
+
+/// What was found of a cluster.
+pub struct Found {
+    /// The state as it can be made again.
+    pub rebuilt: Rebuilt,
+    /// The keys that the cluster runs with.
+    pub keys: Keys,
+    /// Keys that the store has lost and a control plane has.
+    pub recovered: Vec<Address>,
+    desired: Vec<Desired>,
+    stage: Stage,
+}
+
+/// A state that is about to be made anew.
+pub struct Rebuilding {
+    opened: Opened,
+    is_lost: bool,
+    found: Found,
+}
+
+impl Rebuilding {
+    /// Asks the cloud and the machines. Writes nothing.
+    ///
+    /// # Errors
+    /// When something cannot be read: it would be forgotten.
+    pub async fn look(environment: &Environment, spec: ClusterSpec, damage: &Damage) -> Result<Self, Error> {
+        let opened = Opened::without_state(environment, spec).await?;
+        let found = find(&opened, damage.head.as_ref(), None).await?;
+        Ok(Self { opened, is_lost: damage.head.is_none(), found })
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Takes the cluster, looks once more now that nobody else changes anything, and stores the state.
+    ///
+    /// # Errors
+    /// When somebody else holds the cluster, or when something cannot be read.
+    pub async fn commit(
+        self,
+        environment: &Environment,
+        wait: Option<Duration>,
+    ) -> Result<Generation, Error> {
+        let cluster = ClusterName::new(self.opened.spec.cluster.name.as_str())?;
+        let backend = &environment.store(cluster.as_str())?.backend;
+        let snapshot = &self.found.rebuilt.snapshot;
+        let uid = slipway_state_store::ClusterUid::new(snapshot.uid.as_str())?;
+        let actor = &environment.actor;
+        if self.is_lost {
+            let meta = lost_head(actor, slipway_engine::about(&snapshot.spec));
+            restore_head(backend, &cluster, uid.clone(), Generation(0), meta).await?;
+        }
+        let acquire = acquire(environment, "state rebuild", wait).over_damage().create(uid);
+        let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
+        let rebuilt = match under_hold(&self.opened, &holder, &self.found).await {
+            Ok(rebuilt) => rebuilt,
+            Err(error) => return give_back(holder, error).await,
+        };
+        let detail = format!("{} resources found by ownership", rebuilt.snapshot.resources.len());
+        commit(holder, actor, "state rebuild", &rebuilt.snapshot, detail).await
+    }
+}
+
+/// Asks the cloud and the machines, with the unique id that the head has, if there is a head.
+async fn find(opened: &Opened, head: Option<&Head>, hold: Option<&Journal>) -> Result<Found, Error> {
+    let expansion = opened.expand(keys::catalogs(opened)?).await?;
+    let (desired, catalogs) = (expansion.desired, expansion.catalogs);
+    let cluster = &opened.spec.cluster;
+    let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
+    let stage = keys::stage(opened, &catalogs, uid.as_ref(), hold).await?;
+    let keys = keys::keys(&stage, &desired)?;
+    let rebuild = Rebuild {
+        cluster: &cluster.name,
+        uid,
+        spec: to_json(cluster)?,
+        catalogs,
+        desired: &desired,
+        running: keys.running.clone(),
+    };
+    let mut rebuilt = rebuild.run(&stage.providers).await?;
+    let recovered = keys::complete(&stage, &mut rebuilt, &keys, &desired).await?;
+    Ok(Found { rebuilt, keys, recovered, desired, stage })
+}
+
+/// Takes again what is this cluster's, looks once more, and stores recovered keys.
+async fn under_hold(opened: &Opened, holder: &Holder, seen: &Found) -> Result<Rebuilt, Error> {
+    let held = holder.head();
+    let uid = ClusterUid::new(held.uid.as_str());
+    let claims = lost_claims(seen);
+    establish(&opened.spec.cluster.name, &uid, &claims, &[CLAIM], &seen.stage.providers).await?;
+    let mut found = find(opened, Some(&held), Some(holder.journal())).await?;
+    let Found { rebuilt, keys, recovered, desired, stage } = &mut found;
+    keys::keep(stage, rebuilt, keys, recovered, desired).await?;
+    Ok(found.rebuilt)
+}
+
+/// The claims of hosts that have something of the cluster, and that the inventory does not know any more.
+fn lost_claims(seen: &Found) -> Vec<Desired> {
+    let is_used = |host: &str| {
+        let on_it = format!("{host}:");
+        seen.rebuilt.snapshot.resources.values().any(|record| record.identity.as_str().starts_with(&on_it))
+    };
+    let lost = seen.desired.iter().filter(|desired| {
+        let host = desired.attributes.get("host").and_then(Value::as_str);
+        desired.address.kind() == CLAIM
+            && seen.rebuilt.missing.contains(&desired.address)
+            && host.is_some_and(is_used)
+    });
+    lost.cloned().collect()
+}

@@ -1,0 +1,109 @@
+//! What is asked for.
+
+use std::time::Duration;
+
+use slipway_plan::{Mode, Options};
+
+use crate::composition;
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::version_change::VersionChange;
+
+/// A plan that is asked for, and how it is carried out.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What kind of plan.
+    pub mode: Mode,
+    /// What is asked for besides the spec.
+    pub options: Options,
+    /// For an upgrade: what the plan is narrowed to, and what it leaves out.
+    pub(crate) version_change: Option<VersionChange>,
+    /// For a deletion: whether a run that did not complete may have taken the protection away.
+    pub(crate) unprotect: bool,
+}
+
+impl Request {
+    fn new(mode: Mode, options: Options) -> Self {
+        Self { mode, options, version_change: None, unprotect: false }
+    }
+
+    /// Brings a cluster to its spec. Providers are asked beforehand what would stop the plan.
+    #[must_use]
+    pub fn apply() -> Self {
+        Self::new(Mode::Apply, Options { preflight: true, ..Options::default() })
+    }
+
+    /// The same with other options: a part of the cluster, resources to replace, no preflight.
+    #[must_use]
+    pub fn apply_with(options: Options) -> Self {
+        Self::new(Mode::Apply, options)
+    }
+
+    /// Shows what was changed since the last apply. The cluster is one that the state has: [`crate::state::recorded`].
+    #[must_use]
+    pub fn drift() -> Self {
+        Self::new(Mode::Drift, Options::default())
+    }
+
+    /// Deletes a cluster. With `delete_retained`, what its spec keeps is deleted, too; with `unprotect`, also a run that did
+    /// not complete takes the protection from deletion away.
+    #[must_use]
+    pub fn delete(delete_retained: bool, unprotect: bool) -> Self {
+        let options = Options { delete_retained, ..Options::default() };
+        Self { unprotect, ..Self::new(Mode::Delete, options) }
+    }
+
+    /// Deletes what was made for a subject, with these options.
+    #[must_use]
+    pub fn delete_with(options: Options) -> Self {
+        Self::new(Mode::Delete, options)
+    }
+
+    /// Replaces the machines of pools although nothing asks for it; of all pools without names.
+    ///
+    /// # Errors
+    /// When the cluster does not exist yet, is on hosts, or has no such pool.
+    pub fn roll(opened: &Opened, pools: &[String]) -> Result<Self, Error> {
+        opened.spec.check_pools(pools)?;
+        opened.check_exists("roll")?;
+        if composition::has_hosts(opened.providers()) {
+            return Err(Error::RollOnHosts { cluster: opened.spec.cluster.name.to_string() });
+        }
+        let options = Options { preflight: true, roll: Some(pools.to_vec()), ..Options::default() };
+        Ok(Self::new(Mode::Apply, options))
+    }
+
+    /// Changes the version of a cluster and nothing else.
+    pub(crate) fn version(change: VersionChange) -> Self {
+        let options = Options { preflight: true, ..Options::default() };
+        Self { version_change: Some(change), ..Self::new(Mode::Apply, options) }
+    }
+
+    /// What the history calls it.
+    pub(crate) fn operation(&self) -> &'static str {
+        match self.mode {
+            Mode::Delete => "delete",
+            _ => "apply",
+        }
+    }
+}
+
+/// On which terms a plan is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// How long to wait for somebody else who holds the cluster.
+    pub wait: Option<Duration>,
+    /// The approvals that a plan needs.
+    pub approvals: Approvals,
+    /// Whether infrastructure is made that will not be a working cluster.
+    pub infrastructure_only: bool,
+}
+
+/// The approvals that a plan needs before it is carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Approvals {
+    /// How many persons; nobody with 0.
+    pub needed: u16,
+    /// Whether the approval of whoever carries the plan out does not count.
+    pub by_other: bool,
+}

@@ -1,0 +1,207 @@
+//! From files to clusters, with every problem reported in one run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use slipway_plan::Located;
+use slipway_resource::ProviderError;
+use slipway_spec::diagnostic::Diagnostic;
+use slipway_spec::model::Cluster;
+use slipway_spec::source::{FieldSources, Location, Origin};
+use slipway_spec::{Loaded, load_guarded};
+use slipway_trust::{Policy, Tree};
+
+use crate::diagnose;
+use crate::error::Error;
+
+/// A cluster as its spec has it, with the places of its fields.
+#[derive(Clone, Debug)]
+pub struct ClusterSpec {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Where its fields stand.
+    pub sources: FieldSources,
+    /// What its files are called in plans.
+    files: FileNames,
+    /// The folders in which it may name files.
+    pub tree: Tree,
+    /// The settings of its provider that a flag says, and not the spec.
+    pub from_caller: BTreeSet<String>,
+    /// Whether it is as the caller's own state or plan has it.
+    pub recorded: bool,
+}
+
+impl ClusterSpec {
+    /// A cluster as the caller's own state or plan has it, without its files.
+    #[must_use]
+    pub fn recorded(policy: &Policy, cluster: Cluster) -> Self {
+        let tree = policy.recorded();
+        Self {
+            cluster,
+            sources: FieldSources::default(),
+            files: FileNames::default(),
+            tree,
+            from_caller: BTreeSet::new(),
+            recorded: true,
+        }
+    }
+
+    /// Refuses names of pools that the cluster does not have.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPool`] for the first of them.
+    pub fn check_pools(&self, pools: &[String]) -> Result<(), Error> {
+        let Some(pool) = pools.iter().find(|pool| self.cluster.pool(pool).is_none()) else { return Ok(()) };
+        Err(Error::UnknownPool {
+            cluster: self.cluster.name.to_string(),
+            pool: pool.clone(),
+            pools: self.cluster.pools.iter().map(|pool| pool.name.to_string()).collect(),
+        })
+    }
+
+    /// The folder of the spec: secrets in files are named relative to it.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        let file = self.sources.nearest("name").map(|location| PathBuf::from(location.file.as_ref()));
+        file.and_then(|file| file.parent().map(PathBuf::from)).unwrap_or_default()
+    }
+
+    /// Makes the files that the spec names relative to itself found from everywhere: what is recorded of the cluster in
+    /// the state is used without its files at hand.
+    fn find_files(&mut self) {
+        let folder_of = |field: &str| {
+            let location = self.sources.nearest(field)?;
+            real(&location.file).parent().map(PathBuf::from)
+        };
+        let absolute = |file: &mut String, field: &str| {
+            if let Some(folder) = folder_of(field) {
+                *file = folder.join(&*file).display().to_string();
+            }
+        };
+        for host in &mut self.cluster.hosts {
+            let field = format!("hosts[{}]", host.name);
+            if let Some(file) = host.ssh.as_mut().and_then(|ssh| ssh.identity_file.as_mut()) {
+                absolute(file, &field);
+            }
+        }
+        for addon in &mut self.cluster.addons {
+            let field = format!("addons[{}]", addon.name);
+            if let Some(slipway_spec::model::Manifest::File(file)) = &mut addon.manifest {
+                absolute(file, &field);
+            }
+        }
+    }
+
+    /// A provider's failure; one about a field of the spec is shown at its place.
+    pub(crate) fn refused(&self, error: ProviderError) -> Error {
+        let location = error.field.as_deref().and_then(|field| self.sources.nearest(field));
+        match location {
+            Some(location) => diagnose::at_field(&error, location),
+            None => error.into(),
+        }
+    }
+
+    /// Where a field stands, as a plan keeps it and as the caller knows it; `None` for a default.
+    #[must_use]
+    pub fn locate(&self, field: &str) -> Option<Located> {
+        self.place(field).map(|place| self.files.locate(place))
+    }
+
+    /// Whether somebody wrote a field, or a part of it.
+    #[must_use]
+    pub fn is_written(&self, field: &str) -> bool {
+        self.sources.is_written(field)
+    }
+
+    /// Where a field stands, or what is nearest around it.
+    #[must_use]
+    pub fn place(&self, field: &str) -> Option<&Location> {
+        match self.sources.origin(field) {
+            Origin::Written(location) => Some(location),
+            Origin::Default => self.sources.nearest(field),
+        }
+    }
+}
+
+/// What the files of a cluster are called in plans: their paths from the deepest folder that has them all. So a plan is the
+/// same, however its files are spelled and wherever the program is called.
+#[derive(Clone, Debug, Default)]
+struct FileNames {
+    by_given: BTreeMap<String, String>,
+}
+
+impl FileNames {
+    fn of(sources: &FieldSources) -> Self {
+        let files: Vec<(&str, PathBuf)> = sources.files().map(|given| (given, real(given))).collect();
+        let mut common: Option<PathBuf> = None;
+        for (_, file) in &files {
+            let folder = file.parent().unwrap_or(file);
+            let mut shared = common.take().unwrap_or_else(|| folder.to_owned());
+            while !folder.starts_with(&shared) && shared.pop() {}
+            common = Some(shared);
+        }
+        let common = common.unwrap_or_default();
+        let name = |file: &Path| file.strip_prefix(&common).unwrap_or(file).display().to_string();
+        Self { by_given: files.iter().map(|(given, file)| ((*given).to_owned(), name(file))).collect() }
+    }
+
+    fn locate(&self, place: &Location) -> Located {
+        let name = self.by_given.get(&*place.file).map_or(&*place.file, String::as_str);
+        Located { location: format!("{name}:{}:{}", place.line, place.column), shown: place.to_string() }
+    }
+}
+
+/// A file under its own name in its real folder; as it is given where that cannot be found.
+fn real(given: &str) -> PathBuf {
+    let path = std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given));
+    match (path.parent().map(std::fs::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path,
+    }
+}
+
+/// Reads spec files without looking at what is wrong with them.
+#[must_use]
+pub fn load(policy: &Policy, files: &[PathBuf]) -> Loaded {
+    let tree = policy.tree(files);
+    let guard = |path: &Path| policy.spec(&tree, path).err().map(|refusal| diagnose::refusal(&refusal, None));
+    load_guarded(files, &[&slipway_kops::KopsReader::default()], &guard)
+}
+
+/// The clusters of spec files, and the warnings and notes about them.
+#[derive(Clone, Debug)]
+pub struct Specs {
+    /// The clusters.
+    pub clusters: Vec<ClusterSpec>,
+    /// Warnings and notes.
+    pub remarks: Vec<Diagnostic>,
+}
+
+impl Specs {
+    /// Reads spec files.
+    ///
+    /// # Errors
+    /// [`Error::Specs`] with every problem of every file.
+    pub fn read(policy: &Policy, files: &[PathBuf]) -> Result<Self, Error> {
+        let loaded = load(policy, files);
+        if !loaded.is_valid() {
+            return Err(Error::Specs(loaded.diagnostics));
+        }
+        let Loaded { clusters, sources, diagnostics: remarks, .. } = loaded;
+        let spec = |cluster: Cluster| {
+            let sources = sources.cluster(&cluster.name).cloned().unwrap_or_default();
+            let files_of = FileNames::of(&sources);
+            let mut spec = ClusterSpec {
+                cluster,
+                sources,
+                files: files_of,
+                tree: policy.tree(files),
+                from_caller: BTreeSet::new(),
+                recorded: false,
+            };
+            spec.find_files();
+            spec
+        };
+        Ok(Self { clusters: clusters.into_iter().map(spec).collect(), remarks })
+    }
+}

@@ -1,0 +1,56 @@
+//! The providers of one stage of an operation, with what that stage knows of the cluster.
+
+use std::sync::Arc;
+
+use slipway_builtin::{Builtin, Vault};
+use slipway_engine::WaitHandler;
+use slipway_plan::Providers;
+use slipway_provider_kubernetes::Kubernetes;
+use slipway_resource::Value;
+use slipway_resource::provider::SessionRequest;
+
+use crate::access::{ClusterAccess, KnownApi};
+use crate::composition;
+use crate::error::Error;
+use crate::providers::{self, KUBERNETES};
+
+/// The providers of one stage of an operation.
+///
+/// A cluster on hosts has two providers beside its own: the secrets in its state, and the objects behind its API. Both need
+/// what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
+/// beginning and opens sessions of its own; the sessions of the cluster's own provider are the same in all stages.
+pub(crate) struct Stage {
+    /// All providers.
+    pub providers: Providers,
+    /// Those beside the cluster's own.
+    pub linked: Providers,
+    /// The secrets that the cluster keeps itself.
+    pub vault: Arc<Vault>,
+    /// The way to the cluster's API.
+    pub access: Arc<ClusterAccess>,
+}
+
+impl Stage {
+    /// Opens the sessions of a stage. Nothing is asked yet.
+    pub async fn open(
+        own: &Providers,
+        cluster: &str,
+        (vault, api): (Vault, KnownApi),
+        (waits, offline): (WaitHandler, bool),
+    ) -> Result<Self, Error> {
+        let vault = Arc::new(vault);
+        let access = Arc::new(ClusterAccess::new(vault.clone(), cluster, api));
+        let (mut providers, mut linked) = (own.clone(), Providers::default());
+        if composition::has_hosts(own) {
+            let request = || SessionRequest { config: Value::Null, region: None, offline };
+            let secrets = Builtin::new(vault.clone());
+            providers::add(waits.clone(), &mut linked, slipway_builtin::NAME, &secrets, request()).await?;
+            let kubernetes = Kubernetes::new(access.clone());
+            providers::add(waits, &mut linked, KUBERNETES, &kubernetes, request()).await?;
+        }
+        for (name, handle) in linked.iter() {
+            providers.insert(name, handle.clone());
+        }
+        Ok(Self { providers, linked, vault, access })
+    }
+}

@@ -1,0 +1,63 @@
+//! What the state store knows of a cluster.
+
+use slipway_engine::State;
+use slipway_plan::Snapshot;
+use slipway_spec::model::Cluster;
+use slipway_state_store::{Backend, ClusterName};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::protection::Known;
+use crate::spec::ClusterSpec;
+
+/// A cluster as it was applied last, by its state.
+///
+/// # Errors
+/// When the state has no such cluster, or not its spec.
+pub async fn recorded(environment: &Environment, cluster: &str) -> Result<ClusterSpec, Error> {
+    let store = environment.store(cluster)?;
+    let Some(state) = State::read(&*store.backend, cluster).await? else {
+        return Err(Error::UnknownCluster { cluster: cluster.to_owned(), place: store.place.clone() });
+    };
+    let spec = serde_json::from_value(state.snapshot.spec)
+        .map_err(|source| Error::NoRecordedSpec { cluster: cluster.to_owned(), source })?;
+    Ok(ClusterSpec::recorded(&environment.policy, spec))
+}
+
+/// The generation of a cluster's head, also that of a deleted cluster's tombstone.
+///
+/// # Errors
+/// When the head cannot be read.
+pub async fn generation(backend: &dyn Backend, cluster: &str) -> Result<Option<u64>, Error> {
+    let name = ClusterName::new(cluster)?;
+    Ok(slipway_state_store::read_head(backend, &name).await?.map(|(head, _)| head.generation.0))
+}
+
+/// The last generation of a cluster, without what runs that did not complete have done since.
+pub(crate) async fn committed(backend: &dyn Backend, cluster: &str) -> Result<Option<Snapshot>, Error> {
+    let view = slipway_state_store::read(backend, &ClusterName::new(cluster)?).await?;
+    let bytes = view.filter(|view| !view.head.deleted).and_then(|view| view.snapshot);
+    Ok(bytes.map(|bytes| State::snapshot_of(cluster, &bytes)).transpose()?)
+}
+
+/// What the state knows of a cluster's protection. Only what a run left that did not complete is read beside the state.
+pub(crate) async fn protection_of(
+    backend: Option<&dyn Backend>,
+    cluster: &str,
+    state: Option<&State>,
+) -> Result<Known, Error> {
+    let (Some(backend), Some(state)) = (backend, state) else { return Ok(Known::default()) };
+    if state.is_interrupted() {
+        return Ok(Known::of(committed(backend, cluster).await?.as_ref(), state));
+    }
+    Ok(Known::of(state.head.snapshot.is_some().then_some(&state.snapshot), state))
+}
+
+/// A cluster as providers and the state get it.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn to_json(cluster: &Cluster) -> Result<serde_json::Value, Error> {
+    serde_json::to_value(cluster)
+        .map_err(|error| Error::internal("the spec cannot be written as JSON", error))
+}

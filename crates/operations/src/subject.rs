@@ -1,0 +1,81 @@
+//! What is planned for and carried out: a cluster of specs, or the inside of one node.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use slipway_engine::{SecretSource, State};
+use slipway_plan::{Plan, Providers, Snapshot};
+use slipway_resource::ClusterUid;
+use slipway_secrets::SecretStore;
+use slipway_state_store::{Backend, Journal};
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::request::Request;
+
+/// A plan that can be carried out.
+#[derive(Clone)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// When its observations were made; `None` for a plan from a file.
+    pub observed_at: Option<Instant>,
+    /// The unique id of the cluster, where it has one.
+    pub uid: Option<ClusterUid>,
+    /// Where the texts of its secrets come from.
+    pub texts: Arc<dyn SecretSource>,
+}
+
+/// Something that has a state, providers and a way to plan for it.
+///
+/// Whoever carries plans out knows nothing else about what they are for. Each stage of an operation has providers of its own:
+/// what becomes known on the way, such as the hold on the state or the place of a cluster's API, is a value that they are
+/// made with.
+#[async_trait(?Send)]
+pub trait Subject {
+    /// The name under which the state knows it.
+    fn cluster(&self) -> &str;
+
+    /// Where its state is; none for a plan without one.
+    fn backend(&self) -> Option<Arc<dyn Backend>>;
+
+    /// The state as it was read, without a hold.
+    fn state(&self) -> Option<&State>;
+
+    /// What is desired, in the form in which the state keeps it; none where no spec says so.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    fn spec(&self) -> Result<Option<serde_json::Value>, Error> {
+        Ok(None)
+    }
+
+    /// Its own secrets in the state store; none for what keeps none there.
+    ///
+    /// # Errors
+    /// When its name is no name in a state store.
+    fn secret_store(&self, _uid: &ClusterUid) -> Result<Option<SecretStore>, Error> {
+        Ok(None)
+    }
+
+    /// A last look at the state that was taken, before anything is planned or carried out on it.
+    fn taken(&self, _state: &mut State) {}
+
+    /// Makes a plan against a given state. Writes nothing.
+    ///
+    /// # Errors
+    /// When no plan can be made.
+    async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, Error>;
+
+    /// The providers that tell what became of the steps of an interrupted run.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    async fn recovering(&self) -> Result<Providers, Error>;
+
+    /// The providers that carry a plan out, under the hold that the journal belongs to.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error>;
+}

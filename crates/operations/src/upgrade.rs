@@ -1,0 +1,91 @@
+//! Upgrades: one plan for each minor version on the way, each approved on its own.
+
+use slipway_spec::value::KubernetesVersion;
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::request::Request;
+use crate::spec::ClusterSpec;
+use crate::state::committed;
+use crate::version::{applied_version, hops};
+use crate::version_change::narrowed;
+
+/// An upgrade of a cluster that exists.
+pub struct Upgrade {
+    written: ClusterSpec,
+    way: Vec<KubernetesVersion>,
+    /// The version that the next step leaves.
+    from: KubernetesVersion,
+    /// How many steps have begun.
+    begun: usize,
+    /// The cluster as the upgrade found it, until its first step.
+    opened: Option<Opened>,
+}
+
+/// One step of an upgrade.
+pub struct UpgradeStep {
+    /// The cluster, with the spec that is applied at the version of the step.
+    pub opened: Opened,
+    /// What to plan and carry out for it.
+    pub request: Request,
+    /// The version that the step brings.
+    pub version: KubernetesVersion,
+    /// The number of the step, from 1 on.
+    pub number: usize,
+    /// The versions of the steps after it.
+    pub later: Vec<KubernetesVersion>,
+}
+
+impl Upgrade {
+    /// Looks at the version that a cluster has, and finds the way to another one.
+    ///
+    /// # Errors
+    /// When the cluster does not exist, or when there is no way.
+    pub async fn begin(
+        environment: &Environment,
+        written: ClusterSpec,
+        to: &KubernetesVersion,
+    ) -> Result<Self, Error> {
+        let opened = Opened::open(environment, written.clone()).await?;
+        opened.check_exists("upgrade")?;
+        let name = &written.cluster.name;
+        // Where a run towards another version did not complete, the machines do not have that version yet.
+        let complete = committed(&*environment.store(name)?.backend, name).await?;
+        let from =
+            applied_version(complete.as_ref()).unwrap_or_else(|| written.cluster.kubernetes_version.clone());
+        let way = hops(&from, to)?;
+        // Where the state has the version already, the spec still may not.
+        let way = if way.is_empty() { vec![to.clone()] } else { way };
+        Ok(Self { written, way, from, begun: 0, opened: Some(opened) })
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.way.len()
+    }
+
+    /// The next step; `None` after the last one. It starts from what the step before has left, and so is asked for when that
+    /// is complete.
+    ///
+    /// # Errors
+    /// When the state of the cluster cannot be read, or does not have its spec.
+    pub async fn next(&mut self, environment: &Environment) -> Result<Option<UpgradeStep>, Error> {
+        let Some(version) = self.way.get(self.begun).cloned() else { return Ok(None) };
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => Opened::open(environment, self.written.clone()).await?,
+        };
+        let (spec, change) = narrowed(&self.written, opened.state.as_ref(), &self.from, &version)?;
+        self.begun += 1;
+        self.from = version.clone();
+        Ok(Some(UpgradeStep {
+            opened: opened.with_spec(spec),
+            request: Request::version(change),
+            version,
+            number: self.begun,
+            later: self.way.iter().skip(self.begun).cloned().collect(),
+        }))
+    }
+}

@@ -1,0 +1,162 @@
+//! The rules of version changes: forward, one minor version at a time.
+
+use std::collections::BTreeMap;
+
+use slipway_bootstrap::version::{CORE_DNS_TAG, etcd_tag};
+use slipway_plan::Snapshot;
+use slipway_spec::model::Cluster;
+use slipway_spec::value::KubernetesVersion;
+
+use crate::error::{Error, KubeletProblem};
+
+/// The version that the state has.
+pub(crate) fn applied_version(prior: Option<&Snapshot>) -> Option<KubernetesVersion> {
+    prior?.spec.get("kubernetesVersion")?.as_str()?.parse().ok()
+}
+
+/// Refuses a plan of a part that would change the version: the state has one version for the whole cluster, and workers
+/// must not be ahead of their control plane.
+pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
+    match (applied_version(prior), cluster.kubernetes_version.clone()) {
+        (Some(from), to) if from != to => {
+            Err(Error::PartialVersion { cluster: cluster.name.to_string(), from, to })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a change of version that Kubernetes' skew policy does not allow in one step.
+pub(crate) fn check_version_change(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
+    let Some(from) = applied_version(prior) else { return Ok(()) };
+    let (name, to) = (cluster.name.to_string(), cluster.kubernetes_version.clone());
+    if (to.major, to.minor) < (from.major, from.minor) {
+        return Err(Error::VersionBack { cluster: Some(name), from, to });
+    }
+    if to.major != from.major || to.minor > from.minor + 1 {
+        return Err(Error::VersionSkipped { cluster: name, from, to });
+    }
+    Ok(())
+}
+
+/// The versions on the way, the last one `to` itself; empty when nothing is to be done.
+///
+/// Minor versions in between are taken at their first patch release.
+pub(crate) fn hops(
+    from: &KubernetesVersion,
+    to: &KubernetesVersion,
+) -> Result<Vec<KubernetesVersion>, Error> {
+    if to < from {
+        return Err(Error::VersionBack { cluster: None, from: from.clone(), to: to.clone() });
+    }
+    if to.major != from.major {
+        return Err(Error::NoWay { from: from.clone(), to: to.clone() });
+    }
+    let mut hops: Vec<KubernetesVersion> =
+        (from.minor + 1..to.minor).map(|minor| KubernetesVersion::new(from.major, minor, 0)).collect();
+    if to != from {
+        hops.push(to.clone());
+    }
+    Ok(hops)
+}
+
+/// How many minor versions a kubelet may be behind its API server.
+const KUBELET_BEHIND: u64 = 3;
+
+/// What a change of version does on machines that exist, and what it leaves as it is, for the plan to say.
+///
+/// # Errors
+/// When kubelets would be left further behind their API server than Kubernetes supports, or when that cannot be known.
+pub(crate) fn on_hosts(
+    cluster: &str,
+    (from, to): (&KubernetesVersion, &KubernetesVersion),
+    kubelets: &Result<BTreeMap<String, String>, String>,
+) -> Result<String, Error> {
+    let refused = |problem: KubeletProblem| Error::Kubelets {
+        cluster: cluster.to_owned(),
+        from: from.clone(),
+        to: to.clone(),
+        problem,
+    };
+    let seen = match kubelets {
+        Ok(kubelets) => {
+            let too_old: Vec<String> = kubelets
+                .iter()
+                .filter(|(_, version)| is_too_old(version, to))
+                .map(|(node, version)| {
+                    format!(
+                        "{node}: kubelet {version} is more than {KUBELET_BEHIND} minor versions behind {to}"
+                    )
+                })
+                .collect();
+            if !too_old.is_empty() {
+                return Err(refused(KubeletProblem::TooOld(too_old)));
+            }
+            let all: Vec<String> =
+                kubelets.iter().map(|(node, version)| format!("{node} {version}")).collect();
+            all.join(", ")
+        }
+        Err(reason) if (from.major, from.minor) != (to.major, to.minor) => {
+            return Err(refused(KubeletProblem::Unknown(reason.clone())));
+        }
+        Err(reason) => format!("their versions cannot be read: {reason}"),
+    };
+    let (old, new) = (etcd_tag(from), etcd_tag(to));
+    let etcd = if old == new {
+        format!("etcd stays at {new}")
+    } else {
+        format!("etcd goes from {old} to {new}; take a snapshot of it before")
+    };
+    Ok(format!(
+        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {etcd}; CoreDNS stays at {CORE_DNS_TAG}. Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first"
+    ))
+}
+
+fn is_too_old(kubelet: &str, to: &KubernetesVersion) -> bool {
+    let parsed = kubelet.trim_start_matches('v').parse::<KubernetesVersion>();
+    parsed.is_ok_and(|kubelet| kubelet.major < to.major || kubelet.minor + KUBELET_BEHIND < to.minor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_hosts_it_is_said_what_is_left_and_too_old_kubelets_refuse() {
+        let (from, to) = (version("1.33.5"), version("1.34.4"));
+        let seen = |kubelet: &str| Ok(BTreeMap::from([("worker-0".to_owned(), kubelet.to_owned())]));
+        let said = on_hosts("home", (&from, &to), &seen("v1.31.2")).unwrap();
+        for part in [
+            "from 1.33.5 to 1.34.4",
+            "not upgraded (worker-0 v1.31.2)",
+            "CoreDNS stays",
+            "etcd goes from 3.5",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let refused = on_hosts("home", (&from, &to), &seen("v1.30.9")).unwrap_err();
+        assert_eq!(refused.code(), Some("HOST0002"));
+        assert!(refused.causes()[0].starts_with("worker-0: kubelet v1.30.9"), "{refused:?}");
+        // What cannot be known is not supposed, unless it does not matter.
+        let dead = || Err("nobody answers".to_owned());
+        assert!(
+            format!("{:?}", on_hosts("home", (&from, &to), &dead()).unwrap_err()).contains("nobody answers")
+        );
+        let patch = on_hosts("home", (&from, &version("1.33.6")), &dead()).unwrap();
+        assert!(patch.contains("etcd stays") && patch.contains("nobody answers"), "{patch}");
+    }
+
+    fn version(text: &str) -> KubernetesVersion {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn minor_versions_are_not_skipped() {
+        let way = |from, to| -> Vec<String> {
+            hops(&version(from), &version(to)).unwrap().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(way("1.33.4", "1.36.1"), ["1.34.0", "1.35.0", "1.36.1"]);
+        assert_eq!(way("1.33.4", "1.33.5"), ["1.33.5"]);
+        assert!(way("1.33.4", "1.33.4").is_empty());
+        assert!(hops(&version("1.34.0"), &version("1.33.9")).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! An upgrade changes the version and nothing else: it starts from the spec that is applied, and leaves out what else the
+//! written spec asks for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_engine::State;
+use slipway_plan::{LeftOut, Plan, ResourceChange, Snapshot};
+use slipway_resource::provider::{Catalog, ExpandNote};
+use slipway_resource::{Address, Desired, SecretText};
+use slipway_spec::model::{Cluster, Manifest};
+use slipway_spec::source::Origin;
+use slipway_spec::value::KubernetesVersion;
+
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::spec::ClusterSpec;
+use crate::state::to_json;
+
+/// A change of version, and what it is told apart from.
+#[derive(Clone, Debug)]
+pub(crate) struct VersionChange {
+    /// The spec of the state at the version that is left: what differs from it is what the version brings.
+    from: Box<ClusterSpec>,
+    /// The spec of the state, as the upgrade found it.
+    found: serde_json::Value,
+    /// The written spec at the new version: what it asks for beyond the version is named and left out.
+    pub written: Box<ClusterSpec>,
+}
+
+/// What a plan of a version change is compared with.
+pub(crate) struct Beside {
+    /// The resources at the version that is left.
+    pub at_from: Vec<Desired>,
+    /// The resources that the written spec asks for at the new version.
+    pub written: Vec<Desired>,
+    /// Of those: what the providers' choices are pinned to.
+    pub catalogs: BTreeMap<String, Catalog>,
+    /// Of those: resources whose secrets cannot be compared, with the reason.
+    pub uncompared: BTreeMap<Address, String>,
+    /// The texts of secrets in manifests, by the rest of their sources.
+    pub secrets: BTreeMap<String, SecretText>,
+}
+
+/// The applied spec at another version, and what a plan for it is compared with.
+///
+/// Where things are is taken from the written spec: it makes nothing, and what was recorded may be of another checkout.
+pub(crate) fn narrowed(
+    written: &ClusterSpec,
+    state: Option<&State>,
+    from: &KubernetesVersion,
+    to: &KubernetesVersion,
+) -> Result<(ClusterSpec, VersionChange), Error> {
+    let name = &written.cluster.name;
+    let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
+    let mut applied: Cluster = serde_json::from_value(found.clone())
+        .map_err(|source| Error::NoAppliedSpec { cluster: name.clone(), source })?;
+    where_things_are_now(&mut applied, &written.cluster);
+    let mut at_found = written.clone();
+    at_found.cluster = applied;
+    let applied = at_found;
+    let change = VersionChange {
+        from: Box::new(at_version(&applied, written, from)),
+        found,
+        written: Box::new(at_version(written, written, to)),
+    };
+    Ok((at_version(&applied, written, to), change))
+}
+
+/// The way to the provider and to the hosts, and the places of files, as they are written now.
+fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
+    applied.provider = written.provider.clone();
+    for host in &mut applied.hosts {
+        if let Some(now) = written.hosts.iter().find(|now| now.name == host.name) {
+            host.ssh.clone_from(&now.ssh);
+        }
+    }
+    for addon in &mut applied.addons {
+        let now = written.addons.iter().find(|now| now.name == addon.name);
+        let now = now.and_then(|now| now.manifest.as_ref());
+        if let (Some(Manifest::File(_)), Some(Manifest::File(file))) = (&addon.manifest, now) {
+            addon.manifest = Some(Manifest::File(file.clone()));
+        }
+    }
+}
+
+/// A cluster at another version: with it go the pools that follow the cluster's version.
+fn at_version(spec: &ClusterSpec, written: &ClusterSpec, version: &KubernetesVersion) -> ClusterSpec {
+    let mut next = spec.clone();
+    let has_own = |name: &str| {
+        matches!(written.sources.origin(&format!("pools[{name}].kubernetesVersion")), Origin::Written(_))
+    };
+    let current = &spec.cluster.kubernetes_version;
+    for pool in &mut next.cluster.pools {
+        if pool.kubernetes_version == *current && !has_own(&pool.name) {
+            pool.kubernetes_version = version.clone();
+        }
+    }
+    next.cluster.kubernetes_version = version.clone();
+    next
+}
+
+impl VersionChange {
+    /// Expands what a plan of it is compared with.
+    ///
+    /// # Errors
+    /// When the state has another spec by now, or a provider refuses.
+    pub async fn expand(&self, opened: &Opened, prior: Option<&Snapshot>) -> Result<Beside, Error> {
+        let recorded = prior.map(|prior| &prior.spec);
+        let own = to_json(&opened.spec.cluster)?;
+        if recorded.is_none_or(|recorded| *recorded != self.found && *recorded != own) {
+            return Err(Error::OtherSpecApplied { cluster: opened.spec.cluster.name.clone() });
+        }
+        let pinned = || prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        let at_from = opened.expand_as(&self.from, pinned()).await?;
+        let written = opened.expand_as(&self.written, pinned()).await?;
+        let mut secrets = at_from.secrets;
+        secrets.extend(written.secrets);
+        Ok(Beside {
+            at_from: at_from.desired,
+            written: written.desired,
+            catalogs: written.catalogs,
+            uncompared: BTreeMap::new(),
+            secrets,
+        })
+    }
+}
+
+/// The resources that a change of version brings: those that differ between the versions, come with it, or go.
+pub(crate) fn brings(from: &[Desired], to: &[Desired]) -> BTreeSet<Address> {
+    let by_address = |all: &[Desired]| -> BTreeMap<Address, Desired> {
+        all.iter().map(|desired| (desired.address.clone(), desired.clone())).collect()
+    };
+    let (from, to) = (by_address(from), by_address(to));
+    let is_other = |address: &&Address| {
+        let attributes =
+            |side: &BTreeMap<Address, Desired>| side.get(*address).map(|desired| desired.attributes.clone());
+        attributes(&from) != attributes(&to)
+    };
+    from.keys().chain(to.keys()).filter(is_other).cloned().collect()
+}
+
+/// Names what the whole written spec would change and the plan of the version change does not.
+pub(crate) fn name_left_out(plan: &mut Plan, whole: Result<Plan, slipway_plan::Error>) {
+    let whole = match whole {
+        Ok(whole) => whole,
+        Err(error) => {
+            let message = format!(
+                "what else the spec changes is left out of this upgrade, and cannot be planned: {error}"
+            );
+            plan.notes.push(ExpandNote { field: "spec".to_owned(), message });
+            return;
+        }
+    };
+    let is_done = |change: &&ResourceChange| {
+        let same = |own: &ResourceChange| {
+            own.address == change.address && own.action == change.action && own.after == change.after
+        };
+        !plan.changes.iter().any(same)
+    };
+    let mut pending: BTreeMap<Address, LeftOut> =
+        plan.pending.drain(..).map(|left_out| (left_out.address.clone(), left_out)).collect();
+    for change in whole.changes.iter().filter(is_done) {
+        let left_out = LeftOut {
+            address: change.address.clone(),
+            action: change.action,
+            rolls: !change.machines.is_empty(),
+        };
+        pending.insert(change.address.clone(), left_out);
+    }
+    plan.pending = pending.into_values().collect();
+    plan.left_out = plan.pending.len() as u64;
+}

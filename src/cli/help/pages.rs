@@ -1,0 +1,324 @@
+//! The examples and exit codes of each command.
+
+use super::ExitCodes::{Two, Usual, Verdict};
+use super::{ExitCodes, Page};
+
+const PENDING: ExitCodes = Two("changes are pending");
+
+const fn page(
+    command: &'static str,
+    exit_codes: ExitCodes,
+    examples: &'static [(&'static str, &'static str)],
+) -> Page {
+    Page { command, examples, exit_codes }
+}
+
+/// One page for each command that does something itself.
+pub(crate) const PAGES: &[Page] = &[
+    page(
+        "plan",
+        PENDING,
+        &[
+            ("Show the plan for all clusters of a folder", "slipway plan -f specs/"),
+            ("Save the plan for a later apply", "slipway plan -f cluster.yaml --out cluster.plan"),
+            (
+                "Write a comment for a pull request of somebody else",
+                "slipway plan -f specs/ --untrusted -o markdown",
+            ),
+            ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
+        ],
+    ),
+    page(
+        "apply",
+        Usual,
+        &[
+            ("Show the plan, ask, and apply it", "slipway apply -f cluster.yaml"),
+            ("Apply a saved plan", "slipway apply cluster.plan"),
+            ("Apply in CI, only with an approval", "slipway apply cluster.plan --yes --require-approval"),
+        ],
+    ),
+    page(
+        "show",
+        Usual,
+        &[
+            ("Show a saved plan", "slipway show cluster.plan"),
+            ("Convert it to JSON for a policy tool", "slipway show cluster.plan -o json > plan.json"),
+        ],
+    ),
+    page("approve", Usual, &[("Approve a saved plan", "slipway approve cluster.plan --comment reviewed")]),
+    page(
+        "drift",
+        Two("something was changed outside Slipway"),
+        &[("Show changes that were made outside Slipway", "slipway drift demo")],
+    ),
+    page(
+        "roll",
+        Two("with `--dry-run`: machines would be replaced"),
+        &[
+            (
+                "Show which machines would be replaced",
+                "slipway roll -f cluster.yaml --pool general --dry-run",
+            ),
+            ("Replace the machines of one pool", "slipway roll -f cluster.yaml --pool general"),
+        ],
+    ),
+    page(
+        "upgrade",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Show the first step of an upgrade", "slipway upgrade -f cluster.yaml --to 1.36.0 --dry-run"),
+            ("Upgrade, and write the version into the spec", "slipway upgrade -f cluster.yaml --to 1.36.0"),
+        ],
+    ),
+    page(
+        "delete",
+        Two("with `--dry-run`: something would be deleted"),
+        &[
+            ("Show what would be deleted", "slipway delete demo --dry-run"),
+            ("Delete a cluster, and be asked for its name", "slipway delete demo"),
+            ("Delete a cluster without being asked", "slipway delete demo --yes --confirm demo"),
+        ],
+    ),
+    page(
+        "validate",
+        Verdict("the cluster is healthy", "the cluster is not healthy, or an error"),
+        &[("Wait until a cluster is healthy", "slipway validate demo --wait 10m")],
+    ),
+    page(
+        "kubeconfig",
+        Usual,
+        &[
+            ("Write a kubeconfig to a file", "slipway kubeconfig demo --out demo.kubeconfig"),
+            ("Merge it into ~/.kube/config", "slipway kubeconfig demo --merge"),
+            (
+                "Print one for a user without rights, valid for an hour",
+                "slipway kubeconfig demo --user ann --group viewers --valid-for 1h",
+            ),
+        ],
+    ),
+    page(
+        "logs",
+        Usual,
+        &[
+            ("Show the last lines of a kubelet", "slipway logs m1"),
+            ("Show the last 50 lines of an API server", "slipway logs m1 kube-apiserver -n 50"),
+        ],
+    ),
+    page(
+        "support-bundle",
+        Usual,
+        &[("Collect what a supporter needs", "slipway support-bundle demo --out demo-support")],
+    ),
+    page(
+        "adopt",
+        Two("with `--dry-run`: something would be taken over"),
+        &[
+            ("Show what would be taken over", "slipway adopt -f kops.yaml --dry-run"),
+            ("Take the cluster over", "slipway adopt -f kops.yaml"),
+        ],
+    ),
+    page(
+        "export terraform",
+        Usual,
+        &[("Write a Terraform configuration", "slipway export terraform -f cluster.yaml --out main.tf")],
+    ),
+    page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),
+    page(
+        "state init",
+        Usual,
+        &[("Create a store in a bucket", "slipway state init --state s3://bucket/prefix")],
+    ),
+    page("state list", Usual, &[("List the machines of a cluster", "slipway state list demo sim_machine.*")]),
+    page("state show", Usual, &[("Show one resource", "slipway state show demo sim_network.main")]),
+    page("state history", Usual, &[("Show the last runs of a cluster", "slipway state history demo")]),
+    page("state diff", Usual, &[("Compare generation 3 with the current one", "slipway state diff demo 3")]),
+    page(
+        "state mv",
+        Usual,
+        &[(
+            "Rename a pool's resource in the state",
+            "slipway state mv demo sim_pool.workers sim_pool.general",
+        )],
+    ),
+    page(
+        "state rm",
+        Usual,
+        &[("Keep a network when the cluster is deleted", "slipway state rm demo sim_network.main")],
+    ),
+    page(
+        "state export",
+        Usual,
+        &[("Export the current generation", "slipway state export demo --out demo.json")],
+    ),
+    page("state import", Usual, &[("Restore an exported generation", "slipway state import demo.json")]),
+    page(
+        "state rebuild",
+        Two("with `--dry-run`: there is a state to be written"),
+        &[("Show what would be found", "slipway state rebuild demo -f cluster.yaml --dry-run")],
+    ),
+    page(
+        "state break-lease",
+        Usual,
+        &[("End the lease of a run that cannot be stopped otherwise", "slipway state break-lease demo")],
+    ),
+    page(
+        "state gc",
+        Usual,
+        &[(
+            "Show what would be deleted if ten generations were kept",
+            "slipway state gc --keep 10 --dry-run",
+        )],
+    ),
+    page("state rekey", Usual, &[("Encrypt the state of one cluster anew", "slipway state rekey demo")]),
+    page(
+        "state verify",
+        Verdict("the state is sound", "something is damaged, or an error"),
+        &[("Check all clusters of the store", "slipway state verify")],
+    ),
+    page(
+        "node init",
+        Two("with `--dry-run`: something would change"),
+        &[
+            ("Create a cluster from a configuration of kubeadm", "slipway node init --config kubeadm.yaml"),
+            ("Show the plan", "slipway node init --pod-network-cidr 10.244.0.0/16 --dry-run"),
+        ],
+    ),
+    page(
+        "node join",
+        Two("with `--dry-run`: something would change"),
+        &[(
+            "Join as a worker",
+            "slipway node join 10.0.0.1:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash sha256:HASH",
+        )],
+    ),
+    page(
+        "node reset",
+        Two("with `--dry-run`: something would change"),
+        &[("Show what would be removed", "slipway node reset --dry-run")],
+    ),
+    page("node phase init", Usual, &[("Run one phase", "slipway node phase init certs apiserver")]),
+    page("node phase join", Usual, &[("List the phases", "slipway node phase join")]),
+    page("node phase reset", Usual, &[("Run one phase", "slipway node phase reset cleanup-node")]),
+    page(
+        "node plan",
+        Two("something differs"),
+        &[("Compare the machine with its configuration", "slipway node plan")],
+    ),
+    page(
+        "node apply",
+        Two("with `--dry-run`: something would change"),
+        &[("Correct the differences", "slipway node apply")],
+    ),
+    page(
+        "node serve",
+        Usual,
+        &[("Serve on a unix socket", "slipway node serve --socket /run/slipway/node.sock")],
+    ),
+    page(
+        "node token create",
+        Usual,
+        &[
+            ("Print the command that joins a machine", "slipway node token create --print-join-command"),
+            ("Admit one machine under one name", "slipway node token create --node w1 --once --wait"),
+        ],
+    ),
+    page("node token list", Usual, &[("List the tokens", "slipway node token list")]),
+    page("node token delete", Usual, &[("Delete a token", "slipway node token delete abcdef")]),
+    page(
+        "node token approve",
+        Usual,
+        &[("Decide about requests for ten minutes", "slipway node token approve --follow 10m")],
+    ),
+    page("node token generate", Usual, &[("Print a random token", "slipway node token generate")]),
+    page(
+        "node certs check-expiration",
+        Two("a certificate expires within thirty days"),
+        &[("List the certificates", "slipway node certs check-expiration")],
+    ),
+    page(
+        "node certs renew",
+        Two("with `--dry-run`: something would change"),
+        &[("Renew all certificates", "slipway node certs renew all")],
+    ),
+    page(
+        "node certs generate-csr",
+        Usual,
+        &[("Write requests for an external CA", "slipway node certs generate-csr --cert-dir /tmp/pki")],
+    ),
+    page(
+        "node certs certificate-key",
+        Usual,
+        &[("Print a random key", "slipway node certs certificate-key")],
+    ),
+    page(
+        "node kubeconfig",
+        Usual,
+        &[("Print a kubeconfig for a user", "slipway node kubeconfig --client-name ann --org viewers")],
+    ),
+    page(
+        "node config print",
+        Usual,
+        &[("Print the defaults of init", "slipway node config print init-defaults")],
+    ),
+    page(
+        "node config validate",
+        Usual,
+        &[("Check a file", "slipway node config validate --config kubeadm.yaml")],
+    ),
+    page(
+        "node config migrate",
+        Usual,
+        &[("Convert a file", "slipway node config migrate --old-config old.yaml --new-config new.yaml")],
+    ),
+    page(
+        "node config images list",
+        Usual,
+        &[("List the images of a version", "slipway node config images list --kubernetes-version 1.34.4")],
+    ),
+    page(
+        "node config images pull",
+        Usual,
+        &[("Pull the images", "slipway node config images pull --config kubeadm.yaml")],
+    ),
+    page("node logs", Usual, &[("Show the last lines of etcd", "slipway node logs etcd -n 50")]),
+    page(
+        "init",
+        Usual,
+        &[
+            ("Write cluster.yaml", "slipway init demo"),
+            (
+                "Write a highly available cluster to another file",
+                "slipway init demo --shape ha --out ha.yaml",
+            ),
+        ],
+    ),
+    page(
+        "explain",
+        Usual,
+        &[
+            ("Explain a field of the spec", "slipway explain cluster.spec.network"),
+            ("Explain an error code", "slipway explain SPEC0042"),
+        ],
+    ),
+    page(
+        "spec show",
+        Usual,
+        &[("Print a spec with all defaults", "slipway spec show -f cluster.yaml --full")],
+    ),
+    page("spec check", Usual, &[("Check all specs of a folder", "slipway spec check -f specs/")]),
+    page(
+        "spec convert",
+        Usual,
+        &[("Convert a spec of kOps", "slipway spec convert -f kops.yaml > cluster.yaml")],
+    ),
+    page("provider list", Usual, &[("List the providers", "slipway provider list")]),
+    page("provider info", Usual, &[("Show the resource types of a provider", "slipway provider info sim")]),
+    page("provider lock", Usual, &[("Pin a provider", "slipway provider lock aws")]),
+    page("completions", Usual, &[("Print the script for bash", "slipway completions bash > slipway.bash")]),
+    page("man", Usual, &[("Write the manual pages", "slipway man man/")]),
+    page(
+        "version",
+        Usual,
+        &[("Show the version", "slipway version"), ("Show it as JSON", "slipway version -o json")],
+    ),
+];

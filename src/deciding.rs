@@ -1,0 +1,174 @@
+//! Decisions and events on a terminal: plans are shown, persons are asked, progress is drawn.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use slipway_engine::journal::EndResult;
+use slipway_engine::{Recovery, StopSignal};
+use slipway_operations::{
+    Approvals, Decide, Declined, Environment, Event, Manner, Names, Observer, Occasion, Outcome, Request,
+    Subject, Terms, bring,
+};
+use slipway_plan::{Confirmation, Plan};
+use slipway_resource::ErrorClass;
+use tokio::task::JoinHandle;
+
+use crate::cli::RunArguments;
+use crate::error::CommandError;
+use crate::output::Output;
+use crate::program::Context;
+use crate::ui;
+use crate::ui::progress::Progress;
+
+/// Brings a subject to what a request says: shows the plan, asks, runs, and reports. Returns whether everything is done.
+pub(crate) async fn carry_out(
+    context: &Context,
+    environment: &Environment,
+    subject: &dyn Subject,
+    request: &Request,
+    (arguments, full): (&RunArguments, bool),
+) -> Result<bool, CommandError> {
+    let stop = StopSignal::default();
+    let environment = context.followed(environment, &stop);
+    let terms = terms(context, arguments);
+    let decide = Asking { context, arguments, full };
+    let manner = Manner { terms: &terms, decide: &decide, stop };
+    report(context, &bring(&environment, subject, request, manner).await?)
+}
+
+/// Shows how an operation ended. Returns whether everything is done.
+pub(crate) fn report(context: &Context, outcome: &Outcome) -> Result<bool, CommandError> {
+    match outcome {
+        Outcome::Nothing => {}
+        Outcome::Completed(_) => {
+            context.output.message("The interrupted run is through; nothing was left to do.");
+        }
+        Outcome::Applied(applied) => ui::report::show(context, &applied.plan, &applied.report)?,
+    }
+    Ok(outcome.is_complete())
+}
+
+/// The terms that options and configuration say.
+pub(crate) fn terms(context: &Context, arguments: &RunArguments) -> Terms {
+    let configured = context.configuration.require_approval.unwrap_or(0);
+    Terms {
+        wait: arguments.wait,
+        approvals: Approvals {
+            needed: arguments.require_approval.unwrap_or(0).max(configured),
+            by_other: arguments.require_approval_by_other,
+        },
+        infrastructure_only: arguments.infrastructure_only,
+    }
+}
+
+/// Asks a person, as far as the options do not answer.
+pub(crate) struct Asking<'a> {
+    pub context: &'a Context,
+    pub arguments: &'a RunArguments,
+    /// Whether nothing is folded in plans.
+    pub full: bool,
+}
+
+#[async_trait(?Send)]
+impl Decide for Asking<'_> {
+    async fn review(&self, plan: &Plan, occasion: Occasion) -> Result<(), Declined> {
+        let output = self.context.output;
+        if occasion == Occasion::Changed {
+            output.message("Something happened since the plan was made; this is the plan now:");
+        }
+        Ok(output.result(&ui::show::text(self.context, plan, self.full))?)
+    }
+
+    fn names(&self) -> Names {
+        self.arguments.confirm.iter().cloned().collect()
+    }
+
+    /// `--yes` answers the question whether the plan is carried out, and is no name.
+    fn confirms(&self) -> bool {
+        !self.arguments.yes && self.context.output.is_interactive()
+    }
+
+    async fn confirm(&self, _plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
+        let Confirmation { name, losses } = confirmation;
+        let what = match losses.as_slice() {
+            [loss] => format!("This plan loses {} ({}).", loss.address, loss.reason),
+            losses => format!("This plan loses {} resources with their data.", losses.len()),
+        };
+        let question = format!("{what} To carry it out, type `{name}`:");
+        Ok(ui::prompt::confirm_by_name(self.context, &question, name)?)
+    }
+
+    async fn approve(&self, _plan: &Plan) -> Result<(), Declined> {
+        if self.arguments.yes {
+            return Ok(());
+        }
+        Ok(ui::prompt::confirm(self.context, "Carry this plan out?")?)
+    }
+}
+
+/// Shows on a terminal what happens.
+pub(crate) struct Follower {
+    output: Output,
+    /// Raised by the signals that this process gets while a run goes on.
+    stop: StopSignal,
+    run: Mutex<Option<(Progress, JoinHandle<()>)>>,
+}
+
+impl Follower {
+    pub fn new(output: Output, stop: StopSignal) -> Self {
+        Self { output, stop, run: Mutex::default() }
+    }
+
+    fn begin(&self, plan: &Plan) {
+        let run = (Progress::new(self.output, plan), ui::signals::watch(self.output, self.stop.clone()));
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+    }
+
+    fn step(&self, event: slipway_engine::Event) {
+        if let Some((progress, _)) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
+            progress.show(event);
+        }
+    }
+
+    fn end(&self) {
+        if let Some((progress, signals)) = self.run.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            signals.abort();
+            progress.finish();
+        }
+    }
+}
+
+impl Observer for Follower {
+    fn event(&self, event: Event) {
+        match event {
+            Event::Waiting(wait) => self.output.message(&wait.to_string()),
+            Event::Recovered(recovery) => self.output.message(&recovered(&recovery)),
+            Event::Approved(persons) => self.output.message(&format!("Approved by {}.", persons.join(", "))),
+            Event::SecretsReadAgain(reason) => {
+                self.output.message(&format!("The plan's secrets are read again, because {reason}."));
+            }
+            Event::NoProvider(name) => self.output.message(&format!(
+                "Provider {name} is not at hand: what its resources have is not shown, since only it knows which of it is secret."
+            )),
+            Event::RunBegins(plan) => self.begin(&plan),
+            Event::Step(event) => self.step(event),
+            Event::RunEnded => self.end(),
+        }
+    }
+}
+
+/// What became of a step that an interrupted run left open.
+fn recovered(step: &Recovery) -> String {
+    let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
+    let how = match &step.result {
+        EndResult::Done { .. } => "was done",
+        EndResult::NotDone => "was not done",
+        EndResult::Failed { class: ErrorClass::OutcomeUnknown, .. } => "is not known; what exists will tell",
+        EndResult::Failed { message, .. } => {
+            return format!(
+                "An earlier run was interrupted at {what}. It was taken up again and failed: {message}\nThe plan goes on from what exists."
+            );
+        }
+    };
+    format!("An earlier run was interrupted at {what}: it {how}.")
+}

@@ -1,0 +1,97 @@
+//! Fetches the manifests of add-ons over https, and keeps them in the user's cache.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use slipway_limits::{file, size};
+use slipway_operations::Download;
+use slipway_trust::{Policy, TrustedUrl};
+
+use crate::files::{self, Readers};
+use crate::node::api::{Api, ApiError, Credentials, Trust};
+
+/// How often a server may send one elsewhere.
+const MOVES: usize = 5;
+
+/// The user's own downloads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Downloads;
+
+#[async_trait]
+impl Download for Downloads {
+    async fn text(&self, url: &TrustedUrl, policy: &Policy) -> Result<String, String> {
+        fetch(url, policy).await.map_err(|error| error.to_string())
+    }
+
+    fn kept(&self, sha256: &str) -> Option<String> {
+        file::read_text(&place(sha256)?, size::MANIFEST).ok()
+    }
+
+    fn keep(&self, sha256: &str, text: &str) {
+        let Some(path) = place(sha256) else { return };
+        // Who cannot keep it fetches it again.
+        if let Err(error) = keep(&path, text) {
+            tracing::debug!(%error, path = %path.display(), "a manifest is not kept");
+        }
+    }
+}
+
+/// The file of a manifest in the user's cache.
+fn place(sha256: &str) -> Option<PathBuf> {
+    Some(folder()?.join(format!("{sha256}.yaml")))
+}
+
+async fn fetch(granted: &TrustedUrl, policy: &Policy) -> Result<String, ApiError> {
+    let mut granted = granted.clone();
+    for _ in 0..MOVES {
+        let url = granted.as_str();
+        let (server, path) =
+            split(url).ok_or_else(|| ApiError::Unusable(format!("{url} is not reached over https")))?;
+        let reach = granted.reach().clone();
+        let server = Api::guarded(&server, &Trust::System, &Credentials::Anonymous, reach)?;
+        let next = match server.text(&path).await {
+            Err(ApiError::Moved { to }) if to.starts_with('/') => format!("{}{to}", server.server()),
+            Err(ApiError::Moved { to }) => to,
+            answer => return answer,
+        };
+        // Where a server sends one is no more trusted than what the spec names.
+        granted = policy.url(&next).map_err(|refusal| ApiError::Unusable(refusal.to_string()))?;
+    }
+    let url = granted.as_str();
+    Err(ApiError::Unusable(format!("{url} is not the end after {MOVES} moves")))
+}
+
+/// Server and path of a URL.
+fn split(url: &str) -> Option<(String, String)> {
+    let rest = url.strip_prefix("https://")?.split('#').next()?;
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    (!host.is_empty()).then(|| (format!("https://{host}"), path))
+}
+
+/// Where manifests are kept.
+fn folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(cache.join("slipway/manifests"))
+}
+
+fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    files::write(path, text.as_bytes(), Readers::AsUsual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_url_is_a_server_and_a_path() {
+        let one = |url| split(url).map(|(server, path)| format!("{server} {path}"));
+        assert_eq!(one("https://a.test/b?c#d").unwrap(), "https://a.test /b?c");
+        assert_eq!(one("https://a.test:8443").unwrap(), "https://a.test:8443 /");
+        assert_eq!(one("http://a.test/b"), None);
+        assert_eq!(one("https:///b"), None);
+    }
+}
