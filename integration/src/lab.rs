@@ -7,13 +7,13 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use slipway_engine::{
-    Backoff, EventHandler, NoSecrets, Report, Run, State, StopSignal, Watch, observe, recover,
+    Backoff, EventHandler, NoSecrets, Report, Run, SecretSource, State, StopSignal, Watch, observe, recover,
 };
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Options, Plan, ProviderHandle, ProviderPin, Providers};
 use slipway_provider_sim::Sim;
 use slipway_provider_sim::inspect::Inventory;
-use slipway_resource::provider::{ExpandRequest, SessionRequest};
+use slipway_resource::provider::{CatalogRequest, ExpandRequest, SessionRequest};
 use slipway_resource::{Digest, Provider, Value};
 use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
@@ -33,6 +33,8 @@ pub struct Lab {
     pub watch: Watch,
     /// How actions are repeated.
     pub backoff: Backoff,
+    /// Where the texts of secrets come from.
+    pub secrets: Arc<dyn SecretSource>,
 }
 
 impl Lab {
@@ -59,6 +61,7 @@ impl Lab {
             events: EventHandler::discard(),
             watch: Watch::default(),
             backoff: Backoff::default(),
+            secrets: Arc::new(NoSecrets),
         })
     }
 
@@ -131,7 +134,9 @@ impl Lab {
         let mut catalogs = std::collections::BTreeMap::new();
         let mut desired = Vec::new();
         if mode == Mode::Apply {
-            let catalog = handle.session.catalog().await?;
+            let pinned = prior.and_then(|prior| prior.catalogs.get("sim").cloned());
+            let request = CatalogRequest { cluster: spec.clone(), pinned };
+            let catalog = handle.session.catalog_for(request).await?;
             catalogs.insert("sim".to_owned(), catalog.clone());
             let request = ExpandRequest { cluster: spec.clone(), catalog };
             desired = handle.session.expand(request).await?.resources;
@@ -200,7 +205,7 @@ impl Lab {
             plan: &plan,
             providers: &providers,
             state,
-            secrets: &NoSecrets,
+            secrets: self.secrets.clone(),
             store: None,
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),

@@ -1,6 +1,7 @@
 //! Helpers shared by the integration tests: the libraries in one process, and the program in a place of its own.
 
 pub mod bucket;
+pub mod host_model;
 pub mod knife;
 pub mod lab;
 pub mod logged;

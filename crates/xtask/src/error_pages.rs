@@ -9,7 +9,7 @@ use crate::workspace;
 
 const FOLDER: &str = "docs/errors";
 
-/// Checks that every error code has its page, and every page its code.
+/// Checks that every error code has its page, every page its code, and both the same title.
 #[derive(clap::Args)]
 pub struct ErrorPages;
 
@@ -20,9 +20,12 @@ impl ErrorPages {
     /// When a file cannot be read, a page or a code is missing, or a page begins with another code than its own.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut codes = BTreeSet::new();
+        let mut titles = Vec::new();
         for path in workspace::files("rs")? {
             if !is_test(&path) {
-                codes.extend(codes_in(&workspace::read(&path)?));
+                let text = workspace::read(&path)?;
+                codes.extend(codes_in(&text));
+                titles.extend(titles_in(&text));
             }
         }
         let mut wrong = Vec::new();
@@ -36,6 +39,15 @@ impl ErrorPages {
                 wrong.push(format!("{} does not begin with `# {name}: `", path.display()));
             }
             pages.insert(name);
+        }
+        for (code, title) in titles.iter().filter(|(code, _)| pages.contains(code)) {
+            let page = workspace::read(&Path::new(FOLDER).join(format!("{code}.md")))?;
+            let first = page.lines().next().unwrap_or_default();
+            if first != format!("# {code}: {title}") {
+                wrong.push(format!(
+                    "{FOLDER}/{code}.md begins with `{first}`, and the title in the code is `{title}`"
+                ));
+            }
         }
         wrong.extend(codes.difference(&pages).map(|code| format!("{code} has no page {FOLDER}/{code}.md")));
         wrong.extend(
@@ -57,6 +69,16 @@ fn codes_in(text: &str) -> impl Iterator<Item = String> {
     text.split('"').filter(|part| is_code(part)).map(str::to_owned)
 }
 
+/// The codes that are declared with a title: `NAME = "CODE", "title";`.
+fn titles_in(text: &str) -> Vec<(String, String)> {
+    let literals: Vec<&str> = text.split('"').collect();
+    let declared = literals.windows(4).filter(|window| {
+        matches!(window, [before, code, between, _]
+            if before.trim_end().ends_with('=') && is_code(code) && between.trim_start_matches(',').trim().is_empty())
+    });
+    declared.filter_map(|window| Some((window.get(1)?.to_string(), window.get(3)?.to_string()))).collect()
+}
+
 fn is_code(text: &str) -> bool {
     let Some((area, number)) = text.split_at_checked(text.len().saturating_sub(4)) else { return false };
     area.len() > 2
@@ -73,5 +95,14 @@ mod tests {
         let text = r#"Self::Held => "STATE0011", // see STATE0012
             let other = "STATE001"; let third = "state0001"; f("RUN0001")"#;
         assert_eq!(codes_in(text).collect::<Vec<_>>(), ["STATE0011", "RUN0001"]);
+    }
+
+    #[test]
+    fn titles_are_those_of_declared_codes() {
+        let text = r#"codes! { A = "SPEC0001", "the file is not valid YAML"; B =
+            "SPEC0002", "a key is given twice"; } f("RUN0001", "three"); let c = "SPEC0003";"#;
+        let found = titles_in(text);
+        let found: Vec<(&str, &str)> = found.iter().map(|(code, title)| (&**code, &**title)).collect();
+        assert_eq!(found, [("SPEC0001", "the file is not valid YAML"), ("SPEC0002", "a key is given twice")]);
     }
 }

@@ -36,7 +36,7 @@ impl KopsFields {
             fs::write(&path, &text).with_context(|| format!("cannot write {FILE}"))?;
         }
         if fs::read_to_string(&path).unwrap_or_default() != text {
-            bail!("{FILE} is not what the rules say; `cargo xtask kops-fields` writes it anew");
+            bail!("{FILE} is not what the rules say; `cargo xtask kops-fields` writes it again");
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Schemas {
             }
         }
         if !wrong.is_empty() {
-            bail!("{}; `cargo xtask schemas` writes them anew", wrong.join("; "));
+            bail!("{}; `cargo xtask schemas` writes them again", wrong.join("; "));
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ const NOT_QUICK: &[&str] = &[
     "it of node etcd::",
     "it paused::a_paused_run_does_no_harm_to_a_bucket",
     "it policy::",
-    "it recovery::who_cannot_take_a_run_up_lets_the_cluster_go",
+    "it recovery::a_run_that_leaves_steps_unresolved_lets_the_cluster_go",
     "it requests::",
     "it secret_scan::",
     "it state_places::",

@@ -250,13 +250,99 @@ fn what_init_writes_can_be_applied() -> Result<()> {
     let refused = place.expect(1, &["init", "second"])?;
     ensure!(refused.err.contains("hint:"), "{}", refused.err);
     ensure!(std::fs::read_to_string(place.path().join("cluster.yaml"))? == text, "it was overwritten");
-    ensure!(place.expect(0, &["init", "first", "-o", "-"])?.out == text, "another text on standard output");
-    place.expect(0, &["init", "second", "--shape", "ha", "-o", "ha.yaml"])?;
+    ensure!(
+        place.expect(0, &["init", "first", "--out", "-"])?.out == text,
+        "another text on standard output"
+    );
+    place.expect(0, &["init", "second", "--shape", "ha", "--out", "ha.yaml"])?;
     for file in ["cluster.yaml", "ha.yaml"] {
         place.expect(0, &["spec", "check", "-f", file])?;
         place.expect(0, &["apply", "-f", file, "--yes"])?;
         place.expect(0, &["plan", "-f", file])?;
     }
+    Ok(())
+}
+
+#[test]
+fn a_spec_is_read_from_standard_input() -> Result<()> {
+    let place = place()?;
+    // The digest covers where a field is written.
+    let changes = |ended: &Ended| ended.out.split("Digest:").next().unwrap_or_default().to_owned();
+    let from_file = changes(&place.expect(2, PLAN)?);
+    let piped = |arguments: &[&str]| -> Result<Ended> {
+        let spec = std::fs::File::open(place.path().join("spec.yaml"))?;
+        Ended::of(place.command(arguments).stdin(spec).output()?)
+    };
+    let plan = piped(&["plan", "-f", "-"])?;
+    ensure!(plan.code == Some(2) && changes(&plan) == from_file, "{plan:?}");
+    ensure!(piped(&["plan", "--untrusted", "-f", "-"])?.code == Some(2));
+    ensure!(piped(&["apply", "-f", "-", "--yes"])?.code == Some(0));
+    ensure!(piped(&["plan", "-f", "-", "-f", "spec.yaml"])?.err.contains("two clusters named `line`"));
+    let upgrade = ["upgrade", "-f", "-", "--to", "1.36.0", "--yes"];
+    let refused = piped(&upgrade)?;
+    ensure!(refused.code == Some(1) && refused.err.contains("CLI0093"), "{refused:?}");
+    ensure!(piped(&[&upgrade[..], &["--keep-spec"]].concat())?.code == Some(0));
+    place.write("spec.yaml", "kind: [")?;
+    let bad = piped(&["plan", "-f", "-"])?;
+    ensure!(bad.code == Some(1) && bad.err.contains("<stdin>:1:"), "{bad:?}");
+    Ok(())
+}
+
+#[test]
+fn frequent_mistakes_in_arguments_name_the_way_out() -> Result<()> {
+    let place = place()?;
+    for (arguments, hint) in [
+        (&["plan", "spec.yaml"][..], "`slipway plan -f spec.yaml`"),
+        (&["apply", "spec.yaml"], "`slipway apply -f spec.yaml`"),
+        (&["apply"], "`slipway apply -f cluster.yaml`"),
+        (&["apply", "missing.plan"], "`slipway plan -f SPEC --out missing.plan`"),
+        (&["plan", "-f", "spec.yaml", "--cluster", "lime"], "did you mean `line`?"),
+        (&["plan", "-f", "spec.yaml", "--cluster", "nope"], "the clusters of the specs are: line"),
+        (&["explain", "SPEC042"], "did you mean `SPEC0042`?"),
+    ] {
+        let ended = place.expect(1, arguments)?;
+        ensure!(ended.err.contains(hint), "{arguments:?}: {}", ended.err);
+    }
+    Ok(())
+}
+
+#[test]
+fn quiet_leaves_results_and_errors() -> Result<()> {
+    let place = place()?;
+    let applied = place.expect(0, &[APPLY, &["--quiet"]].concat())?;
+    ensure!(applied.err.is_empty() && applied.out.contains("Done: "), "{applied:?}");
+    let failed = place.expect(1, &["-q", "delete", "nothing", "--yes"])?;
+    ensure!(failed.err.contains("error[CLI0009]"), "{failed:?}");
+    Ok(())
+}
+
+#[test]
+fn the_version_has_the_versions_of_formats() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let version: Json = serde_json::from_str(&place.expect(0, &["version", "-o", "json"])?.out)?;
+    ensure!(version["specApiVersion"] == "slipway.dev/v1alpha1", "{version}");
+    let text = place.expect(0, &["version"])?.out;
+    ensure!(
+        text.starts_with(&format!("slipway {}", version["version"].as_str().unwrap_or_default())),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn every_error_page_is_in_the_program() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let mut pages = 0;
+    for entry in std::fs::read_dir(root().join("docs/errors"))? {
+        let path = entry?.path();
+        let Some(code) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        if pages % 20 == 0 {
+            let shown = place.expect(0, &["explain", &code.to_lowercase()])?.out;
+            ensure!(shown.trim() == std::fs::read_to_string(&path)?.trim(), "{code}: {shown}");
+        }
+        pages += 1;
+    }
+    ensure!(pages > 200, "{pages} pages");
     Ok(())
 }
 

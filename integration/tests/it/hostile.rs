@@ -104,7 +104,7 @@ fn cases() -> Vec<Case> {
     cases.extend(lies.map(|lie| case(Call::Apply, Misdeed::Lie(lie))));
     let found = [Lie::ForeignType, Lie::EmptyIdentity];
     cases.extend(found.map(|lie| Case { exists: true, ..case(Call::Discover, Misdeed::Lie(lie)) }));
-    let plans = [Lie::TooMany, Lie::TooFew, Lie::PlannedOtherValue];
+    let plans = [Lie::TooMany, Lie::TooFew, Lie::PlannedOtherValue, Lie::PlannedOtherText];
     cases.extend(plans.map(|lie| case(Call::Plan, Misdeed::Lie(lie))));
     cases
 }

@@ -120,7 +120,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
          namespace: default\n      aws: { policyARNs: [\"arn:aws:iam::123456789012:policy/b\"] }\n  \
          serviceAccountIssuerDiscovery:\n    discoveryStore: s3://issuer/a\n    enableAWSOIDCProvider: true\n",
         "",
-        "provider.config.iam.serviceAccountExternalPermissions[any*]: the name of a service account is no pattern",
+        "provider.config.iam.serviceAccountExternalPermissions[any*]: the name of a service account is not a pattern",
         "name: \"any*\"",
     ),
     (

@@ -20,7 +20,7 @@ const NEXT_PASSPHRASE: &str = "wrong donkey, spent accumulator";
 #[derive(Default)]
 struct Found(BTreeSet<(String, String)>);
 
-/// What is no text has its texts all the same.
+/// What is not text has its texts all the same.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -143,7 +143,7 @@ fn after_a_rekey_the_old_key_opens_nothing() -> Result<()> {
     );
     let fallback = ("SLIPWAY_FALLBACK_PASSPHRASE", "old horse");
     let done = expect(&place, 0, &["state", "rekey", "vault"], &[new, fallback])?;
-    ensure!(done.out.contains("vault: 1 objects are sealed anew"), "{}", done.out);
+    ensure!(done.out.contains("vault: 1 objects are sealed again"), "{}", done.out);
     expect(&place, 0, PLAN, &[new])?;
     let planned = expect(&place, 1, PLAN, &[old])?;
     ensure!(planned.out.contains("cannot be compared"), "the old key still opens it: {}", planned.out);
@@ -196,7 +196,11 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     ensure!(file.contains("slipway-envelope") && !file.contains("second text"));
     // What was planned is what is applied, whatever the file says by now.
     std::fs::remove_file(place.path().join("key.txt"))?;
-    expect(&place, 0, &["apply", "a.plan", "--yes"], &[passphrase])?;
+    // Another key for data is a change that is confirmed by name.
+    let refused = expect(&place, 1, &["apply", "a.plan", "--yes"], &[passphrase])?;
+    ensure!(refused.out.contains("--confirm sim_machine_pool.control-plane"), "{}", refused.out);
+    let confirm = ["--yes", "--confirm", "sim_machine_pool.control-plane"];
+    expect(&place, 0, &[&["apply", "a.plan"][..], &confirm].concat(), &[passphrase])?;
     place.write("key.txt", "second text")?;
     expect(&place, 0, PLAN, &[passphrase])?;
     // A bare preview keeps nothing, and who has no key reads the text again, when it is the same.
@@ -207,8 +211,8 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     let mut document: serde_json::Value = serde_json::from_str(&file)?;
     document.as_object_mut().context("an object")?.remove("sealed");
     place.write("b.plan", &document.to_string())?;
-    let refused = expect(&place, 1, &["apply", "b.plan", "--yes"], &[passphrase])?;
-    ensure!(refused.err.contains("make the plan anew"), "{}{}", refused.out, refused.err);
+    let refused = expect(&place, 1, &[&["apply", "b.plan"][..], &confirm].concat(), &[passphrase])?;
+    ensure!(refused.err.contains("run `slipway plan` again"), "{}{}", refused.out, refused.err);
     place.write("key.txt", "third text")?;
     expect(&place, 2, &["plan", "-f", "spec.yaml"], &[passphrase]).map(|_| ())
 }

@@ -122,7 +122,7 @@ fn nothing_begins_anew_over_a_state_that_is_lost() -> Result<()> {
     place.expect(0, APPLY)?;
     std::fs::write(&head, &kept)?;
     let verified = place.run(&["state", "verify", "line"])?;
-    ensure!(verified.code == Some(1) && verified.out.contains("it began anew over"), "{verified:?}");
+    ensure!(verified.code == Some(1) && verified.out.contains("it began again over"), "{verified:?}");
     ensure!(verified.out.contains("state rebuild line"), "{verified:?}");
     Ok(())
 }
@@ -214,7 +214,7 @@ fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
 fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     let place = applied()?;
     let none = place.expect(0, &["state", "break-lease", "line"])?.out;
-    ensure!(none.contains("Nobody holds line"), "{none}");
+    ensure!(none.contains("No process holds line"), "{none}");
     // Slow enough to be met at work.
     let slow = include_str!("rollout.yaml")
         .replace("    name: sim\n", "    name: sim\n    config: { timeScale: 0.2 }\n");

@@ -56,6 +56,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     lab.edit("components: {", "components: { etcd: { extraArgs: { snapshot-count: \"20000\" } },");
     lab.changes("a flag of etcd", &["~ static_pod.server/etcd"]);
     people::see_how_it_is_and_get_in(&lab);
+    people::see_a_member_that_never_started(&lab);
     secure::is_closed(&lab);
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);

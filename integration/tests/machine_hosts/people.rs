@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use slipway_testkit::Machine;
 use slipway_testkit::wait::until;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, etcdctl};
 
 /// The cluster's health as JSON, with the exit code that tells the same.
 fn health(lab: &Lab) -> Json {
@@ -59,6 +59,23 @@ pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
     a_person_of_a_group(lab);
     a_kubeconfig_of_several_clusters(lab);
     a_bundle_without_secrets(lab);
+}
+
+/// A member of etcd that somebody announced and nobody starts: no other one could join.
+pub(crate) fn see_a_member_that_never_started(lab: &Lab) {
+    let machine = &lab.machines[0];
+    let added = etcdctl(machine, "member add ghost --learner --peer-urls=https://192.0.2.99:2380");
+    let id = added.split_whitespace().nth(1).unwrap().to_owned();
+    let health = health(lab);
+    assert_eq!(health["healthy"], false);
+    let told = health["etcd"][0].as_str().unwrap();
+    for part in ["192.0.2.99", "never started", &format!("`etcdctl member remove {id}` on server")] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let text = lab.run(&["validate", "hosts-single"]).wanted(1, "slipway validate").unwrap().out;
+    assert!(text.contains(told) && text.contains("hosts-single is not healthy."), "{text}");
+    etcdctl(machine, &format!("member remove {id}"));
+    lab.done(&["validate", "hosts-single", "--wait", "1m"]);
 }
 
 fn a_person_of_a_group(lab: &Lab) {

@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod crash;
+mod foreign;
 mod interop;
 mod life;
 mod phases;

@@ -8,13 +8,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "what fails in a test ends it")]
 
 mod case;
+mod names;
 mod record;
 
 use case::{Case, PLANTED};
 use record::Record;
 
 /// The program under test.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
 #[test]
 #[ignore = "needs root and namespaces"]

@@ -23,7 +23,7 @@ pub fn make(name: &str, list: &Path) -> Result<Vec<String>> {
 }
 
 fn unified(name: &str) -> Result<(Vec<String>, Vec<String>)> {
-    // Below our own there is no place: a group with processes may not share out what it has. The root may.
+    // Below our own there is not a place: a group with processes may not share out what it has. The root may.
     let root = Path::new(MOUNTED);
     let controllers = fs::read_to_string(root.join("cgroup.controllers"))?;
     for controller in controllers.split_whitespace() {

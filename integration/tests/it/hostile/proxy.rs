@@ -65,6 +65,7 @@ pub enum Lie {
     UnknownEnd,
     Flood,
     PlannedOtherValue,
+    PlannedOtherText,
     TooMany,
     TooFew,
     ForeignType,
@@ -196,6 +197,12 @@ fn planned(lie: Lie, mut message: proto::PlanResponse) -> proto::PlanResponse {
                 planned.normalised_same_as = 0;
                 set(&mut planned.normalised, "min_size", 666_i64.into());
                 set(&mut planned.normalised, "size", 666_i64.into());
+            }
+        }
+        Lie::PlannedOtherText => {
+            for planned in &mut message.planned {
+                planned.normalised_same_as = 0;
+                set(&mut planned.normalised, "name", "hostile".into());
             }
         }
         _ => {}

@@ -49,9 +49,10 @@ fn a_provider_with_long_words_and_escapes_is_shown_in_bounds() -> Result<()> {
             ensure!(locked.status.success(), "{}", String::from_utf8_lossy(&locked.stderr));
         }
         said(&place, &path, "discover", 20, PLAN)?;
-        said(&place, &path, "discover", 20, &[PLAN, &["-o", "json"]].concat())?;
-        said(&place, &path, "preflight", 4, APPLY)?;
-        said(&place, &path, "create", 20, APPLY)?;
+        // The simulated cloud reads the fault again for each of its calls: the others have less to read.
+        said(&place, &path, "discover", 1, &[PLAN, &["-o", "json"]].concat())?;
+        said(&place, &path, "preflight", 1, APPLY)?;
+        said(&place, &path, "create", 1, APPLY)?;
     }
     // What was kept of it is bounded too.
     let mut kept = 0;

@@ -135,7 +135,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     // Another text of the same name is a change of the key; the same text from another place is none.
     let changed = run(2, SECOND, PLAN)?;
     ensure!(changed.out.contains("encryption_key"), "{}", changed.out);
-    run(0, SECOND, APPLY)?;
+    run(0, SECOND, &[APPLY, &["--confirm", "sim_machine_pool.control-plane"]].concat())?;
     place.write("spec.yaml", &with("file: keys/first.txt"))?;
     let elsewhere = run(2, "", PLAN)?;
     ensure!(!elsewhere.out.contains("encryption_key"), "{}", elsewhere.out);
