@@ -86,7 +86,7 @@ fn a_group_that_gets_smaller_names_those_that_go() {
     assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "keep")], "the fuller zone");
     assert_eq!(
         (found.size, reasons(&found)),
-        (2, vec!["1 instance leaves: the group shall have 2".to_owned()])
+        (2, vec!["1 instance leaves: the desired size of the group is 2".to_owned()])
     );
     assert_eq!(retired(&observed, &two), ["i-2"], "the update takes out what the plan has named");
 
