@@ -1,6 +1,7 @@
 //! Processes of this machine, as `/proc` has them (proc_pid_stat(5)).
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -29,12 +30,16 @@ impl Process {
     /// The last moment at which it may have been started, in nanoseconds of the clock on the wall. What was written until
     /// then is what it has read.
     pub(crate) fn started_before(&self) -> i64 {
-        let tick = SECOND / i64::try_from(clock_ticks_per_second().max(1)).unwrap_or(SECOND);
-        let since_boot =
-            i64::try_from(self.started).unwrap_or(i64::MAX).saturating_add(1).saturating_mul(tick);
-        let age = nanoseconds(&clock_gettime(ClockId::Boottime)).saturating_sub(since_boot);
-        nanoseconds(&clock_gettime(ClockId::Realtime)).saturating_sub(age)
+        wall_clock(self.started.saturating_add(1))
     }
+}
+
+/// The moment that is this many ticks after the start of the machine, in nanoseconds of the clock on the wall.
+fn wall_clock(ticks: u64) -> i64 {
+    let tick = SECOND / i64::try_from(clock_ticks_per_second().max(1)).unwrap_or(SECOND);
+    let since_boot = i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(tick);
+    let age = nanoseconds(&clock_gettime(ClockId::Boottime)).saturating_sub(since_boot);
+    nanoseconds(&clock_gettime(ClockId::Realtime)).saturating_sub(age)
 }
 
 fn nanoseconds(time: &Timespec) -> i64 {
@@ -48,6 +53,13 @@ pub(crate) fn start(pid: u32) -> Option<u64> {
     let is_gone = fields.first().is_none_or(|state| matches!(state.as_str(), "Z" | "X"));
     // The 22nd of all, which is the 20th behind the name.
     if is_gone { None } else { fields.get(19)?.parse().ok() }
+}
+
+/// The first moment at which the process of a number may have been started, since 1970; also of one that has ended and that
+/// its parent has not waited for. `None` when there is none of that number.
+pub(crate) fn started_after(pid: u32) -> Option<Duration> {
+    let started = wall_clock(fields(pid)?.get(19)?.parse().ok()?);
+    u64::try_from(started).ok().map(Duration::from_nanos)
 }
 
 /// The process group of a process.
@@ -70,7 +82,7 @@ fn fields(pid: u32) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     use super::*;
 
