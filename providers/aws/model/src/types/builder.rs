@@ -210,10 +210,10 @@ pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str,
 }
 
 /// The same field, whose text AWS may have in another form.
-pub(super) fn formed<'a>(
-    (name, attribute): (&'a str, Attribute),
+pub(super) fn formed(
+    (name, attribute): (&str, Attribute),
     forms: impl IntoIterator<Item = Form>,
-) -> (&'a str, Attribute) {
+) -> (&str, Attribute) {
     (name, attribute.forms(forms))
 }
 
