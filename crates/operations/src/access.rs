@@ -1,5 +1,5 @@
-//! The way to the API of a cluster whose authority lies in its state: as an administrator, for an hour, with credentials
-//! that are made when they are needed and stored nowhere.
+//! Access to the API of a cluster whose certificate authority is in the state. Credentials are those of an administrator,
+//! valid for an hour, created when they are needed and never stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,33 +16,33 @@ use slipway_provider_kubernetes::{Access, SecretKubeconfig};
 use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
 use slipway_trust::Reach;
 
-/// How long credentials are good for.
+/// How long credentials are valid.
 const VALIDITY: Duration = Duration::from_secs(3_600);
 
-/// How long an API server may take to answer a knock.
+/// How long an API server may take to accept a connection.
 const KNOCK: Duration = Duration::from_secs(2);
 
-/// What a stage of an operation knows of a cluster's API. It does not change: the next stage has a value of its own.
+/// What a stage of an operation knows about the API of a cluster. It does not change: the next stage has its own value.
 #[derive(Clone, Debug, Default)]
 pub struct KnownApi {
     /// The unique id of the cluster, where it has one.
     pub uid: Option<ClusterUid>,
-    /// Where the API may be reached, the best first.
+    /// Addresses at which the API may be reached, the preferred one first.
     pub endpoints: Vec<LocalEndpoint>,
-    /// Whether there is, was, or will be one before anybody asks.
+    /// Whether the API exists, existed, or will exist before the first request to it.
     pub exists: bool,
-    /// Whether the state has one, and so an authority to make credentials with.
+    /// Whether the state has an API, and therefore an authority that can sign credentials.
     pub recorded: bool,
-    /// Whether a run was interrupted, so that what is missing is still to be made.
+    /// Whether a run was interrupted, so that missing objects may not have been created yet.
     pub interrupted: bool,
-    /// A kubeconfig of somebody else's, to look at a cluster whose authority Slipway does not have.
+    /// A kubeconfig of the user, to read a cluster whose authority Slipway does not have.
     pub lent: Option<SecretText>,
     /// Networks and names in which the caller allows servers whose addresses are reserved.
     pub networks: Vec<String>,
 }
 
 impl KnownApi {
-    /// The same, reached elsewhere first.
+    /// The same API, with an address to try first.
     #[must_use]
     pub fn first_at(mut self, mut endpoints: Vec<LocalEndpoint>) -> Self {
         for before in std::mem::take(&mut self.endpoints) {
@@ -53,7 +53,7 @@ impl KnownApi {
         Self { endpoints, ..self }
     }
 
-    /// The same, reached elsewhere, too, where nobody answers.
+    /// The same API, with a further address to try when no other address answers.
     #[must_use]
     pub fn also_at(mut self, endpoints: Vec<LocalEndpoint>) -> Self {
         for endpoint in endpoints {
@@ -65,34 +65,34 @@ impl KnownApi {
     }
 }
 
-/// The way to one cluster's API, as one stage of an operation knows it.
+/// Access to the API of one cluster, as one stage of an operation knows it.
 pub struct ClusterAccess {
     vault: Arc<Vault>,
     cluster: String,
     api: KnownApi,
 }
 
-/// As whom somebody enters.
+/// The identity of a client.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The user.
     pub user: String,
     /// The user's groups.
     pub groups: Vec<String>,
-    /// How long the credentials are good for.
+    /// How long the credentials are valid.
     pub validity: Duration,
-    /// Whether the API is named by its endpoint, also when another of its servers answers sooner.
+    /// Whether the kubeconfig names the endpoint of the API, also when another of its servers answers first.
     pub endpoint_only: bool,
 }
 
 impl ClusterAccess {
-    /// The way to the API of a cluster whose keys are in a vault.
+    /// Access to the API of a cluster whose keys are in a vault.
     #[must_use]
     pub fn new(vault: Arc<Vault>, cluster: &str, api: KnownApi) -> Self {
         Self { vault, cluster: cluster.to_owned(), api }
     }
 
-    /// A kubeconfig for somebody; none when the cluster has no authority yet.
+    /// A kubeconfig for an identity; none when the cluster has no authority yet.
     ///
     /// # Errors
     /// When the authority cannot be opened here.
@@ -113,7 +113,7 @@ impl ClusterAccess {
     }
 }
 
-/// A kubeconfig for Slipway itself, with an authority that was found on a control plane: to look at a cluster whose state is
+/// A kubeconfig for Slipway itself, with an authority that was found on a control plane: to read a cluster whose state is
 /// lost. None where the cluster has no endpoint.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub(crate) async fn with_authority(
     Ok(Some(signed(cluster, &server, authority, &administrator())?.to_yaml()))
 }
 
-/// A kubeconfig for somebody, signed with an authority.
+/// A kubeconfig for an identity, signed by an authority.
 fn signed(
     cluster: &str,
     server: &LocalEndpoint,
@@ -161,7 +161,7 @@ fn administrator() -> Entry {
     }
 }
 
-/// The first endpoint that answers; the best when none does, so that the failure names it.
+/// The first endpoint that answers; the preferred one when none answers, so that the error names it.
 async fn reachable(endpoints: &[LocalEndpoint], networks: &[String]) -> Option<LocalEndpoint> {
     let knock = |endpoint: &LocalEndpoint| {
         let host = endpoint.host.trim_matches(['[', ']']).to_owned();

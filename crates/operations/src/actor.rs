@@ -1,19 +1,19 @@
-//! Who it is that does something: named in the head, in the history, and in approvals.
+//! The person or program that changes a cluster: named in the head, in the history, and in approvals.
 
 use slipway_state_store::Identity;
 use slipway_state_store::process::{self, Process};
 
-/// A person or a robot.
+/// A person or a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// What tells them from others, wherever they work.
+    /// The name that is unique across hosts.
     pub person: String,
     /// As `user@host` in messages.
     pub who: String,
 }
 
 impl Actor {
-    /// Somebody on a host. A person with an `@` says already where they belong.
+    /// An actor on a host. A name with an `@` already contains its domain and is used as it is.
     #[must_use]
     pub fn new(person: impl Into<String>, host: &str) -> Self {
         let person = person.into();
@@ -21,13 +21,13 @@ impl Actor {
         Self { person, who }
     }
 
-    /// Somebody on this host.
+    /// An actor on this host.
     #[must_use]
     pub fn here(person: impl Into<String>) -> Self {
         Self::new(person, &process::host())
     }
 
-    /// This process, doing `operation` for them.
+    /// This process, which runs `operation` for the actor.
     #[must_use]
     pub fn doing(&self, operation: &str) -> Identity {
         Identity { who: self.who.clone(), operation: operation.to_owned(), process: Process::current() }

@@ -1,4 +1,4 @@
-//! Taking over what another tool made for a cluster. Writes nothing but the state.
+//! Adopting objects that another tool created for a cluster. Only the state is written.
 
 pub(crate) mod nodes;
 
@@ -23,7 +23,7 @@ use crate::spec::ClusterSpec;
 use crate::stage::Stage;
 use crate::state::to_json;
 
-/// What another tool made for a cluster, as it was found.
+/// The objects that another tool created for a cluster, as they were found.
 pub struct Adopting {
     opened: Opened,
     name: ClusterName,
@@ -32,7 +32,7 @@ pub struct Adopting {
 }
 
 impl Adopting {
-    /// Looks for what a spec asks for. Writes nothing.
+    /// Searches for the objects that a spec describes. Writes nothing.
     ///
     /// # Errors
     /// When the state has the cluster already, or when something cannot be read.
@@ -51,7 +51,7 @@ impl Adopting {
         &self.found
     }
 
-    /// Refuses to guess.
+    /// Refuses resources for which several objects were found.
     ///
     /// # Errors
     /// [`Error::AmbiguousObjects`].
@@ -59,11 +59,11 @@ impl Adopting {
         refuse_ambiguous(&self.found)
     }
 
-    /// Takes the cluster, looks once more now that nobody else changes anything, and stores the state. Hosts are claimed and
+    /// Takes the cluster, searches again under the hold, and stores the state. Hosts are claimed and
     /// get their agents with it.
     ///
     /// # Errors
-    /// When somebody else holds the cluster, or what was found is ambiguous by now.
+    /// When another process holds the cluster, or the result is ambiguous by now.
     pub async fn take_over(
         self,
         environment: &Environment,
@@ -91,7 +91,7 @@ async fn refuse_known(backend: &dyn Backend, name: &ClusterName) -> Result<(), E
     }
 }
 
-/// Looks once more now that nobody else changes anything.
+/// Searches again under the hold.
 async fn again(opened: &Opened, holder: &Holder) -> Result<Adopted, Error> {
     let cluster = &opened.spec.cluster.name;
     let state = State::of_view(cluster, holder.read().await?)?;
@@ -120,8 +120,8 @@ struct Found {
     stage: Stage,
 }
 
-/// Looks for what the spec wants. Under a hold, also what is nobody's but Slipway's is made: hosts are claimed, and get
-/// the agents that look after them.
+/// Searches for the objects that the spec describes. Under a hold, objects that only Slipway has are created: claims of
+/// hosts, and their agents.
 async fn find(opened: &Opened, uid: &ClusterUid, holder: Option<&Holder>) -> Result<Found, Error> {
     let expansion = opened.expand(nodes::catalogs(opened, Placement::ADOPTING)?).await?;
     let (desired, catalogs) = (expansion.desired, expansion.catalogs);

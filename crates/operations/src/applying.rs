@@ -1,4 +1,4 @@
-//! Carrying plans out: take the cluster, take up what an earlier run left, decide, run.
+//! Executing plans: take the cluster, resolve what an interrupted run left, get a decision, run the steps.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::protection;
 use crate::request::{Request, Terms};
 use crate::subject::{Planned, Subject};
 
-/// How plans are carried out: on which terms, who decides, and who tells a run to stop.
+/// How plans are executed: the terms, the decisions, and the signal that stops a run.
 #[derive(Clone)]
 pub struct Manner<'a> {
     /// The terms.
     pub terms: &'a Terms,
-    /// Who decides about plans.
+    /// Makes the decisions about plans.
     pub decide: &'a dyn Decide,
-    /// How a run is told to stop.
+    /// The signal that stops a run.
     pub stop: StopSignal,
 }
 
 impl<'a> Manner<'a> {
-    /// On some terms, decided by somebody.
+    /// These terms and decisions, without a signal to stop.
     #[must_use]
     pub fn new(terms: &'a Terms, decide: &'a dyn Decide) -> Self {
         Self { terms, decide, stop: StopSignal::default() }
@@ -38,15 +38,15 @@ impl<'a> Manner<'a> {
 /// How an operation ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// There was nothing to do.
+    /// The plan was empty.
     Nothing,
-    /// An interrupted run was completed, and nothing else was to do.
+    /// An interrupted run was completed, and the plan after it was empty.
     Completed(Applied),
-    /// A plan was carried out, as far as its report says.
+    /// A plan was executed, as far as its report says.
     Applied(Applied),
 }
 
-/// A plan that was carried out.
+/// A plan that was executed.
 #[derive(Debug)]
 pub struct Applied {
     /// The plan.
@@ -56,7 +56,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Whether every step is done, and nothing was left undecided.
+    /// Whether every step is done, and no deferred change is left.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.report.is_complete() && !self.plan.has_deferred()
@@ -64,7 +64,7 @@ impl Applied {
 }
 
 impl Outcome {
-    /// Whether everything that was asked for is done.
+    /// Whether everything that was requested is done.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match self {
@@ -74,13 +74,13 @@ impl Outcome {
     }
 }
 
-/// Brings a subject to what a request says: plans, has the plan decided about, takes the cluster, and carries the plan out.
+/// Makes a plan for a request, gets a decision about it, takes the cluster, and executes the plan.
 ///
-/// A plan that was approved is carried out as it was approved. Where the state changed between the plan and the hold, the
-/// plan is made again under the hold, and decided about again if it differs.
+/// A plan is executed exactly as it was approved. If the state changed between the plan and the hold, the plan is made again
+/// under the hold, and needs a new decision if it differs.
 ///
 /// # Errors
-/// When no plan can be made, it is not approved, or somebody else holds the cluster. A step that fails is in the report.
+/// When no plan can be made, the plan is not approved, or another process holds the cluster. A failed step is in the report.
 pub async fn bring(
     environment: &Environment,
     subject: &dyn Subject,
@@ -108,8 +108,7 @@ pub async fn bring(
     under_hold(environment, subject, request, manner, held, Some((planned, named))).await
 }
 
-/// Plans what is to be done now that nobody else changes anything, and does it. A plan that was approved before and has
-/// become another one is decided about again.
+/// Plans again under the hold, and executes the plan. A plan that differs from the approved one needs a new decision.
 async fn under_hold(
     environment: &Environment,
     subject: &dyn Subject,
@@ -142,7 +141,7 @@ async fn under_hold(
     finish(environment, subject, planned, held, (named, manner.stop)).await
 }
 
-/// Shows a plan to whoever decides, and has it decided about. Returns the names that were given for what it loses.
+/// Shows a plan and gets a decision about it. Returns the names that confirm what the plan loses.
 async fn review(
     environment: &Environment,
     subject: &dyn Subject,
@@ -154,8 +153,8 @@ async fn review(
     agree(environment, subject.backend(), plan, manner).await
 }
 
-/// Everything that has to be so before a plan that was shown is carried out: nothing stops it, it has its approvals, and
-/// whoever decides agrees. Returns the names that were given for what it loses.
+/// Checks everything that a plan needs before it is executed: no finding stops it, it has its approvals, and the decision is
+/// positive. Returns the names that confirm what the plan loses.
 pub(crate) async fn agree(
     environment: &Environment,
     approvals: Option<Arc<dyn Backend>>,
@@ -183,7 +182,7 @@ pub(crate) async fn agree(
     Ok(names)
 }
 
-/// Carries an approved plan out. An empty one after an interrupted run only commits what that run has left.
+/// Executes an approved plan. An empty plan after an interrupted run only commits what that run has done.
 async fn finish(
     environment: &Environment,
     subject: &dyn Subject,
@@ -198,7 +197,7 @@ async fn finish(
     Ok(Outcome::Applied(applied))
 }
 
-/// Carries a plan out under a hold.
+/// Executes a plan under a hold.
 pub(crate) async fn run(
     environment: &Environment,
     subject: &dyn Subject,
@@ -235,7 +234,7 @@ pub(crate) async fn run(
     Ok(Applied { report: result?, plan: Arc::unwrap_or_clone(plan) })
 }
 
-/// Refuses a plan whose infrastructure will not do what the spec asks for, unless that alone is asked for.
+/// Refuses a plan whose infrastructure will not become a working cluster, unless only the infrastructure is requested.
 fn check_infrastructure(plan: &Plan, terms: &Terms) -> Result<(), Error> {
     if plan.infrastructure_only.is_empty() || plan.infrastructure_accepted || terms.infrastructure_only {
         return Ok(());
@@ -243,7 +242,7 @@ fn check_infrastructure(plan: &Plan, terms: &Terms) -> Result<(), Error> {
     Err(Error::InfrastructureOnly(plan.infrastructure_only.clone()))
 }
 
-/// Refuses a plan of which a provider says that it cannot work, with everything that it says.
+/// Refuses a plan that cannot work according to a provider, with all findings of the provider.
 ///
 /// # Errors
 /// [`Error::CannotWork`].

@@ -12,7 +12,7 @@ use crate::plans;
 use crate::protection;
 use crate::request::Terms;
 
-/// Refuses a plan that too few persons have approved. An approval counts for the plan of its digest and for no other.
+/// Refuses a plan that has too few approvals. An approval counts only for the plan with its digest.
 pub(crate) async fn check(
     environment: &Environment,
     backend: Option<Arc<dyn Backend>>,

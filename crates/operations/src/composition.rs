@@ -1,5 +1,5 @@
-//! Which providers work on one cluster: its own, and those that are linked in; and what the core makes of the machines
-//! that a provider has.
+//! The providers of one cluster: its own, and those that are linked in; and the resources that the core adds for the
+//! machines of a provider.
 
 mod addons;
 mod manifests;
@@ -19,7 +19,7 @@ use crate::spec::ClusterSpec;
 
 pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE};
 
-/// The attribute of what is on one host.
+/// The attribute that names the host of a resource.
 const HOST: &str = "host";
 
 /// Whether a provider does the work inside machines that exist already: it then has the types of a node, for many
@@ -33,7 +33,7 @@ pub(crate) fn has_hosts(providers: &Providers) -> bool {
     providers.iter().any(|(_, handle)| works_on_hosts(&handle.schema))
 }
 
-/// What the core makes of the machines of a provider.
+/// The resources that the core adds for the machines of a provider.
 #[derive(Default)]
 pub(crate) struct Inside {
     /// The resources.
@@ -44,9 +44,9 @@ pub(crate) struct Inside {
     pub secrets: BTreeMap<String, SecretText>,
 }
 
-/// What a provider of hosts is told beside the user's settings, where its configuration has a place for it: the hosts of
-/// the specs, also those that the cluster has still and the specs no longer, where inventories are, and whether the whole
-/// cluster goes.
+/// Settings that a provider of hosts gets beside the settings of the user, if its configuration has them: the hosts of the
+/// specs, hosts that the cluster still has and the specs do not, the place of inventories, and whether the whole cluster is
+/// deleted.
 pub(crate) fn told(
     schema: &Schema,
     cluster: &Cluster,
@@ -96,7 +96,7 @@ pub(crate) async fn expand(
     Ok(Inside { resources, notes: expanded.notes, secrets: user.secrets })
 }
 
-/// Refuses what a spec asks for and machines that exist cannot have: everything at once, each where it is written.
+/// Refuses fields that have no effect on existing machines: all of them at once, each with its position.
 ///
 /// # Errors
 /// When there is such a field.
@@ -113,7 +113,7 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
     Err(Error::WithoutEffect { cluster: spec.cluster.name.to_string(), fields })
 }
 
-/// Where the API of a cluster may be reached, the best first.
+/// Addresses at which the API of a cluster may be reached, the preferred one first.
 pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>) -> Vec<LocalEndpoint> {
     let placements = catalogs.values().filter_map(|catalog| placement(catalog).ok().flatten());
     let mut endpoints = Vec::new();

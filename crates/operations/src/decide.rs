@@ -1,4 +1,4 @@
-//! What needs a decision: whether a plan is carried out, and whether what it loses may be lost.
+//! Decisions: whether a plan is executed, and whether data that it loses may be lost.
 //!
 //! A command line asks a person, a controller follows a policy, a test has constants.
 
@@ -19,19 +19,19 @@ pub enum Occasion {
     Changed,
 }
 
-/// Why a plan is not carried out.
+/// Why a plan is not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum Declined {
     /// The answer was no.
     #[error("the answer was no; nothing was done")]
     No,
-    /// Nobody can be asked.
+    /// There is no terminal to ask on.
     #[error("no terminal to ask on; nothing was done")]
     Unanswered {
-        /// How the question is answered without asking.
+        /// The option that answers the question.
         hint: String,
     },
-    /// Another name was given than the one that confirms.
+    /// The name that was given is not the one that confirms.
     #[error("that is not `{0}`; nothing was done")]
     WrongName(String),
     /// The decision could not be made. The caller gets the error back as it is.
@@ -45,7 +45,7 @@ impl Declined {
         Self::Failed(error.into())
     }
 
-    /// The stable code, with a page in `docs/errors/`; `None` for an error of whoever decides.
+    /// The stable code, with a page in `docs/errors/`; `None` for an error of the implementation.
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
@@ -60,15 +60,15 @@ impl Declined {
 /// Decides about plans.
 #[async_trait(?Send)]
 pub trait Decide {
-    /// Is given each plan before anything is decided about it, also one that has nothing to do.
+    /// Gets each plan before a decision about it, also an empty one.
     ///
     /// # Errors
-    /// When it cannot be shown to whoever decides.
+    /// When the plan cannot be shown.
     async fn review(&self, _plan: &Plan, _occasion: Occasion) -> Result<(), Declined> {
         Ok(())
     }
 
-    /// The names that confirm losses and are known before any plan is.
+    /// The names that confirm losses and are known before the first plan.
     fn names(&self) -> Names {
         Names::new()
     }

@@ -1,5 +1,4 @@
-//! What all operations of one caller share: who asks, what specs may name, where the state is, which keys and providers
-//! are at hand.
+//! What all operations of one caller share: the actor, the trust policy, the state store, the keys and the providers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,10 +28,10 @@ pub type Identities = Arc<dyn Fn() -> slipway_secrets::Result<Vec<age::Identity>
 /// Fetches the manifests of add-ons.
 #[async_trait]
 pub trait Download: Send + Sync {
-    /// The text at a URL. Where a server sends one elsewhere, the policy is asked again.
+    /// The text at a URL. The policy is checked again for each redirect.
     ///
     /// # Errors
-    /// Why it cannot be had, in a sentence.
+    /// Why the text cannot be fetched, in a sentence.
     async fn text(&self, url: &TrustedUrl, policy: &Policy) -> Result<String, String>;
 
     /// A text that was kept under its SHA-256.
@@ -77,7 +76,7 @@ impl Processes {
 /// What all operations of one caller share. It does not change.
 #[derive(Clone)]
 pub struct Environment {
-    /// Who asks.
+    /// The caller.
     pub actor: Actor,
     /// What specs may name.
     pub policy: Arc<Policy>,
@@ -91,9 +90,9 @@ pub struct Environment {
     pub search_path: SearchPath,
     /// The providers' processes.
     pub processes: Processes,
-    /// On which terms clusters are held.
+    /// The terms of holding a cluster, such as the lease.
     pub lease: Options,
-    /// Who follows the operations.
+    /// Gets the events of the operations.
     pub observer: Arc<dyn Observer>,
     /// What fetches manifests.
     pub downloads: Arc<dyn Download>,
@@ -136,13 +135,13 @@ impl Environment {
         Self { keyring, ..self }
     }
 
-    /// The same with somebody who follows the operations.
+    /// The same with an observer.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer, ..self }
     }
 
-    /// The store, for what makes no sense without one.
+    /// The store, for operations that need one.
     pub(crate) fn store(&self, cluster: &str) -> Result<&Store, Error> {
         self.store.as_ref().ok_or_else(|| Error::NoState { cluster: cluster.to_owned() })
     }

@@ -46,7 +46,7 @@ pub enum Error {
     /// The cluster cannot be expanded on its machines.
     #[error(transparent)]
     Expansion(#[from] FromClusterError),
-    /// Whoever decides did not agree.
+    /// The decision was negative, or could not be made.
     #[error(transparent)]
     Declined(#[from] Declined),
     /// Problems of the specs, each with its place.
@@ -70,7 +70,7 @@ pub enum Error {
         /// The manifest that has it, too.
         first: String,
     },
-    /// The manifest of an add-on cannot be had from its URL.
+    /// The manifest of an add-on cannot be fetched from its URL.
     #[error("the add-on {addon} is at {url}, {problem}")]
     Download {
         /// The add-on.
@@ -188,7 +188,7 @@ pub enum Error {
         /// The version of the spec.
         to: KubernetesVersion,
     },
-    /// Kubernetes does not go back.
+    /// Kubernetes does not support a lower version.
     #[error("{}Kubernetes cannot go back from {from} to {to}", about(cluster))]
     VersionBack {
         /// The cluster, where one is meant.
@@ -266,10 +266,10 @@ pub enum Error {
     /// A provider says that the plan cannot work.
     #[error("this plan cannot work; nothing was done")]
     CannotWork(Vec<PreflightFinding>),
-    /// The plan makes infrastructure that is no cluster.
+    /// The plan creates infrastructure that will not become a working cluster.
     #[error("the plan makes infrastructure that will not be a working cluster; nothing was done")]
     InfrastructureOnly(Vec<String>),
-    /// The plan loses what nobody confirmed by name.
+    /// The plan loses data that was not confirmed by name.
     #[error("the plan needs confirmations by name; nothing was done")]
     Unconfirmed(Vec<Confirmation>),
     /// Too few persons have approved the plan.
@@ -297,7 +297,7 @@ pub enum Error {
         message: String,
         /// Plans that it may mean.
         candidates: Vec<String>,
-        /// The way out.
+        /// A way to solve it.
         hint: Option<&'static str>,
     },
     /// A resource that the state does not have.
@@ -355,7 +355,7 @@ pub enum Error {
     },
 }
 
-/// Why a manifest cannot be had from its URL.
+/// Why a manifest cannot be fetched from its URL.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadProblem {
     /// Nothing is fetched without a network.
@@ -379,7 +379,7 @@ pub enum DownloadProblem {
 pub enum KubeletProblem {
     /// These are too old.
     TooOld(Vec<String>),
-    /// Nobody knows their versions.
+    /// The versions are not known.
     Unknown(String),
 }
 

@@ -1,4 +1,4 @@
-//! How a cluster on machines that exist is: its API, and how far each of its nodes has come.
+//! The health of a cluster on existing machines: its API, and the progress of each node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::composition;
 use crate::error::Error;
 use crate::opened::Opened;
 
-/// How a cluster is.
+/// The health of a cluster.
 #[derive(Clone, Debug)]
 pub struct Health {
     /// Why the API does not answer, if so.
@@ -28,7 +28,7 @@ pub struct Health {
     pub etcd: Vec<String>,
 }
 
-/// How far a node has come.
+/// The progress of a node.
 #[derive(Clone, Debug)]
 pub struct NodeHealth {
     /// Its name.
@@ -44,7 +44,7 @@ pub struct NodeHealth {
 /// How far a machine is on its way to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nobody has claimed it for the cluster.
+    /// It is not claimed for the cluster.
     Unclaimed,
     /// It is claimed, and has no agent.
     Claimed,
@@ -102,7 +102,7 @@ impl Health {
 /// A reader of the API of a cluster, as an administrator, or the reason why there is none.
 ///
 /// # Errors
-/// When the cluster has an API, and nobody can get credentials for it.
+/// When the cluster has an API, and credentials for it cannot be created.
 pub async fn api(access: &ClusterAccess) -> Result<Result<Reader, String>, Error> {
     let kubeconfig = access.kubeconfig().await?;
     Ok(kubeconfig.map(Reader::new).ok_or_else(|| "the cluster has no API yet".to_owned()))
@@ -128,10 +128,10 @@ fn machines(state: &State) -> Result<Vec<Machine>, Error> {
     Ok(machines)
 }
 
-/// Looks how a cluster is.
+/// Reads the health of a cluster.
 ///
 /// # Errors
-/// When its state cannot be understood, or when nobody can get credentials for its API.
+/// When its state cannot be read, or when credentials for its API cannot be created.
 pub async fn look(opened: &Opened) -> Result<Health, Error> {
     let Some(state) = &opened.state else {
         return Ok(Health {
@@ -196,7 +196,7 @@ async fn read(opened: &Opened, address: &Address, identity: &Identity) -> Option
 /// What a control plane lacks whose member of etcd never came to vote.
 const LEARNER: &str = "its member of etcd has no vote yet: `slipway apply` goes on with it, and taking the host out of the spec removes it";
 
-/// What the API says of a node: why it is not ready, if it is not.
+/// Why a node is not ready according to the API; none if it is ready.
 type Nodes = BTreeMap<String, Option<String>>;
 
 async fn seen(api: &Reader) -> Result<(Nodes, Vec<(String, String)>), ProviderError> {
@@ -274,7 +274,7 @@ fn is_of(address: &Address, machine: &str) -> bool {
     address.name() == machine || address.name().starts_with(&format!("{machine}/"))
 }
 
-/// Why a machine cannot be asked, if so.
+/// Why a machine cannot be read, if so.
 async fn unreachable(opened: &Opened, state: &State, machine: &str) -> Option<String> {
     let address = Address::new("host_agent", machine);
     let record = state.snapshot.resources.get(&address)?;

@@ -1,4 +1,4 @@
-//! Taking a cluster: for a change of its state alone, or to carry a plan out.
+//! Taking a cluster: to change only its state, or to execute a plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::observe::Event;
 use crate::protection::{self, Known};
 use crate::subject::Subject;
 
-/// A cluster that is held to carry a plan out, with the state as the hold found it.
+/// A cluster that is held to execute a plan, with the state as the hold found it.
 pub struct Held {
     pub(crate) holder: Holder,
     pub(crate) state: State,
@@ -26,19 +26,19 @@ pub struct Held {
     recovered: bool,
 }
 
-/// What a cluster is taken for.
+/// Why a cluster is taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taking<'a> {
-    /// What the history calls it.
+    /// The operation as the history names it.
     pub operation: &'static str,
-    /// How long to wait for somebody else who holds the cluster.
+    /// How long to wait for another process that holds the cluster.
     pub wait: Option<Duration>,
     /// The unique id of a cluster that has no state yet.
     pub uid: Option<&'a ClusterUid>,
 }
 
 impl Held {
-    /// Takes a cluster and finds out what became of an interrupted run.
+    /// Takes a cluster and resolves the steps of an interrupted run.
     pub(crate) async fn take(
         environment: &Environment,
         subject: &dyn Subject,
@@ -71,7 +71,7 @@ impl Held {
         seen == self.state.head.generation.0 && !self.recovered && !self.state.is_interrupted()
     }
 
-    /// Gives the cluster back where it is to be deleted and is protected by now.
+    /// Releases a cluster that the plan deletes and that is protected by now.
     pub(crate) async fn unless_protected(
         self,
         mode: Mode,
@@ -87,13 +87,13 @@ impl Held {
         }
     }
 
-    /// Lets the cluster go after a failure.
+    /// Releases the cluster after a failure.
     pub(crate) async fn give_back<T>(self, error: Error) -> Result<T, Error> {
         give_back(self.holder, error).await
     }
 }
 
-/// Lets a cluster go after a failure, which is more worth telling than one of letting go.
+/// Releases a cluster after a failure. This failure is returned, not one of the release.
 pub(crate) async fn give_back<T>(holder: Holder, error: Error) -> Result<T, Error> {
     let _ = holder.release(None).await;
     Err(error)
@@ -108,7 +108,7 @@ pub(crate) fn acquire(environment: &Environment, operation: &str, wait: Option<D
     acquire
 }
 
-/// Reads the state that was taken, and finds out what became of the steps that an earlier run left open.
+/// Reads the state under the hold, and resolves the steps that an interrupted run left open.
 async fn settle(
     environment: &Environment,
     holder: &Holder,
@@ -132,7 +132,7 @@ async fn settle(
     Ok((state, protection, recovered))
 }
 
-/// A cluster that is held for a change of its state alone: no provider is asked, no step is run.
+/// A cluster that is held to change only its state: no provider is called, no step is run.
 pub struct Holding {
     /// The hold.
     pub holder: Holder,
@@ -145,11 +145,11 @@ pub struct Holding {
 impl Holding {
     /// Takes a cluster that exists.
     ///
-    /// A run that was interrupted is taken up by an apply, which asks the provider what became of it; before that,
-    /// nobody knows what the state is.
+    /// An interrupted run is resolved by an apply, which asks the provider about the open steps. Before that, the state is not
+    /// known.
     ///
     /// # Errors
-    /// When somebody else holds the cluster, it does not exist, or a run of it was interrupted.
+    /// When another process holds the cluster, it does not exist, or a run of it was interrupted.
     pub async fn take(
         environment: &Environment,
         cluster: &str,
@@ -173,7 +173,7 @@ impl Holding {
         }
     }
 
-    /// Stores a changed state and lets the cluster go.
+    /// Stores a changed state and releases the cluster.
     ///
     /// # Errors
     /// When the state cannot be written.
@@ -181,7 +181,7 @@ impl Holding {
         commit(self.holder, &self.actor, self.operation, snapshot, detail).await
     }
 
-    /// Lets the cluster go after a failure, which is returned.
+    /// Releases the cluster after a failure, which is returned.
     ///
     /// # Errors
     /// Always.
@@ -191,7 +191,7 @@ impl Holding {
     }
 }
 
-/// Stores a state that no run has made and lets the cluster go.
+/// Stores a state that no run has created and releases the cluster.
 ///
 /// # Errors
 /// When the state cannot be written.
@@ -212,7 +212,7 @@ pub async fn commit(
     Ok(holder.release(Some((bytes, meta))).await?.generation)
 }
 
-/// Who changes the state, and what they do.
+/// The actor and the operation that change the state.
 #[must_use]
 pub fn meta(actor: &Actor, operation: &str, detail: String, about: BTreeMap<String, String>) -> CommitMeta {
     CommitMeta {
@@ -226,7 +226,7 @@ pub fn meta(actor: &Actor, operation: &str, detail: String, about: BTreeMap<Stri
     }
 }
 
-/// What goes on record for a generation whose head is lost.
+/// The history's entry for a generation whose head was lost.
 #[must_use]
 pub fn lost_head(actor: &Actor, about: BTreeMap<String, String>) -> CommitMeta {
     let detail = "the head of this generation was lost; who made it is not known".to_owned();

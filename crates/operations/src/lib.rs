@@ -1,9 +1,8 @@
 //! Plan, apply, delete, roll, upgrade, adopt, recover: what the command line, controllers and tests call alike.
 //!
 //! An [`Environment`] is what all operations of one caller share. [`Opened`] is a cluster with its state and its providers;
-//! a [`Request`] says what to do with it, and [`bring`] plans that and carries the plan out, when whoever is asked
-//! ([`Decide`]) agrees. An [`Observer`] gets what happens as [`Event`]s. The library prints nothing and asks nobody by
-//! itself.
+//! a [`Request`] says what to do with it. [`bring`] makes a plan, gets a decision about it ([`Decide`]), and executes it. An
+//! [`Observer`] gets [`Event`]s. The library prints nothing and reads no input.
 //!
 //! ```
 #![doc = include_str!("../examples/apply.rs")]

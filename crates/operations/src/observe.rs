@@ -1,16 +1,16 @@
-//! What happens during an operation, for whoever follows it.
+//! Events of an operation.
 
 use std::sync::Arc;
 
 use slipway_engine::{EventHandler, Recovery, Wait, WaitHandler};
 use slipway_plan::Plan;
 
-/// Something that happened during an operation.
+/// An event of an operation.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A provider has not answered for a while, or is asked again.
     Waiting(Wait),
-    /// What became of a step that an interrupted run left open.
+    /// How a step that an interrupted run left open was resolved.
     Recovered(Recovery),
     /// The persons whose approvals of the plan count.
     Approved(Vec<String>),

@@ -147,7 +147,7 @@ impl Opened {
         composition::has_hosts(&self.own)
     }
 
-    /// The reason why nobody gets credentials for the cluster's API, where its state has no authority.
+    /// Why credentials for the cluster's API cannot be created, if its state has no authority.
     #[must_use]
     pub fn no_authority(&self) -> Error {
         let cluster = self.spec.cluster.name.to_string();

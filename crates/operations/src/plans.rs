@@ -58,7 +58,7 @@ impl Saved {
     /// Carries the plan out exactly as it was saved.
     ///
     /// # Errors
-    /// When the plan does not fit the state, is not approved, or somebody else holds the cluster. A step that fails is in the
+    /// When the plan does not fit the state, is not approved, or another process holds the cluster. A step that fails is in the
     /// report.
     pub async fn apply(self, environment: &Environment, manner: Manner<'_>) -> Result<Outcome, Error> {
         let Self { plan, sealed } = self;
@@ -98,7 +98,7 @@ impl Saved {
     }
 }
 
-/// Refuses a plan that does not fit the state any more. It is asked before a plan is shown, so that nobody reviews in
+/// Refuses a plan that does not fit the state any more. It is checked before a plan is shown, so that no review is in
 /// vain; the run asks again when it holds the cluster.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Protection from deletion: who has it, what changes it, and when a deletion is refused.
+//! Protection from deletion: which clusters have it, what changes it, and when a deletion is refused.
 
 use slipway_engine::State;
 use slipway_plan::{Plan, Snapshot};
@@ -90,7 +90,7 @@ pub(crate) fn check(
     }
 }
 
-/// What is known of a cluster, and what the spec says that somebody named.
+/// The protection of a cluster in the state, and in the spec that the caller names.
 ///
 /// # Errors
 /// [`Error::Protected`].

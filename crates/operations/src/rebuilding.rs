@@ -1,4 +1,4 @@
-//! Making a lost or damaged state anew from what carries the cluster's ownership.
+//! Rebuilding a lost or damaged state from the objects that have the ownership tags of the cluster.
 
 mod keys;
 
@@ -99,7 +99,7 @@ pub struct Found {
     stage: Stage,
 }
 
-/// A state that is about to be made anew.
+/// A state that is being rebuilt.
 pub struct Rebuilding {
     opened: Opened,
     is_lost: bool,
@@ -123,10 +123,10 @@ impl Rebuilding {
         &self.found
     }
 
-    /// Takes the cluster, looks once more now that nobody else changes anything, and stores the state.
+    /// Takes the cluster, searches again under the hold, and stores the state.
     ///
     /// # Errors
-    /// When somebody else holds the cluster, or when something cannot be read.
+    /// When another process holds the cluster, or when something cannot be read.
     pub async fn commit(
         self,
         environment: &Environment,

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! Requests and the terms on which they are executed.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::opened::Opened;
 use crate::version_change::VersionChange;
 
-/// A plan that is asked for, and how it is carried out.
+/// The kind of plan that is requested, with its options.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// What kind of plan.
     pub mode: Mode,
-    /// What is asked for besides the spec.
+    /// Options beside the spec.
     pub options: Options,
     /// For an upgrade: what the plan is narrowed to, and what it leaves out.
     pub(crate) version_change: Option<VersionChange>,
@@ -79,7 +79,7 @@ impl Request {
         Self { version_change: Some(change), ..Self::new(Mode::Apply, options) }
     }
 
-    /// What the history calls it.
+    /// The operation as the history names it.
     pub(crate) fn operation(&self) -> &'static str {
         match self.mode {
             Mode::Delete => "delete",
@@ -88,22 +88,22 @@ impl Request {
     }
 }
 
-/// On which terms a plan is carried out.
+/// The terms on which a plan is executed.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// How long to wait for somebody else who holds the cluster.
+    /// How long to wait for another process that holds the cluster.
     pub wait: Option<Duration>,
     /// The approvals that a plan needs.
     pub approvals: Approvals,
-    /// Whether infrastructure is made that will not be a working cluster.
+    /// Whether to create infrastructure that will not become a working cluster.
     pub infrastructure_only: bool,
 }
 
-/// The approvals that a plan needs before it is carried out.
+/// The approvals that a plan needs before it is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Approvals {
-    /// How many persons; nobody with 0.
+    /// The number of approvals; 0 if a plan needs none.
     pub needed: u16,
-    /// Whether the approval of whoever carries the plan out does not count.
+    /// Whether the approval of the caller does not count.
     pub by_other: bool,
 }

@@ -107,7 +107,7 @@ impl ClusterSpec {
         self.place(field).map(|place| self.files.locate(place))
     }
 
-    /// Whether somebody wrote a field, or a part of it.
+    /// Whether the documents contain a field, or a part of it.
     #[must_use]
     pub fn is_written(&self, field: &str) -> bool {
         self.sources.is_written(field)

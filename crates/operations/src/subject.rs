@@ -28,7 +28,7 @@ pub struct Planned {
 
 /// Something that has a state, providers and a way to plan for it.
 ///
-/// Whoever carries plans out knows nothing else about what they are for. Each stage of an operation has providers of its own:
+/// The code that executes plans knows nothing else about their subject. Each stage of an operation has providers of its own:
 /// what becomes known on the way, such as the hold on the state or the place of a cluster's API, is a value that they are
 /// made with.
 #[async_trait(?Send)]

@@ -16,7 +16,7 @@ use crate::opened::Opened;
 use crate::spec::ClusterSpec;
 use crate::state::to_json;
 
-/// A change of version, and what it is told apart from.
+/// A change of version, separated from the other changes of the spec.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionChange {
     /// The spec of the state at the version that is left: what differs from it is what the version brings.

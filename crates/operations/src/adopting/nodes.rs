@@ -25,7 +25,7 @@ pub(crate) const ENCRYPTION: &str = "apiserver/encryption.yaml";
 /// The administrator's kubeconfig.
 const ADMIN: &str = "admin.conf";
 
-/// The pairs of keys that a state has of a cluster: each with its files, the key and what goes with it.
+/// The key pairs that the state of a cluster has: each with its files, the private key and the certificate or public key.
 pub(crate) const PAIRS: [(&str, &str, Option<&str>); 4] = [
     (CA, "pki/ca.key", Some("pki/ca.crt")),
     (FRONT_PROXY_CA, "pki/front-proxy-ca.key", Some("pki/front-proxy-ca.crt")),

@@ -1,4 +1,4 @@
-//! What is supposed where nobody looks.
+//! Assumptions of an offline plan.
 
 use slipway_plan::{Observations, Providers};
 use slipway_resource::{Desired, Observation, Observed, Value};
