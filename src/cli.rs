@@ -430,6 +430,9 @@ pub(crate) struct DeleteArguments {
     /// Delete the cluster even if the run that removed its deletion protection did not complete.
     #[arg(long)]
     pub unprotect: bool,
+    /// Skip the preflight checks: permissions, and other reasons for which a deletion would fail.
+    #[arg(long)]
+    pub no_preflight: bool,
     #[command(flatten)]
     pub show: ShowOptions,
     #[command(flatten)]

@@ -22,6 +22,7 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
     };
     let opened = Opened::leaving(&environment, spec).await?;
     let request = Request::delete(arguments.delete_backups, arguments.unprotect);
+    let request = if arguments.no_preflight { request.without_preflight() } else { request };
     let allowed = protection::check_opened(&opened, arguments.unprotect);
     if arguments.dry_run {
         let mut planned = opened.plan(&request).await?;

@@ -90,7 +90,8 @@ impl Opened {
             self.compare_secrets(uid.as_ref(), prior, &texts, &mut expansion, &mut beside).await?;
         let mut options = request.options.clone();
         options.preflight &= !self.is_offline();
-        let missing = match options.preflight {
+        // A deletion needs no secret of the spec.
+        let missing = match options.preflight && request.mode != Mode::Delete {
             true => secrets::missing(&expansion.desired, prior, &texts),
             false => Vec::new(),
         };

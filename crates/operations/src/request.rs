@@ -46,11 +46,18 @@ impl Request {
     }
 
     /// Deletes a cluster. With `delete_retained`, what its spec keeps is deleted, too; with `unprotect`, also a run that did
-    /// not complete takes the protection from deletion away.
+    /// not complete takes the protection from deletion away. Providers are asked beforehand what would stop the plan.
     #[must_use]
     pub fn delete(delete_retained: bool, unprotect: bool) -> Self {
-        let options = Options { delete_retained, ..Options::default() };
+        let options = Options { delete_retained, preflight: true, ..Options::default() };
         Self { unprotect, ..Self::new(Mode::Delete, options) }
+    }
+
+    /// The same request without the preflight checks of the providers.
+    #[must_use]
+    pub fn without_preflight(mut self) -> Self {
+        self.options.preflight = false;
+        self
     }
 
     /// Deletes what was made for a subject, with these options.

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use slipway_resource::provider::{Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal};
+use slipway_resource::provider::{
+    Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal, Rollout,
+};
 use slipway_resource::{Address, ProviderError, ResourceType, Schema, Session, Value};
 
 use crate::assemble::Decided;
 use crate::change::ChangeAction;
+use crate::decide::Decision;
 use crate::error::Error;
 use crate::file::ProviderPin;
 use crate::step::{Step, StepAction};
@@ -139,21 +142,7 @@ pub(crate) async fn preflight(
             .values()
             .filter(|decision| decision.change.provider == name)
             .filter(|decision| !without_call.contains(&decision.change.address))
-            .filter_map(|decision| {
-                let (action, desired) = match decision.change.action {
-                    ChangeAction::Create => ("create", decision.change.after.clone()),
-                    ChangeAction::Update => ("update", decision.change.after.clone()),
-                    ChangeAction::Delete => ("delete", Value::Null),
-                    ChangeAction::ReplaceCreateFirst => ("create", decision.change.after.clone()),
-                    ChangeAction::ReplaceDeleteFirst => ("replace", decision.change.after.clone()),
-                    _ => return None,
-                };
-                Some(PreflightItem {
-                    address: decision.change.address.clone(),
-                    action: action.to_owned(),
-                    desired,
-                })
-            })
+            .flat_map(preflight_items)
             .collect();
         if !items.is_empty() {
             let found = handle.session.preflight(items).await;
@@ -166,4 +155,33 @@ pub(crate) async fn preflight(
         }
     }
     Ok(findings)
+}
+
+/// What the calls of a decision do: changes of the resource, a roll of its machines, and deletions of older objects.
+fn preflight_items(decision: &Decision) -> Vec<PreflightItem> {
+    let change = &decision.change;
+    let rolls = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
+    let after = || change.after.clone();
+    let mut items = match change.action {
+        ChangeAction::Create | ChangeAction::ReplaceCreateFirst => vec![("create", after())],
+        ChangeAction::Update => vec![("update", after())],
+        // The resource stays as it is, and its machines do not.
+        ChangeAction::NoOp | ChangeAction::Record if rolls => vec![("update", after())],
+        ChangeAction::Delete => vec![("delete", Value::Null)],
+        ChangeAction::ReplaceDeleteFirst => vec![("replace", after())],
+        ChangeAction::NoOp
+        | ChangeAction::Record
+        | ChangeAction::Forget
+        | ChangeAction::Adopt
+        | ChangeAction::Deferred => Vec::new(),
+    };
+    if !decision.surplus.is_empty() && items.iter().all(|(action, _)| *action != "delete") {
+        items.push(("delete", Value::Null));
+    }
+    let of = |(action, desired): (&str, Value)| PreflightItem {
+        address: change.address.clone(),
+        action: action.to_owned(),
+        desired,
+    };
+    items.into_iter().map(of).collect()
 }

@@ -69,6 +69,26 @@ async fn a_loss_that_nobody_names_is_refused_before_anything_is_decided() {
     assert!(world.inventory().objects.is_empty());
 }
 
+#[tokio::test]
+async fn a_deletion_that_would_fail_is_refused_before_its_first_step() {
+    let world = World::new();
+    world.applied(1).await;
+    world.keep_networks();
+    let before = world.inventory().objects.len();
+    let named = Approve { names: Names::from([CLUSTER.to_owned()]) };
+    let refused = delete(&world, &named).await.unwrap_err();
+    assert!(matches!(refused, Error::CannotWork(_)), "{refused:?}");
+    assert_eq!(world.inventory().objects.len(), before, "nothing is deleted");
+
+    let spec = slipway_operations::state::recorded(&world.environment, CLUSTER).await.unwrap();
+    let opened = Opened::leaving(&world.environment, spec).await.unwrap();
+    let terms = Terms::default();
+    let request = Request::delete(true, false).without_preflight();
+    let outcome = bring(&world.environment, &opened, &request, Manner::new(&terms, &named)).await.unwrap();
+    assert!(!outcome.is_complete(), "{outcome:?}");
+    assert!(world.inventory().objects.len() < before, "the rest is deleted");
+}
+
 /// Types a name when asked for one.
 struct Typing(&'static str);
 

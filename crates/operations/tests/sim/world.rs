@@ -69,6 +69,13 @@ impl World {
         std::fs::write(self.cloud().join(slipway_provider_sim::fault::FILE), rule).unwrap();
     }
 
+    /// From now on the cloud refuses to delete networks.
+    pub fn keep_networks(&self) {
+        std::fs::create_dir_all(self.cloud()).unwrap();
+        let rule = r#"[{"method": "delete", "type": "sim_network", "kind": "permission"}]"#;
+        std::fs::write(self.cloud().join(slipway_provider_sim::fault::FILE), rule).unwrap();
+    }
+
     /// From now on the cloud is as quick as usual.
     pub fn speed_up(&self) {
         std::fs::remove_file(self.cloud().join(slipway_provider_sim::fault::FILE)).unwrap();
