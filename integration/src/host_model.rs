@@ -9,13 +9,13 @@ use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_builtin::{Builtin, Vault};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
+use slipway_provider_sdk::cluster;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, Info, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
     ResumeRequest, Scope, SessionRequest,
 };
 use slipway_resource::{ErrorClass, Observed, Provider, ProviderError, Schema, Session, Token, Value};
-use slipway_spec::model::Cluster;
 
 /// Everything that a cluster on hosts consists of, as one provider that only plans.
 pub struct HostModel {
@@ -103,7 +103,7 @@ impl Session for ModelSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
-        let cluster: Cluster = serde_json::from_value(request.cluster.clone()).map_err(invalid)?;
+        let cluster = cluster::read(&request.cluster)?.cluster;
         let placement = Placement::of(&request.catalog.data).map_err(invalid)?.unwrap_or_default();
         let mut own = self.hosts()?.expand(request).await?;
         let inside = from_cluster::expand(&cluster, &placement, &[]).map_err(invalid)?;

@@ -135,10 +135,10 @@ impl Lab {
         let mut desired = Vec::new();
         if mode == Mode::Apply {
             let pinned = prior.and_then(|prior| prior.catalogs.get("sim").cloned());
-            let request = CatalogRequest { cluster: spec.clone(), pinned };
+            let request = CatalogRequest { cluster: cluster.to_provider()?, pinned };
             let catalog = handle.session.catalog_for(request).await?;
             catalogs.insert("sim".to_owned(), catalog.clone());
-            let request = ExpandRequest { cluster: spec.clone(), catalog };
+            let request = ExpandRequest { cluster: cluster.to_provider()?, catalog };
             desired = handle.session.expand(request).await?.resources;
         }
         let observed = observe(&cluster.name, providers, prior, &desired).await?;

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use slipway_engine::State;
+use slipway_operations::state;
 use slipway_provider_hosts::Remote;
-use slipway_spec::model::{Cluster, Host};
+use slipway_spec::model::Host;
 use slipway_state_store::list_clusters;
 
 use crate::cli::clusters::NodeLogsArguments;
@@ -31,7 +32,7 @@ pub(crate) async fn read(
     if component.is_empty() || !component.bytes().all(plain) {
         return Err(CommandError::new("CLI0043", format!("`{component}` is the name of no component")));
     }
-    let remote = Remote::to(host, networks)?.ok_or_else(|| {
+    let remote = Remote::to(&host.clone().into(), networks)?.ok_or_else(|| {
         CommandError::new(
             "CLI0043",
             format!("{name} is entered by its agent only, which has no logs to show"),
@@ -51,7 +52,7 @@ async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, 
     let mut found: Vec<(String, Host)> = Vec::new();
     for name in names {
         let Some(state) = State::read(&*backend, &name).await? else { continue };
-        let Ok(cluster) = serde_json::from_value::<Cluster>(state.snapshot.spec) else { continue };
+        let Some(cluster) = state::spec_of(&state.snapshot)? else { continue };
         let hosts = cluster.all_hosts().into_iter().filter(|host| host.name == arguments.node);
         found.extend(hosts.map(|host| (name.clone(), host)));
     }

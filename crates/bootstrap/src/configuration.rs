@@ -5,7 +5,7 @@
 //! ([`crate::kubeadm::read`]) or from Slipway's own specs, and carries no text of a secret when it is serialised.
 
 use serde::{Deserialize, Serialize};
-use slipway_spec::model::Profile;
+use slipway_cluster_input::Profile;
 
 mod argument;
 mod cluster;

@@ -1,8 +1,8 @@
 //! Encryption of objects in etcd: `EncryptionConfiguration` of apiserver.config.k8s.io/v1.
 
 use serde_json::{Value, json};
+use slipway_cluster_input::{AtRest, AtRestProvider};
 use slipway_resource::SecretText;
-use slipway_spec::model::{AtRest, AtRestProvider};
 
 use crate::yaml;
 

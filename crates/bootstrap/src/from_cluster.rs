@@ -15,9 +15,9 @@ mod objects;
 mod preflight;
 mod settings;
 
+use slipway_cluster_input::ClusterInput;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Desired, Value};
-use slipway_spec::model::Cluster;
 
 use crate::expand::ExpandError;
 
@@ -88,7 +88,7 @@ pub struct Expanded {
 /// # Errors
 /// When the cluster cannot be on these machines.
 pub fn expand(
-    cluster: &Cluster,
+    cluster: &ClusterInput,
     placement: &Placement,
     user: &[UserObjects],
 ) -> Result<Expanded, FromClusterError> {

@@ -1,6 +1,6 @@
 //! Versions of Kubernetes and of what comes with each.
 
-use slipway_spec::value::KubernetesVersion;
+use slipway_cluster_input::value::KubernetesVersion;
 
 mod images;
 

@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 
 use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
+use slipway_cluster_input::{ClusterInput, Host};
 use slipway_plan::{Providers, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Desired, Schema, SecretText};
-use slipway_spec::model::{Cluster, Host, Role};
+use slipway_spec::model::{Cluster, Role};
 
 use crate::error::Error;
 use crate::providers;
 use crate::spec::ClusterSpec;
+use crate::state::spec_of;
 
 pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE};
 
@@ -56,20 +58,7 @@ pub(crate) fn told(
 ) -> Result<BTreeMap<String, serde_json::Value>, Error> {
     let mut told = BTreeMap::new();
     if schema.config.contains_key("hosts") {
-        let recorded: Option<Cluster> =
-            prior.and_then(|prior| serde_json::from_value(prior.spec.clone()).ok());
-        let mut hosts: Vec<Host> = cluster.all_hosts();
-        // An interrupted run has recorded its own spec already; where the machines were is pinned until it is through.
-        let pinned = prior.into_iter().flat_map(|prior| prior.catalogs.values()).filter_map(|catalog| {
-            let hosts = catalog.data.get("hosts")?.clone();
-            serde_json::from_value::<Vec<Host>>(hosts).ok()
-        });
-        for host in recorded.iter().flat_map(Cluster::all_hosts).chain(pinned.flatten()) {
-            if hosts.iter().all(|known| known.name != host.name) {
-                hosts.push(host);
-            }
-        }
-        let hosts = serde_json::to_value(hosts)
+        let hosts = serde_json::to_value(hosts(cluster, prior)?)
             .map_err(|error| Error::internal("the hosts cannot be written as JSON", error))?;
         told.insert("hosts".to_owned(), hosts);
     }
@@ -82,6 +71,27 @@ pub(crate) fn told(
     Ok(told)
 }
 
+/// The hosts of a cluster, as the contract has them: those of the spec, those of the spec in the state, and those that the
+/// provider has pinned. An interrupted run has recorded its own spec already; where the machines were is pinned until it is
+/// complete.
+fn hosts(cluster: &Cluster, prior: Option<&Snapshot>) -> Result<Vec<Host>, Error> {
+    let mut hosts: Vec<Host> = cluster.all_hosts().into_iter().map(Into::into).collect();
+    let Some(prior) = prior else { return Ok(hosts) };
+    let recorded = spec_of(prior)?;
+    let mut known: Vec<Host> = recorded.iter().flat_map(Cluster::all_hosts).map(Into::into).collect();
+    for pinned in prior.catalogs.values().filter_map(|catalog| catalog.data.get("hosts")) {
+        let pinned = serde_json::from_value::<Vec<Host>>(pinned.clone())
+            .map_err(|source| Error::UnreadableHosts { cluster: prior.cluster.clone(), source })?;
+        known.extend(pinned);
+    }
+    for host in known {
+        if hosts.iter().all(|other| other.name != host.name) {
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
 /// The resources of a cluster on the machines of a catalog; none for a provider that makes its machines itself.
 pub(crate) async fn expand(
     catalog: &Catalog,
@@ -91,7 +101,7 @@ pub(crate) async fn expand(
     let Some(placement) = placement(catalog)? else { return Ok(Inside::default()) };
     let cluster = &manifests.spec.cluster;
     let user = addons::objects(manifests).await?;
-    let expanded = from_cluster::expand(cluster, &placement, &user.objects)?;
+    let expanded = from_cluster::expand(&cluster.into(), &placement, &user.objects)?;
     let resources = from_cluster::after_claims(expanded.resources, own);
     Ok(Inside { resources, notes: expanded.notes, secrets: user.secrets })
 }
@@ -116,9 +126,10 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
 /// Addresses at which the API of a cluster may be reached, the preferred one first.
 pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>) -> Vec<LocalEndpoint> {
     let placements = catalogs.values().filter_map(|catalog| placement(catalog).ok().flatten());
+    let message = ClusterInput::from(cluster);
     let mut endpoints = Vec::new();
     for placement in placements {
-        endpoints.extend(from_cluster::endpoint(cluster, &placement).ok());
+        endpoints.extend(from_cluster::endpoint(&message, &placement).ok());
         let control_planes = placement.machines.iter().filter(|machine| {
             cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
         });

@@ -11,7 +11,26 @@ use slipway_trust::Refusal;
 use crate::error::Error;
 
 /// A failure of a provider that was asked outside of a plan's steps.
-pub(crate) const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
+const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
+
+/// A field of the cluster that a provider must know, and does not.
+const NOT_UNDERSTOOD: Code = Code {
+    id: slipway_cluster_input::NOT_UNDERSTOOD,
+    title: "the provider does not know a field that it must understand",
+};
+
+/// A cluster that a provider cannot read.
+const MALFORMED: Code =
+    Code { id: slipway_cluster_input::MALFORMED, title: "the provider cannot read the cluster" };
+
+/// The code of a provider's failure. A provider's own codes are not known here.
+pub(crate) fn code_of(error: &ProviderError) -> Code {
+    match error.code.as_deref() {
+        Some(slipway_cluster_input::NOT_UNDERSTOOD) => NOT_UNDERSTOOD,
+        Some(slipway_cluster_input::MALFORMED) => MALFORMED,
+        _ => PROVIDER,
+    }
+}
 
 /// A provider's configuration that does not fit its schema.
 const CONFIGURATION: Code =
@@ -29,7 +48,7 @@ pub fn refusal(refusal: &Refusal, location: Option<&Location>) -> Diagnostic {
 
 /// What a provider has against a field of a spec, at its place.
 pub(crate) fn at_field(error: &ProviderError, location: &Location) -> Error {
-    let problem = Diagnostic::error(PROVIDER, error.message.clone())
+    let problem = Diagnostic::error(code_of(error), error.message.clone())
         .at_location(Some(location))
         .maybe_hint(error.hint.clone());
     Error::Specs(vec![with_line(problem)])

@@ -11,6 +11,7 @@ use slipway_plan::Confirmation;
 use slipway_resource::provider::PreflightFinding;
 use slipway_resource::{Address, AddressError, Identity, ProviderError};
 use slipway_spec::diagnostic::Diagnostic;
+use slipway_spec::stored::Unreadable;
 use slipway_spec::value::KubernetesVersion;
 use slipway_trust::Refusal;
 
@@ -130,16 +131,28 @@ pub enum Error {
     NoRecordedSpec {
         /// The cluster.
         cluster: String,
-        /// Why it cannot be read.
-        #[source]
-        source: serde_json::Error,
     },
     /// The state does not have the spec that an upgrade starts from.
     #[error("{cluster}: the state does not have the spec that was applied last")]
     NoAppliedSpec {
         /// The cluster.
         cluster: String,
-        /// Why it cannot be read.
+    },
+    /// The state has a spec that this version cannot read.
+    #[error("{cluster}: the spec in the state cannot be read")]
+    UnreadableSpec {
+        /// The cluster.
+        cluster: String,
+        /// Why.
+        #[source]
+        source: Unreadable,
+    },
+    /// The hosts that a provider has pinned in the state cannot be read.
+    #[error("{cluster}: the hosts in the state cannot be read")]
+    UnreadableHosts {
+        /// The cluster.
+        cluster: String,
+        /// Why.
         #[source]
         source: serde_json::Error,
     },

@@ -198,7 +198,7 @@ impl Opened {
         stage: &Stage,
     ) -> Result<Option<ExpandNote>, Error> {
         let to = &self.spec.cluster.kubernetes_version;
-        let Some(from) = version::applied_version(prior).filter(|from| from != to) else { return Ok(None) };
+        let Some(from) = version::applied_version(prior)?.filter(|from| from != to) else { return Ok(None) };
         if request.mode != Mode::Apply || !self.is_on_hosts() {
             return Ok(None);
         }

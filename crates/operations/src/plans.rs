@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_plan::{Mode, Plan};
 use slipway_resource::ClusterUid;
+use slipway_spec::stored;
 use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
@@ -69,8 +70,9 @@ impl Saved {
         }
         let backend = environment.store(&plan.cluster)?.backend.clone();
         let confirmed = applying::agree(environment, Some(backend), &plan, &manner).await?;
-        let cluster = serde_json::from_value(plan.spec.clone())
-            .map_err(|error| Error::internal("the plan's spec cannot be read", error))?;
+        let cluster = stored::read(&plan.spec)
+            .map_err(|source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source })?
+            .ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
         let spec = ClusterSpec::recorded(&environment.policy, cluster);
         let opened = match plan.mode {
             Mode::Delete => Opened::leaving(environment, spec).await?,

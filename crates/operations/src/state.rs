@@ -3,6 +3,7 @@
 use slipway_engine::State;
 use slipway_plan::Snapshot;
 use slipway_spec::model::Cluster;
+use slipway_spec::stored;
 use slipway_state_store::{Backend, ClusterName};
 
 use crate::environment::Environment;
@@ -19,9 +20,18 @@ pub async fn recorded(environment: &Environment, cluster: &str) -> Result<Cluste
     let Some(state) = State::read(&*store.backend, cluster).await? else {
         return Err(Error::UnknownCluster { cluster: cluster.to_owned(), place: store.place.clone() });
     };
-    let spec = serde_json::from_value(state.snapshot.spec)
-        .map_err(|source| Error::NoRecordedSpec { cluster: cluster.to_owned(), source })?;
+    let spec = spec_of(&state.snapshot)?;
+    let spec = spec.ok_or_else(|| Error::NoRecordedSpec { cluster: cluster.to_owned() })?;
     Ok(ClusterSpec::recorded(&environment.policy, spec))
+}
+
+/// The cluster that a snapshot has the spec of; `None` when it has no spec.
+///
+/// # Errors
+/// [`Error::UnreadableSpec`] when this version cannot read it.
+pub fn spec_of(snapshot: &Snapshot) -> Result<Option<Cluster>, Error> {
+    stored::read(&snapshot.spec)
+        .map_err(|source| Error::UnreadableSpec { cluster: snapshot.cluster.clone(), source })
 }
 
 /// The generation of a cluster's head, also that of a deleted cluster's tombstone.
@@ -53,11 +63,15 @@ pub(crate) async fn protection_of(
     Ok(Known::of(state.head.snapshot.is_some().then_some(&state.snapshot), state))
 }
 
-/// A cluster as providers and the state get it.
+/// A cluster as providers receive it.
+pub(crate) fn to_provider(cluster: &Cluster) -> Result<serde_json::Value, Error> {
+    cluster.to_provider().map_err(|error| Error::internal("the spec cannot be written as JSON", error))
+}
+
+/// A cluster as the state keeps it.
 ///
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn to_json(cluster: &Cluster) -> Result<serde_json::Value, Error> {
-    serde_json::to_value(cluster)
-        .map_err(|error| Error::internal("the spec cannot be written as JSON", error))
+    stored::write(cluster).map_err(|error| Error::internal("the spec cannot be written as JSON", error))
 }

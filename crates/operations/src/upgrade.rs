@@ -53,7 +53,7 @@ impl Upgrade {
         // Where a run towards another version did not complete, the machines do not have that version yet.
         let complete = committed(&*environment.store(name)?.backend, name).await?;
         let from =
-            applied_version(complete.as_ref()).unwrap_or_else(|| written.cluster.kubernetes_version.clone());
+            applied_version(complete.as_ref())?.unwrap_or_else(|| written.cluster.kubernetes_version.clone());
         let way = hops(&from, to)?;
         // Where the state has the version already, the spec still may not.
         let way = if way.is_empty() { vec![to.clone()] } else { way };

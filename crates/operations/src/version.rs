@@ -8,16 +8,21 @@ use slipway_spec::model::Cluster;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::error::{Error, KubeletProblem};
+use crate::state::spec_of;
 
 /// The version that the state has.
-pub(crate) fn applied_version(prior: Option<&Snapshot>) -> Option<KubernetesVersion> {
-    prior?.spec.get("kubernetesVersion")?.as_str()?.parse().ok()
+///
+/// # Errors
+/// When the spec in the state cannot be read.
+pub(crate) fn applied_version(prior: Option<&Snapshot>) -> Result<Option<KubernetesVersion>, Error> {
+    let applied = prior.map(spec_of).transpose()?.flatten();
+    Ok(applied.map(|applied| applied.kubernetes_version))
 }
 
 /// Refuses a plan of a part that would change the version: the state has one version for the whole cluster, and workers
 /// must not be ahead of their control plane.
 pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
-    match (applied_version(prior), cluster.kubernetes_version.clone()) {
+    match (applied_version(prior)?, cluster.kubernetes_version.clone()) {
         (Some(from), to) if from != to => {
             Err(Error::PartialVersion { cluster: cluster.name.to_string(), from, to })
         }
@@ -27,7 +32,7 @@ pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Resu
 
 /// Refuses a change of version that Kubernetes' skew policy does not allow in one step.
 pub(crate) fn check_version_change(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
-    let Some(from) = applied_version(prior) else { return Ok(()) };
+    let Some(from) = applied_version(prior)? else { return Ok(()) };
     let (name, to) = (cluster.name.to_string(), cluster.kubernetes_version.clone());
     if (to.major, to.minor) < (from.major, from.minor) {
         return Err(Error::VersionBack { cluster: Some(name), from, to });

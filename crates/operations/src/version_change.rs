@@ -14,7 +14,7 @@ use slipway_spec::value::KubernetesVersion;
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::spec::ClusterSpec;
-use crate::state::to_json;
+use crate::state::{spec_of, to_json};
 
 /// A change of version, separated from the other changes of the spec.
 #[derive(Clone, Debug)]
@@ -52,8 +52,8 @@ pub(crate) fn narrowed(
 ) -> Result<(ClusterSpec, VersionChange), Error> {
     let name = &written.cluster.name;
     let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
-    let mut applied: Cluster = serde_json::from_value(found.clone())
-        .map_err(|source| Error::NoAppliedSpec { cluster: name.clone(), source })?;
+    let applied = state.map(|state| spec_of(&state.snapshot)).transpose()?.flatten();
+    let mut applied = applied.ok_or_else(|| Error::NoAppliedSpec { cluster: name.clone() })?;
     where_things_are_now(&mut applied, &written.cluster);
     let mut at_found = written.clone();
     at_found.cluster = applied;

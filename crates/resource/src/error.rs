@@ -112,13 +112,24 @@ pub struct ProviderError {
     /// The object that exists all the same, when the call failed half-way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// The stable code of the failure, where the contract defines one, as in `PROVIDER0020`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 impl ProviderError {
     /// A failure of a class, with a sentence.
     #[must_use]
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), hint: None, address: None, field: None, identity: None }
+        Self {
+            class,
+            message: message.into(),
+            hint: None,
+            address: None,
+            field: None,
+            identity: None,
+            code: None,
+        }
     }
 
     /// The same failure with a way out.
@@ -139,6 +150,13 @@ impl ProviderError {
     #[must_use]
     pub fn with_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
+        self
+    }
+
+    /// The same failure, with a code that the contract defines.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
         self
     }
 }

@@ -5,21 +5,23 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod contract;
 pub mod diagnostic;
 pub mod explain;
 pub mod leaves;
 pub mod load;
 pub mod model;
 pub mod reader;
+mod renamed;
 pub mod schema;
 pub mod shape;
 pub mod show;
 pub mod source;
+pub mod stored;
 pub mod structure;
 pub mod template;
 pub mod v1alpha1;
 pub mod validate;
-pub mod value;
 pub mod yaml;
 
 pub use explain::explain;
@@ -27,3 +29,4 @@ pub use leaves::leaves;
 pub use load::{Loaded, load, load_files, load_guarded, load_with};
 pub use schema::schemas;
 pub use show::{brief_yaml, full_yaml};
+pub use slipway_cluster_input::value;

@@ -1,7 +1,7 @@
 //! The one internal type to which every versioned kind of document converts, with every default explicit.
 //!
-//! It is also what a provider's Expand receives, as JSON: `camelCase` names, maps in key order, lists in the order of
-//! the documents. The JSON of a group is spelled like the same group of the newest document version, so that
+//! Providers do not receive it: [`Cluster::to_provider`] converts it into the message of the provider contract, field by
+//! field. The JSON of a group is spelled like the same group of the newest document version, so that
 //! `slipway spec show --full` prints the model itself. A field that is `Option` here has no default: absent means
 //! that there is none, or that the provider decides.
 
@@ -153,6 +153,14 @@ pub(crate) fn address_schema(_: &mut schemars::SchemaGenerator) -> schemars::Sch
 }
 
 impl Cluster {
+    /// The message that providers receive: [`slipway_cluster_input::ClusterInput`] as JSON.
+    ///
+    /// # Errors
+    /// A value that JSON cannot express, which the model does not have.
+    pub fn to_provider(&self) -> Result<serde_json::Value, serde_json::Error> {
+        slipway_cluster_input::ClusterInput::from(self).to_json()
+    }
+
     /// The pool with this name.
     #[must_use]
     pub fn pool(&self, name: &str) -> Option<&NodePool> {

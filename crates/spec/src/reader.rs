@@ -14,6 +14,8 @@ use crate::{
     yaml::{Entry, Node},
 };
 
+pub use slipway_cluster_input::path::{item_path, join};
+
 /// A YAML document with its place.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -60,18 +62,6 @@ pub fn record(file: &SourceFile, sources: &mut FieldSources, path: &str, key: Op
     }
 }
 
-/// The path of the field `name` of what is at `path`; a name with dots or brackets stands in brackets.
-#[must_use]
-pub fn join(path: &str, name: &str) -> String {
-    if name.contains(['.', '[', ']', '/']) {
-        format!("{path}[{name}]")
-    } else if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
-}
-
 /// The items of the list at `path` with their paths: by `name`, or by index where there is none or it was used before.
 pub fn item_paths<'a>(path: &str, items: &'a [Node]) -> Vec<(String, &'a Node)> {
     let mut seen = BTreeSet::new();
@@ -84,17 +74,6 @@ pub fn item_paths<'a>(path: &str, items: &'a [Node]) -> Vec<(String, &'a Node)> 
             None => (format!("{path}[{index}]"), item),
         })
         .collect()
-}
-
-/// The path of the item with this index, given the names of all items; those without a name have an empty one.
-#[must_use]
-pub fn item_path(path: &str, names: &[&str], index: usize) -> String {
-    match names.get(index) {
-        Some(name) if !name.is_empty() && !names.iter().take(index).any(|earlier| earlier == name) => {
-            format!("{path}[{name}]")
-        }
-        _ => format!("{path}[{index}]"),
-    }
 }
 
 /// What a reader made of its documents.

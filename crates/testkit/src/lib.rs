@@ -23,6 +23,7 @@ pub mod packages;
 pub mod port;
 pub mod process;
 pub mod proxy;
+pub mod python_provider;
 pub mod said;
 pub mod scratch;
 pub mod server;

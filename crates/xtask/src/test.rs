@@ -38,6 +38,7 @@ const NOT_QUICK: &[&str] = &[
     "control_plane of testkit",
     "it crash::small_cluster_with_its_state_on_s3",
     "it documents::",
+    "it frozen_provider::",
     "it hostile::words::",
     "it leaves::hosts::",
     "it of bootstrap accepted::",
@@ -65,6 +66,7 @@ const NOT_QUICK: &[&str] = &[
     "store of state-store linearizable::on_s3",
     "store of state-store remote::",
     "store of state-store requests::",
+    "suite of conformance python::",
 ];
 
 /// Tells the test kit that components are not available.

@@ -8,6 +8,7 @@ mod documents;
 mod failures;
 mod findings;
 mod formats;
+mod frozen_provider;
 mod hostile;
 mod hosts_plans;
 mod laws;

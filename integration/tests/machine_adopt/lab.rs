@@ -28,8 +28,8 @@ spec:
     cni: { name: none }
   kubelet:
     failSwapOn: false
-    imageGcHighThresholdPercent: 100
-    imageGcLowThresholdPercent: 99
+    imageGCHighThresholdPercent: 100
+    imageGCLowThresholdPercent: 99
     evictionHard: { memory.available: 100Mi, nodefs.available: 1Gi }
     extraConfig: { cgroupDriver: cgroupfs }
   components: { proxy: { extraArgs: { conntrack-max-per-core: "0" } } }

@@ -12,9 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use slipway_aws_model::catalog::{Catalog as Data, Image, InstanceType, Needs};
+use slipway_provider_sdk::cluster;
 use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
-use slipway_spec::model::Cluster;
 
 use crate::cloud::Cloud;
 use crate::error::invalid;
@@ -44,8 +44,7 @@ pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
 
 /// What is known of the account for one cluster: what is pinned, and what that lacks.
 pub(crate) async fn for_cluster(cloud: &Cloud, request: CatalogRequest) -> Result<Catalog, ProviderError> {
-    let cluster = Cluster::deserialize(&request.cluster)
-        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let cluster = cluster::read(&request.cluster)?.cluster;
     let data = match &request.pinned {
         Some(pinned) => Data::deserialize(&pinned.data)
             .map_err(|error| invalid(format!("the pinned catalog is not of this version: {error}")))?,

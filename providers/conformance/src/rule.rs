@@ -69,6 +69,10 @@ rules! {
         "Expand does not depend on an order that has no meaning.";
     Session "expand-fits" must desiring::expand_fits,
         "What Expand returns is sorted by address, names each address once, refers to what is there, and fits the schema.";
+    Session "expand-ignores-unknown" must desiring::expand_ignores_unknown,
+        "Expand ignores a field of the cluster that it does not know, and returns a note with the path of the field.";
+    Session "expand-must-understand" must desiring::expand_must_understand,
+        "Expand refuses a field that it does not know and that `mustUnderstand` names: `invalid`, with the field and the code `PROVIDER0020`.";
     Session "plan-pure" must planning::plan_pure,
         "Plan gives the same answer for the same input, byte for byte, in every session and process.";
     Session "plan-order" must planning::plan_order,

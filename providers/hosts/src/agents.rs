@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use slipway_bootstrap::preflight::Questions;
+use slipway_cluster_input::Host;
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
 use slipway_provider_node::told;
 use slipway_resource::provider::SessionRequest;
 use slipway_resource::{Digest, Provider as _, ProviderError, Session};
-use slipway_spec::model::Host;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::config::Config;

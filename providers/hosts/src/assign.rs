@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_bootstrap::from_cluster::Placement;
+use slipway_cluster_input::{ClusterInput, Host, NodePool, Role};
 use slipway_resource::ProviderError;
-use slipway_spec::model::{Cluster, Host, NodePool, Role};
 
 use crate::error::{invalid, together};
 
 /// What is known when hosts are chosen.
 pub(crate) struct Known<'a> {
-    pub cluster: &'a Cluster,
+    pub cluster: &'a ClusterInput,
     /// The hosts that there are, those that pools list among them.
     pub hosts: &'a [Host],
     /// What was chosen before.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use slipway_bootstrap::from_cluster::{self, FoundNode, Founder, Machine, Placement, settings_of_proxies};
+use slipway_cluster_input::{ClusterInput, Endpoint, Host, Role};
+use slipway_provider_sdk::cluster;
 use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
-use slipway_spec::model::{Cluster, Endpoint, Host, Role};
 
 use crate::assign::{Assigned, Known, assign};
 use crate::error::{invalid, permanent, together};
@@ -17,8 +18,7 @@ use crate::session::HostsSession;
 impl HostsSession {
     /// The machines of a cluster: those that it had stay, and what was read on them stays as it was.
     pub(crate) async fn place(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
-        let cluster: Cluster = serde_json::from_value(request.cluster)
-            .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
+        let cluster = cluster::read(&request.cluster)?.cluster;
         let asks = |key: &str| request.pinned.as_ref().is_some_and(|pinned| pinned.data[key] == true);
         let (adopting, rebuilding) = (asks(Placement::ADOPTING), asks(Placement::REBUILDING));
         let pinned = match &request.pinned {
@@ -163,7 +163,7 @@ fn began_with(machine: &Machine) -> Option<Vec<Founder>> {
 }
 
 /// The control planes of a new cluster.
-fn founders(cluster: &Cluster, machines: &[Machine]) -> Vec<Founder> {
+fn founders(cluster: &ClusterInput, machines: &[Machine]) -> Vec<Founder> {
     let is_control_plane =
         |machine: &&Machine| cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane);
     let founder = |machine: &Machine| Founder { name: machine.name.clone(), address: machine.address };
@@ -172,7 +172,7 @@ fn founders(cluster: &Cluster, machines: &[Machine]) -> Vec<Founder> {
 
 /// The control plane whose address is the endpoint: the one before while it is there, else one that was there before, by
 /// name; the first of a new cluster.
-fn elected(cluster: &Cluster, assigned: &[Assigned<'_>], pinned: Option<&Placement>) -> Option<String> {
+fn elected(cluster: &ClusterInput, assigned: &[Assigned<'_>], pinned: Option<&Placement>) -> Option<String> {
     if !matches!(cluster.control_plane.endpoint, Endpoint::Elected {}) {
         return None;
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use slipway_cluster_input::Host;
 use slipway_resource::{Attribute, Names, Type, Value};
-use slipway_spec::model::Host;
 
 /// How a session is configured: the user's settings, and what the caller adds from the specs.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,17 +1,17 @@
 //! What the provider itself adds to a cluster: for each machine a claim and an agent.
 
 use slipway_bootstrap::from_cluster::Placement;
+use slipway_cluster_input::ClusterInput;
+use slipway_provider_sdk::cluster::{self, Received};
 use slipway_resource::provider::{ExpandNote, ExpandRequest, Expansion};
 use slipway_resource::{Address, Desired, Path, ProviderError, Value};
-use slipway_spec::model::Cluster;
 
 use crate::error::invalid;
 use crate::schema::{AGENT, CLAIM, HOST};
 
 /// The claims and agents of a cluster's machines.
 pub(crate) fn expand(request: ExpandRequest) -> Result<Expansion, ProviderError> {
-    let cluster: Cluster = serde_json::from_value(request.cluster)
-        .map_err(|error| invalid(format!("the cluster cannot be read: {error}")))?;
+    let Received { cluster, notes: unknown } = cluster::read(&request.cluster)?;
     let placement = Placement::of(&request.catalog.data)
         .map_err(|error| invalid(format!("the machines cannot be read: {error}")))?
         .unwrap_or_default();
@@ -31,11 +31,12 @@ pub(crate) fn expand(request: ExpandRequest) -> Result<Expansion, ProviderError>
         resources.extend([claimed, agent]);
     }
     resources.sort_by(|one, other| one.address.cmp(&other.address));
-    Ok(Expansion { resources, notes: notes(&cluster) })
+    let notes = notes(&cluster).into_iter().chain(unknown).collect();
+    Ok(Expansion { resources, notes })
 }
 
 /// What has no effect on machines that exist already.
-fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
+fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     let mut notes = Vec::new();
     let mut note = |field: String, message: &str| {
         notes.push(ExpandNote { field, message: message.to_owned() });

@@ -9,7 +9,7 @@ use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::expand::{Facts, InitSystem};
 use slipway_bootstrap::from_cluster::Founder;
 use slipway_bootstrap::pki::Certificate;
-use slipway_spec::model::Host;
+use slipway_cluster_input::Host;
 
 use crate::config::Config;
 

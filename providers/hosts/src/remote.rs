@@ -3,8 +3,8 @@
 mod fingerprint;
 mod ssh;
 
+use slipway_cluster_input::Host;
 use slipway_resource::ProviderError;
-use slipway_spec::model::Host;
 
 pub(crate) use ssh::{Failure, Ssh, quoted};
 

@@ -20,7 +20,7 @@ use slipway_resource::provider::{
 };
 use slipway_resource::{Identity, Observed, Path, ProviderError, Schema, Session, Token, Value};
 
-use slipway_spec::model::Cluster;
+use slipway_provider_sdk::cluster;
 
 use crate::agents::Agents;
 use crate::catalog::catalog;
@@ -83,7 +83,7 @@ impl HostsSession {
     /// Keeps what the checks before a change will ask of each machine. A cluster that cannot be expanded asks nothing:
     /// whoever expands it says why.
     fn remember_questions(&self, request: &ExpandRequest) {
-        let cluster = serde_json::from_value::<Cluster>(request.cluster.clone()).ok();
+        let cluster = cluster::read(&request.cluster).ok().map(|received| received.cluster);
         let placement = Placement::of(&request.catalog.data).ok().flatten();
         let questions = cluster.zip(placement).and_then(|(cluster, placement)| {
             slipway_bootstrap::from_cluster::questions(&cluster, &placement).ok()

@@ -276,7 +276,7 @@ async fn a_host_with_an_agent_tells_about_itself() {
     let config = Value::from_json(&serde_json::json!({ "hosts": cluster.hosts }));
     let request = SessionRequest { config, region: None, offline: false };
     let session = Hosts::new().open_session(request).await.unwrap();
-    let request = CatalogRequest { cluster: serde_json::to_value(cluster).unwrap(), pinned: None };
+    let request = CatalogRequest { cluster: cluster.to_provider().unwrap(), pinned: None };
     let catalog = session.catalog_for(request).await.unwrap();
     let facts = &catalog.data["placement"]["machines"][0]["facts"];
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase();

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use slipway_provider_sdk::Running;
+use slipway_provider_sdk::{Running, cluster};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
     LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
@@ -123,9 +123,9 @@ impl Session for KubernetesSession {
         Catalog::empty()
     }
 
-    async fn expand(&self, _request: ExpandRequest) -> Result<Expansion, ProviderError> {
+    async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
         // What runs in a cluster is for the core and the cluster's own provider to say.
-        Ok(Expansion::default())
+        Ok(Expansion { notes: cluster::check(&request.cluster)?, ..Expansion::default() })
     }
 
     async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {

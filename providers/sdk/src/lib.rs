@@ -16,6 +16,7 @@
 )]
 
 mod actions;
+pub mod cluster;
 mod error;
 mod matching;
 mod options;

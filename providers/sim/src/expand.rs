@@ -13,9 +13,10 @@ mod pool;
 mod security;
 mod topology;
 
+use slipway_cluster_input::ClusterInput;
+use slipway_provider_sdk::cluster::{self, Received};
 use slipway_resource::provider::{ExpandRequest, Expansion};
 use slipway_resource::{Address, ErrorClass, ProviderError};
-use slipway_spec::model::Cluster;
 
 use crate::config::{Config, Load};
 use crate::error::invalid;
@@ -35,8 +36,7 @@ const ARM64_IMAGE: &str = "sim-linux-stable-arm64";
 
 /// The resources of a cluster.
 pub(crate) fn expand(config: &Config, request: &ExpandRequest) -> Result<Expansion, ProviderError> {
-    let cluster: Cluster = serde_json::from_value(request.cluster.clone())
-        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let Received { cluster, notes: unknown } = cluster::read(&request.cluster)?;
     let load = load_of(config, &cluster)?;
     let mut builder = Builder::new(&cluster, &request.catalog.data);
     network::network(&mut builder);
@@ -50,10 +50,13 @@ pub(crate) fn expand(config: &Config, request: &ExpandRequest) -> Result<Expansi
         load::objects(&mut builder, &load);
     }
     notes(&mut builder);
+    for note in unknown {
+        builder.note(note.field, note.message);
+    }
     builder.finish()
 }
 
-fn load_of(config: &Config, cluster: &Cluster) -> Result<Option<Load>, ProviderError> {
+fn load_of(config: &Config, cluster: &ClusterInput) -> Result<Option<Load>, ProviderError> {
     match cluster.provider.config.get("objects") {
         Some(objects) if !objects.is_null() => serde_json::from_value(objects.clone())
             .map_err(|error| invalid(format!("provider.config.objects: {error}")))

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use slipway_spec::value::KubernetesVersion;
+use slipway_cluster_input::value::KubernetesVersion;
 
 use super::{ApiServer, Component, Endpoint, Etcd, GoDuration, Image, Networking};
 use crate::version;

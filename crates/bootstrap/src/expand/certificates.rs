@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use slipway_cluster_input::Profile;
 use slipway_resource::{Address, Value};
-use slipway_spec::model::Profile;
 
 use super::Facts;
 use super::inputs::Inputs;

@@ -1,8 +1,8 @@
 //! What is added to an API server beyond kubeadm's: encryption at rest, access without a name for discovery only, a log of
 //! requests, and an end that does not wait for those who watch.
 
+use slipway_cluster_input::Profile;
 use slipway_resource::Value;
-use slipway_spec::model::Profile;
 
 use super::inputs::Inputs;
 use super::phased::{Resources, fingerprint_of};

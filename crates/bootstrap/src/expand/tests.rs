@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
+use slipway_cluster_input::Profile;
 use slipway_resource::{Address, Desired, Secret, SecretText, Value};
-use slipway_spec::model::Profile;
 
 use super::*;
 use crate::configuration::{Configuration, Detected, Discovery, Etcd, FileDiscovery, Join};

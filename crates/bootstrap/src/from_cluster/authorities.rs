@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
+use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Path, Secret, Value};
-use slipway_spec::model::Cluster;
 
 use super::Placement;
 use super::configuration::algorithm;
@@ -25,7 +25,7 @@ fn key_pair(name: &str) -> Address {
 }
 
 /// What the cluster's state keeps: authorities, the key of service accounts, a token, the key for what is at rest.
-pub(super) fn resources(cluster: &Cluster, placement: &Placement) -> Vec<Desired> {
+pub(super) fn resources(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
     let algorithm = algorithm(cluster, placement).as_str();
     let authority = |name: &str, common_name: &str| {
         let authority = Value::map([("common_name", common_name)]);
@@ -60,7 +60,7 @@ pub(super) fn resources(cluster: &Cluster, placement: &Placement) -> Vec<Desired
 }
 
 /// The public part of the token: it names an object of the cluster, so that it is known before the token is.
-fn token_id(cluster: &Cluster) -> String {
+fn token_id(cluster: &ClusterInput) -> String {
     let digest = slipway_resource::Digest::of_bytes(cluster.name.as_bytes());
     digest.as_str().get(7..13).unwrap_or("slipwa").to_owned()
 }
@@ -97,7 +97,7 @@ pub(super) fn join_token() -> Secret {
 }
 
 /// The token as an object of the cluster; none when nobody joins with it.
-pub(super) fn tokens(cluster: &Cluster, placement: &Placement) -> Tokens {
+pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
     if !placement.has_joining() {
         return Tokens { tokens: Vec::new(), after: Vec::new() };
     }
@@ -107,7 +107,7 @@ pub(super) fn tokens(cluster: &Cluster, placement: &Placement) -> Tokens {
 }
 
 /// The text of the `EncryptionConfiguration`, where what is at rest is encrypted.
-pub(super) fn encryption(cluster: &Cluster) -> Option<Value> {
+pub(super) fn encryption(cluster: &ClusterInput) -> Option<Value> {
     cluster.encryption.at_rest.as_ref()?;
     Some(Value::Secret(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))
 }

@@ -3,8 +3,8 @@ use std::str::FromStr as _;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
-use slipway_spec::model::{
-    self, Cluster, ComponentName, Endpoint as Wanted, Kubelet, NodePool, Profile, ProxyMode, Role,
+use slipway_cluster_input::{
+    ClusterInput, ComponentName, Endpoint as Wanted, Kubelet, NodePool, Profile, ProxyMode, Role,
 };
 
 use super::authorities::join_token;
@@ -18,7 +18,7 @@ use crate::kubelet::use_external_cloud_provider;
 
 /// The algorithm of all keys of a cluster: the one that it was found with; else small and quick, unless kubeadm's default
 /// is asked for.
-pub(super) fn algorithm(cluster: &Cluster, placement: &Placement) -> EncryptionAlgorithm {
+pub(super) fn algorithm(cluster: &ClusterInput, placement: &Placement) -> EncryptionAlgorithm {
     placement.key_algorithm.unwrap_or(match cluster.profile {
         Profile::Slipway => EncryptionAlgorithm::EcdsaP256,
         Profile::Kubeadm => EncryptionAlgorithm::Rsa2048,
@@ -26,13 +26,13 @@ pub(super) fn algorithm(cluster: &Cluster, placement: &Placement) -> EncryptionA
 }
 
 /// Whether a machine runs the control plane.
-pub(super) fn is_control_plane(cluster: &Cluster, machine: &Machine) -> bool {
+pub(super) fn is_control_plane(cluster: &ClusterInput, machine: &Machine) -> bool {
     cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane)
 }
 
 /// Everything that one machine of a cluster needs to know.
 pub(super) fn of_machine(
-    cluster: &Cluster,
+    cluster: &ClusterInput,
     placement: &Placement,
     endpoint: &LocalEndpoint,
     machine: &Machine,
@@ -60,8 +60,8 @@ pub(super) fn of_machine(
     configuration
 }
 
-fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) -> ClusterSettings {
-    let ranges = |ranges: &[slipway_spec::value::Cidr]| {
+fn settings(cluster: &ClusterInput, placement: &Placement, endpoint: &LocalEndpoint) -> ClusterSettings {
+    let ranges = |ranges: &[slipway_cluster_input::value::Cidr]| {
         ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     let network = &cluster.network;
@@ -112,7 +112,7 @@ fn settings(cluster: &Cluster, placement: &Placement, endpoint: &LocalEndpoint) 
 }
 
 /// The members that a cluster begins with know each other from the start. One that joins later is told by those.
-fn etcd(cluster: &Cluster, placement: &Placement) -> LocalEtcd {
+fn etcd(cluster: &ClusterInput, placement: &Placement) -> LocalEtcd {
     let mut extra_args = component(&cluster.component(ComponentName::Etcd)).extra_args;
     if placement.founders.len() > 1 {
         let members: Vec<String> = placement
@@ -129,7 +129,7 @@ fn etcd(cluster: &Cluster, placement: &Placement) -> LocalEtcd {
 }
 
 /// Every control plane can become the endpoint, so that every certificate has the addresses of all.
-fn certificate_names(cluster: &Cluster, placement: &Placement) -> Vec<String> {
+fn certificate_names(cluster: &ClusterInput, placement: &Placement) -> Vec<String> {
     let mut names = cluster.control_plane.additional_sans.clone();
     if matches!(cluster.control_plane.endpoint, Wanted::Elected {}) {
         let machines = placement.machines.iter().filter(|machine| is_control_plane(cluster, machine));
@@ -141,7 +141,7 @@ fn certificate_names(cluster: &Cluster, placement: &Placement) -> Vec<String> {
 }
 
 fn node(
-    cluster: &Cluster,
+    cluster: &ClusterInput,
     pool: Option<&NodePool>,
     machine: &Machine,
     detected: &Detected,
@@ -170,7 +170,7 @@ fn node(
     }
 }
 
-fn taint(taint: &model::Taint) -> Taint {
+fn taint(taint: &slipway_cluster_input::Taint) -> Taint {
     Taint { key: taint.key.clone(), value: taint.value.clone(), effect: format!("{:?}", taint.effect) }
 }
 
@@ -196,7 +196,7 @@ fn join(endpoint: &LocalEndpoint, control_plane: bool) -> Join {
 }
 
 /// What a user sets of a component, as kubeadm has it.
-fn component(settings: &model::Component) -> Component {
+fn component(settings: &slipway_cluster_input::Component) -> Component {
     let mut extra_args: Vec<Argument> =
         settings.extra_args.iter().map(|(name, value)| Argument::new(name, value)).collect();
     if !settings.feature_gates.is_empty() {
@@ -226,12 +226,6 @@ fn kubelet(settings: &Kubelet) -> Option<Map<String, Json>> {
         if is_empty || name == "extraConfig" {
             continue;
         }
-        let name = match name.as_str() {
-            "imageGcHighThresholdPercent" => "imageGCHighThresholdPercent".to_owned(),
-            "imageGcLowThresholdPercent" => "imageGCLowThresholdPercent".to_owned(),
-            "serverTlsBootstrap" => "serverTLSBootstrap".to_owned(),
-            _ => name,
-        };
         document.insert(name, value);
     }
     if let Json::Object(extra) = &settings.extra_config {
@@ -251,12 +245,12 @@ const PROXY_FLAGS: [(&str, &str); 6] = [
 ];
 
 /// The flags of kube-proxy that have no field.
-pub(super) fn unknown_proxy_flags(cluster: &Cluster) -> Vec<String> {
+pub(super) fn unknown_proxy_flags(cluster: &ClusterInput) -> Vec<String> {
     let flags = cluster.component(ComponentName::Proxy).extra_args.into_keys();
     flags.filter(|flag| PROXY_FLAGS.iter().all(|(known, _)| known != flag)).collect()
 }
 
-fn kube_proxy(cluster: &Cluster) -> Option<Map<String, Json>> {
+fn kube_proxy(cluster: &ClusterInput) -> Option<Map<String, Json>> {
     let mut document = Map::new();
     match cluster.network.proxy_mode {
         ProxyMode::Iptables | ProxyMode::None => {}

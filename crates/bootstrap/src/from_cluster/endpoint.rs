@@ -1,4 +1,4 @@
-use slipway_spec::model::{Cluster, Endpoint as Wanted};
+use slipway_cluster_input::{ClusterInput, Endpoint as Wanted};
 
 use super::{FromClusterError, Placement};
 use crate::configuration::LocalEndpoint;
@@ -10,7 +10,7 @@ pub(super) const PORT: u16 = 6443;
 ///
 /// # Errors
 /// When it is to be a load balancer, which nobody makes for machines that exist already, or when nobody was elected.
-pub fn endpoint(cluster: &Cluster, placement: &Placement) -> Result<LocalEndpoint, FromClusterError> {
+pub fn endpoint(cluster: &ClusterInput, placement: &Placement) -> Result<LocalEndpoint, FromClusterError> {
     match &cluster.control_plane.endpoint {
         Wanted::Given(given) => Ok(LocalEndpoint { host: given.host.clone(), port: given.port }),
         Wanted::VirtualIp(address) => {

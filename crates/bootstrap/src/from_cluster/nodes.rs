@@ -4,8 +4,8 @@ mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use slipway_cluster_input::{BgpPeer, ClusterInput, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 use slipway_resource::{Address, Desired, Path, Secret, Value};
-use slipway_spec::model::{BgpPeer, Cluster, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, settings};
@@ -36,7 +36,7 @@ pub(super) struct Nodes {
 
 /// The inside of every machine, and the objects of the cluster's beginning.
 pub(super) fn nodes(
-    cluster: &Cluster,
+    cluster: &ClusterInput,
     placement: &Placement,
     endpoint: &LocalEndpoint,
 ) -> Result<Nodes, FromClusterError> {
@@ -103,7 +103,7 @@ fn administrators() -> Address {
 }
 
 struct Making<'a> {
-    cluster: &'a Cluster,
+    cluster: &'a ClusterInput,
     placement: &'a Placement,
     endpoint: &'a LocalEndpoint,
     resources: Vec<Desired>,
@@ -378,7 +378,7 @@ fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError
     move |source| FromClusterError::Node { machine: machine.clone(), source }
 }
 
-fn kube_vip(cluster: &Cluster, machine: &Machine) -> Option<KubeVip> {
+fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {
     let Wanted::VirtualIp(wanted) = &cluster.control_plane.endpoint else { return None };
     let peer = |peer: &BgpPeer| Peer {
         address: peer.address.to_string(),

@@ -1,7 +1,7 @@
 use serde_json::Value as Json;
+use slipway_cluster_input::{ClusterInput, Endpoint, VirtualIpMode};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired, Digest, Path, Value};
-use slipway_spec::model::{Cluster, Endpoint, VirtualIpMode};
 
 use crate::addon::flannel::Flannel;
 use crate::audit::Audit;
@@ -19,7 +19,7 @@ pub struct UserObjects {
 const KNOWN: [&str; 1] = ["coredns"];
 
 /// flannel, where it is the network of pods.
-pub(super) fn flannel(cluster: &Cluster) -> Option<Flannel> {
+pub(super) fn flannel(cluster: &ClusterInput) -> Option<Flannel> {
     if cluster.network.cni.name != "flannel" {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn flannel(cluster: &Cluster) -> Option<Flannel> {
 }
 
 /// The log of requests, where there is one.
-pub(super) fn audit(cluster: &Cluster) -> Option<Audit> {
+pub(super) fn audit(cluster: &ClusterInput) -> Option<Audit> {
     let audit = &cluster.audit;
     audit.enabled.then(|| Audit {
         policy: audit.policy.clone(),
@@ -81,7 +81,7 @@ pub(super) fn of_users(user: &[UserObjects], after: &[Address]) -> Vec<Desired> 
 }
 
 /// What people should know: fields that have no effect on machines that exist already.
-pub(super) fn notes(cluster: &Cluster) -> Vec<ExpandNote> {
+pub(super) fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     let mut notes = Vec::new();
     let mut note = |field: &str, message: String| {
         notes.push(ExpandNote { field: field.to_owned(), message });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_spec::model::Cluster;
+use slipway_cluster_input::ClusterInput;
 
 use super::configuration::{is_control_plane, of_machine};
 use super::{FromClusterError, Placement, endpoint};
@@ -20,7 +20,7 @@ const CONTAINERD: &str = "unix:///var/run/containerd/containerd.sock";
 /// # Errors
 /// When the cluster cannot be on these machines.
 pub fn questions(
-    cluster: &Cluster,
+    cluster: &ClusterInput,
     placement: &Placement,
 ) -> Result<BTreeMap<String, Questions>, FromClusterError> {
     let endpoint = endpoint(cluster, placement)?;

@@ -1,7 +1,7 @@
 //! Settings of machines that a spec asks for: of the kernel, and files.
 
+use slipway_cluster_input::NodePool;
 use slipway_resource::{Address, Desired, Path, Value};
-use slipway_spec::model::NodePool;
 
 use super::Machine;
 

@@ -1,18 +1,18 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
+use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
-use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
 
 use super::{Machine, Placement, endpoint, expand};
 
-fn cluster(wanted: &str) -> Cluster {
+fn cluster(wanted: &str) -> ClusterInput {
     with_pool(wanted, "")
 }
 
 /// The same with another document.
-fn with_pool(wanted: &str, more: &str) -> Cluster {
+fn with_pool(wanted: &str, more: &str) -> ClusterInput {
     let text = format!(
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: demo}}\nspec:\n  provider: {{name: hosts}}\n  \
          kubernetesVersion: 1.34.4\n  controlPlane:\n    endpoint: {{ {wanted} }}\n---\n\
@@ -20,7 +20,7 @@ fn with_pool(wanted: &str, more: &str) -> Cluster {
          role: controlPlane\n  size: {{ fixed: 3 }}\n  hosts: {{ inventory: rack }}\n{more}"
     );
     let loaded = slipway_spec::load::load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
-    loaded.clusters.into_iter().next().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics))
+    loaded.clusters.into_iter().next().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).into()
 }
 
 /// Three control planes, of which the first so many were there from the beginning.

@@ -1,4 +1,5 @@
-use slipway_spec::{diagnostic::Diagnostic, model::Profile};
+use slipway_cluster_input::Profile;
+use slipway_spec::diagnostic::Diagnostic;
 
 use super::{cluster, component, context::Context, kinds::Sorted, node, v1beta4};
 use crate::configuration::{Configuration, Detected, NodeSettings, Timeouts};

@@ -1,5 +1,6 @@
+use slipway_cluster_input::Profile;
 use slipway_resource::Secret;
-use slipway_spec::{diagnostic::Diagnostic, model::Profile, reader::Document};
+use slipway_spec::{diagnostic::Diagnostic, reader::Document};
 
 use super::{code, context::Context, node, v1beta4};
 use crate::{

@@ -1,5 +1,5 @@
 use serde_json::{Map, Value, json};
-use slipway_spec::model::Profile;
+use slipway_cluster_input::Profile;
 
 use crate::configuration::Configuration;
 use crate::expand::Facts;

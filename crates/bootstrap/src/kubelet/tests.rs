@@ -3,7 +3,7 @@ use crate::configuration::{Detected, Taint};
 use crate::expand::Facts;
 use crate::patch::Patches;
 use serde_json::json;
-use slipway_spec::model::Profile;
+use slipway_cluster_input::Profile;
 
 fn node() -> (Configuration, Facts) {
     let detected = Detected { hostname: "n0".to_owned(), ..Detected::default() };

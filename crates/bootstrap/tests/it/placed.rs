@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use slipway_bootstrap::from_cluster::{FoundNode, Founder, Machine, Placement, expand, settings_of_proxies};
+use slipway_cluster_input::{ClusterInput, Profile};
 use slipway_resource::{Desired, Value};
-use slipway_spec::model::{Cluster, Profile};
 use slipway_spec::source::SourceFile;
 
-fn cluster(further: &str) -> Cluster {
+fn cluster(further: &str) -> ClusterInput {
     let text = format!(
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: taken}}\nspec:\n  profile: kubeadm\n  \
          provider: {{name: hosts}}\n  kubernetesVersion: 1.34.4\n  controlPlane:\n    endpoint: {{given: {{host: 192.0.2.1}}}}\n\
@@ -16,7 +16,7 @@ fn cluster(further: &str) -> Cluster {
          metadata: {{name: workers}}\nspec:\n  role: worker\n  hosts: {{count: 1}}\n"
     );
     let loaded = slipway_spec::load::load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
-    loaded.clusters.first().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).clone()
+    loaded.clusters.first().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).into()
 }
 
 fn machine(name: &str, last: u8, founding: bool, members: Option<&[(&str, u8)]>) -> Machine {
@@ -56,7 +56,7 @@ fn found() -> Placement {
     }
 }
 
-fn resources(cluster: &Cluster, placement: &Placement) -> BTreeMap<String, Desired> {
+fn resources(cluster: &ClusterInput, placement: &Placement) -> BTreeMap<String, Desired> {
     let expanded = expand(cluster, placement, &[]).unwrap();
     expanded.resources.into_iter().map(|one| (one.address.to_string(), one)).collect()
 }

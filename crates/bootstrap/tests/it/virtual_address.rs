@@ -27,7 +27,7 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         found: None,
     };
     let placement = Placement { machines: vec![machine], ..Placement::default() };
-    let expanded = expand(cluster, &placement, &[]).unwrap();
+    let expanded = expand(&cluster.into(), &placement, &[]).unwrap();
     let pairs = expanded.resources.into_iter().map(|one| (one.address.to_string(), one.attributes));
     pairs.filter(|(address, _)| address.contains("kube-vip") || address.contains("wireguard")).collect()
 }

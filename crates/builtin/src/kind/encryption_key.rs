@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::encryption;
 use slipway_bootstrap::material::of_encryption;
+use slipway_cluster_input::AtRest;
 use slipway_resource::{Attribute, Secret, SecretText, Type, Value};
-use slipway_spec::model::AtRest;
 use zeroize::Zeroizing;
 
 use super::{ENCRYPTION_KEY, Kind, random, with_outputs};

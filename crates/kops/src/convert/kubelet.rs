@@ -115,7 +115,6 @@ pub(super) fn read(
 
 fn place(leaf: &str, value: &Field<'_>, path: &str, outcome: &mut Outcome) {
     if !path.is_empty() {
-        let leaf = leaf.replace("imageGC", "imageGc");
         outcome.wrote(&format!("{path}.{leaf}"), value);
     }
 }

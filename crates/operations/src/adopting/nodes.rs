@@ -117,7 +117,7 @@ fn control_plane<'a>(cluster: &Cluster, placement: &'a Placement) -> Result<&'a 
 fn remote(cluster: &Cluster, networks: &[String], machine: &Machine) -> Result<Option<Remote>, Error> {
     let hosts = cluster.all_hosts();
     match hosts.iter().find(|host| host.name == machine.name) {
-        Some(host) => Ok(Remote::to(host, networks)?),
+        Some(host) => Ok(Remote::to(&host.clone().into(), networks)?),
         None => Ok(None),
     }
 }

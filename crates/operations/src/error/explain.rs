@@ -17,7 +17,7 @@ impl Error {
             Self::SoundState(error) => error.code(),
             Self::Secrets(error) => error.code(),
             Self::Protocol(error) => error.code(),
-            Self::Provider(_) => crate::diagnose::PROVIDER.id,
+            Self::Provider(error) => crate::diagnose::code_of(error).id,
             Self::Refused(refusal) => refusal.code(),
             Self::Expansion(error) => error.code(),
             Self::Declined(declined) => return declined.code(),
@@ -54,6 +54,8 @@ impl Error {
             Self::InfrastructureOnly(_) => "PLAN0030",
             Self::Unconfirmed(_) => "RUN0008",
             Self::UnknownToStore { .. } => "STATE0051",
+            Self::UnreadableSpec { source, .. } => source.code(),
+            Self::UnreadableHosts { .. } => "STATE0053",
         })
     }
 
@@ -180,6 +182,10 @@ impl Error {
             Self::NoAppliedSpec { .. } => one(
                 "`slipway apply -f …` with the version that the cluster has records it; upgrade after that",
             ),
+            Self::UnreadableSpec { cluster, .. } | Self::UnreadableHosts { cluster, .. } => vec![
+                "use the version of Slipway that applied it, or a newer one".to_owned(),
+                format!("`slipway state show {cluster}` shows the state, and who wrote it"),
+            ],
             Self::OtherSpecApplied { .. } => {
                 one("run `slipway upgrade` again: it starts from the spec that is applied now")
             }

@@ -9,7 +9,7 @@ use crate::composition::{self, Manifests};
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::spec::ClusterSpec;
-use crate::state::to_json;
+use crate::state::to_provider;
 
 /// The resources of a cluster.
 #[derive(Default)]
@@ -42,11 +42,11 @@ impl Opened {
         let mut expansion = Expansion { catalogs: pinned, ..Expansion::default() };
         for (name, handle) in self.providers().iter() {
             let pinned = expansion.catalogs.get(name).cloned();
-            let request = CatalogRequest { cluster: to_json(&spec.cluster)?, pinned };
+            let request = CatalogRequest { cluster: to_provider(&spec.cluster)?, pinned };
             let catalog = handle.session.catalog_for(request).await;
             let catalog = catalog.map_err(|error| spec.refused(error))?;
             expansion.catalogs.insert(name.to_owned(), catalog.clone());
-            let request = ExpandRequest { cluster: to_json(&spec.cluster)?, catalog: catalog.clone() };
+            let request = ExpandRequest { cluster: to_provider(&spec.cluster)?, catalog: catalog.clone() };
             let expanded = handle.session.expand(request).await;
             let expanded = expanded.map_err(|error| spec.refused(error))?;
             if composition::works_on_hosts(&handle.schema) {

@@ -41,6 +41,7 @@ impl From<ProviderError> for proto::Error {
             identity: error.identity.map(|identity| identity.as_str().to_owned()),
             detail,
             field: error.field,
+            code: error.code,
         }
     }
 }
@@ -61,6 +62,7 @@ impl TryFrom<proto::Error> for ProviderError {
             address: optional_address(&error.address)?,
             field: error.field,
             identity: optional_identity(error.identity),
+            code: error.code.map(short),
         })
     }
 }

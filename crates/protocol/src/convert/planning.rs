@@ -320,6 +320,7 @@ impl From<PreflightFinding> for proto::PreflightFinding {
             address: finding.address,
             field: None,
             identity: None,
+            code: None,
         };
         Self { finding: Some(error.into()) }
     }

@@ -92,14 +92,15 @@ fn class() -> impl Strategy<Value = ErrorClass> {
 
 fn error() -> impl Strategy<Value = ProviderError> {
     let text = || prop::option::of(".{0,4}");
-    (class(), ".{0,8}", text(), prop::option::of(address()), text(), text()).prop_map(
-        |(class, message, hint, address, field, identity)| ProviderError {
+    (class(), ".{0,8}", text(), prop::option::of(address()), text(), text(), text()).prop_map(
+        |(class, message, hint, address, field, identity, code)| ProviderError {
             class,
             message,
             hint,
             address,
             field,
             identity: identity.map(Identity::new),
+            code,
         },
     )
 }

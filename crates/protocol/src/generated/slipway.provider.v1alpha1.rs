@@ -87,6 +87,9 @@ pub struct Error {
     /// spec is shown its line.
     #[prost(string, optional, tag = "10")]
     pub field: ::core::option::Option<::prost::alloc::string::String>,
+    /// The stable code of the failure, where the contract defines one, as in `PROVIDER0020`.
+    #[prost(string, optional, tag = "11")]
+    pub code: ::core::option::Option<::prost::alloc::string::String>,
     /// More about some classes.
     #[prost(oneof = "error::Detail", tags = "6, 7, 8, 9")]
     pub detail: ::core::option::Option<error::Detail>,
@@ -408,7 +411,7 @@ pub struct CancelResponse {
 pub struct CatalogRequest {
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
-    /// JSON: the cluster that the catalog is for, with all defaults. Empty for a catalog without a cluster.
+    /// JSON: the cluster that the catalog is for, a ClusterInput. Empty for a catalog without a cluster.
     #[prost(bytes = "vec", tag = "2")]
     pub cluster: ::prost::alloc::vec::Vec<u8>,
     /// The catalog that the state has pinned: what it knows stays as it is, what the cluster needs beyond it is added.
@@ -434,7 +437,9 @@ pub struct CatalogResponse {
 pub struct ExpandRequest {
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
-    /// The cluster with all defaults, JSON of the internal spec.
+    /// JSON: the cluster with all defaults, a ClusterInput. Its schema is
+    /// `crates/cluster-input/schema/cluster-input.v1alpha1.schema.json`. A provider ignores a field that it does not know, and
+    /// returns a note with the path of the field. It refuses an unknown field that `mustUnderstand` names.
     #[prost(bytes = "vec", tag = "2")]
     pub cluster: ::prost::alloc::vec::Vec<u8>,
     /// The catalog that the state has pinned.

@@ -53,6 +53,8 @@ codes! {
     NOTHING_FOUND = "SPEC0012", "no documents were found";
     /// The document is too large, too deep, or expands to too much.
     OVER_BUDGET = "SPEC0013", "a document is too large";
+    /// A field has another name than before, and the former one is still read.
+    RENAMED = "SPEC0014", "a field has a new name";
     /// Two things of one kind have the same name.
     DUPLICATE_NAME = "SPEC0020", "a name is used twice";
     /// A name is not a DNS name, a label key is malformed, and the like.

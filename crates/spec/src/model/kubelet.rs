@@ -33,11 +33,11 @@ pub struct Kubelet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology_manager_policy: Option<String>,
     /// The disk usage in percent at which unused images are always removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "imageGCHighThresholdPercent", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub image_gc_high_threshold_percent: Option<u8>,
     /// The disk usage in percent at which unused images are never removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "imageGCLowThresholdPercent", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub image_gc_low_threshold_percent: Option<u8>,
     /// How long the node waits for its pods when it shuts down.
@@ -47,7 +47,7 @@ pub struct Kubelet {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serialize_image_pulls: Option<bool>,
     /// Whether the kubelet renews its serving certificate through the API.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "serverTLSBootstrap", skip_serializing_if = "Option::is_none")]
     pub server_tls_bootstrap: Option<bool>,
     /// Whether the kubelet fails when swap is on.
     #[serde(skip_serializing_if = "Option::is_none")]

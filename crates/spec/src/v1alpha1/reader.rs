@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
@@ -7,6 +8,7 @@ use crate::{
     diagnostic::{Diagnostic, closest, code},
     model::{Cluster, Host},
     reader::{Document, ReadCluster, Reader, Reading, item_path},
+    renamed,
     shape::Shape,
     source::{FieldSources, Origin, Span},
     structure::{self, Vocabulary},
@@ -45,10 +47,12 @@ impl Reader for V1Alpha1 {
 
     fn read(&self, documents: &[Document]) -> Reading {
         let mut diagnostics = Vec::new();
+        let documents: Vec<Cow<'_, Document>> =
+            documents.iter().map(|document| renamed::document(document, &mut diagnostics)).collect();
         let mut clusters: Vec<Read<'_, ClusterDocument>> = Vec::new();
         let mut pools: Vec<Read<'_, NodePoolDocument>> = Vec::new();
         let mut hosts: Vec<Read<'_, HostDocument>> = Vec::new();
-        for document in documents {
+        for document in &documents {
             match document.kind.as_str() {
                 "Cluster" => clusters.extend(self.one(document, &self.cluster, &mut diagnostics)),
                 "Host" => hosts.extend(self.one(document, &self.host, &mut diagnostics)),

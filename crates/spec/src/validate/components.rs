@@ -151,9 +151,9 @@ fn kubelets(context: &mut Context<'_>) {
             let complaint = error(
                 CONTRADICTION,
                 format!("images are removed from {high} % down to {low} %, which is not lower"),
-                "write an `imageGcLowThresholdPercent` below `imageGcHighThresholdPercent`",
+                "write an `imageGCLowThresholdPercent` below `imageGCHighThresholdPercent`",
             );
-            let place = format!("{path}.imageGcLowThresholdPercent");
+            let place = format!("{path}.imageGCLowThresholdPercent");
             if context.is_written(&place) {
                 context.at(&place, complaint);
             }

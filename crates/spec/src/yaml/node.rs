@@ -70,6 +70,19 @@ impl Node {
         self.entries().iter().find(|entry| entry.key.text == key)
     }
 
+    /// The value under a key of a mapping, to be changed; `None` for everything else.
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        self.entry_mut(key).map(|entry| &mut entry.value)
+    }
+
+    /// The entry of a key of a mapping, to be changed; `None` for everything else.
+    pub(crate) fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        match &mut self.value {
+            Value::Mapping(entries) => entries.iter_mut().find(|entry| entry.key.text == key),
+            _ => None,
+        }
+    }
+
     /// The entries of a mapping; empty for everything else.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

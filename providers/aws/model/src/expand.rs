@@ -18,10 +18,10 @@ mod user_data;
 mod volumes;
 
 use serde::Deserialize;
+use slipway_provider_sdk::cluster::{self, Received};
 use slipway_resource::provider::{ExpandRequest, Expansion};
 use slipway_resource::validate::misfits;
 use slipway_resource::{ErrorClass, ProviderError, Value};
-use slipway_spec::model::Cluster;
 
 use crate::catalog::Catalog;
 use crate::settings;
@@ -32,8 +32,7 @@ use build::Builder;
 /// # Errors
 /// `invalid` when the cluster asks for what cannot be on AWS, or when the request does not have its form.
 pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
-    let cluster: Cluster = Cluster::deserialize(&request.cluster)
-        .map_err(|error| invalid(format!("the cluster does not have the form of this version: {error}")))?;
+    let Received { cluster, notes: unknown } = cluster::read(&request.cluster)?;
     let mut catalog = Catalog::deserialize(&request.catalog.data)
         .map_err(|error| invalid(format!("the catalog does not have the form of this version: {error}")))?;
     if catalog.region.is_empty() {
@@ -70,7 +69,9 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     volumes::etcd_volumes(&mut builder)?;
     compute::pools(&mut builder)?;
     termination::termination(&mut builder);
-    Ok(builder.finish())
+    let mut expansion = builder.finish();
+    expansion.notes.extend(unknown);
+    Ok(expansion)
 }
 
 /// How policies are written.

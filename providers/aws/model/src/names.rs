@@ -1,6 +1,6 @@
 //! Names of resources, as clusters made by kOps have them.
 
-use slipway_spec::model::{NodePool, Role};
+use slipway_cluster_input::{NodePool, Role};
 
 /// How many characters of a hash a name ends with.
 const HASH_LENGTH: usize = 6;

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use slipway_cluster_input::path::{item_path, join};
 use slipway_resource::path::Segment;
 use slipway_resource::validate::{Misfit, misfits};
 use slipway_resource::{Attribute, ErrorClass, ProviderError};
-use slipway_spec::reader::{item_path, join};
 
 pub use cluster::{
     ApiLoadBalancer, Bastion, ClusterSettings, Iam, IssuerDiscovery, LoadBalancerSubnet, Profiles,

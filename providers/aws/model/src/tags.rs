@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_spec::model::Cluster;
+use slipway_cluster_input::ClusterInput;
 
 /// The tag that names the cluster.
 pub const CLUSTER: &str = "KubernetesCluster";
@@ -24,7 +24,7 @@ pub fn membership(cluster: &str) -> String {
 
 /// The tags of a resource that the cluster owns: its labels for the cloud, and under what name it goes.
 #[must_use]
-pub fn owned(cluster: &Cluster, name: &str) -> Tags {
+pub fn owned(cluster: &ClusterInput, name: &str) -> Tags {
     let mut tags = cluster.cloud_labels.clone();
     tags.insert(CLUSTER.to_owned(), cluster.name.clone());
     tags.insert(NAME.to_owned(), name.to_owned());

@@ -33,7 +33,7 @@ fn resources(cluster: &Cluster) -> Result<Vec<Desired>, String> {
     let catalog = Catalog::offline(cluster.region.as_deref().unwrap_or_default());
     let data = serde_json::to_value(catalog).unwrap();
     let request = provider::ExpandRequest {
-        cluster: serde_json::to_value(cluster).unwrap(),
+        cluster: cluster.to_provider().unwrap(),
         catalog: provider::Catalog { digest: Digest::of(&data).unwrap(), data },
     };
     expand(&request).map(|expansion| expansion.resources).map_err(|error| error.message)

@@ -78,7 +78,7 @@ fn outcome(reader: &KopsReader, kind: Kind, path: &str, document: &Value) -> (Ou
     let region = cluster.region.clone().unwrap_or_default();
     let data = serde_json::to_value(Catalog { region, ..catalog() }).unwrap();
     let request = provider::ExpandRequest {
-        cluster: serde_json::to_value(&cluster).unwrap(),
+        cluster: cluster.to_provider().unwrap(),
         catalog: provider::Catalog { digest: Digest::of(&data).unwrap(), data },
     };
     match expand(&request) {

@@ -1,13 +1,14 @@
 //! Catalog and expand.
 
 use serde_json::Value as Json;
-use slipway_resource::Digest;
+use slipway_provider_sdk::cluster::NOT_UNDERSTOOD;
 use slipway_resource::provider::{ExpandRequest, Expansion};
 use slipway_resource::validate::misfits;
+use slipway_resource::{Digest, ErrorClass};
 
 use crate::bench::Bench;
 use crate::scenario::Expand;
-use crate::stop::{Checked, Stop, ensure, skip};
+use crate::stop::{Checked, Stop, ensure, fail, skip};
 
 pub(crate) async fn catalog_digest(bench: &mut Bench<'_>) -> Checked {
     let first = bench.session.catalog().await?;
@@ -78,6 +79,78 @@ pub(crate) async fn expand_fits(bench: &mut Bench<'_>) -> Checked {
                 format!("{} refers to {needed}, which is not there", desired.address)
             })?;
         }
+    }
+    Ok(())
+}
+
+/// A field that no version of the contract has.
+const UNKNOWN: &str = "conformanceUnknownField";
+
+/// The cluster with fields that no version of the contract has, and the paths of these fields. Lists are entered at their
+/// first item.
+fn with_unknown(cluster: &Json) -> (Json, Vec<String>) {
+    let mut changed = cluster.clone();
+    let mut paths = vec![UNKNOWN.to_owned()];
+    if let Some(fields) = changed.as_object_mut() {
+        fields.insert(UNKNOWN.to_owned(), serde_json::json!({ "any": [1] }));
+    }
+    let pool = changed.pointer_mut("/pools/0").and_then(Json::as_object_mut);
+    if let Some((pool, name)) = pool.and_then(|pool| {
+        let name = pool.get("name")?.as_str()?.to_owned();
+        Some((pool, name))
+    }) {
+        pool.insert(UNKNOWN.to_owned(), true.into());
+        paths.push(format!("pools[{name}].{UNKNOWN}"));
+    }
+    (changed, paths)
+}
+
+pub(crate) async fn expand_ignores_unknown(bench: &mut Bench<'_>) -> Checked {
+    let cluster = scenario(bench)?.cluster;
+    let known = expand(bench, &cluster).await?;
+    let (changed, paths) = with_unknown(&cluster);
+    let expansion = expand(bench, &changed).await?;
+    ensure(expansion.resources == known.resources, || {
+        format!("the unknown field {UNKNOWN} changes the resources")
+    })?;
+    for path in paths {
+        ensure(expansion.notes.iter().any(|note| note.field == path), || {
+            format!("no note has the unknown field {path}")
+        })?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn expand_must_understand(bench: &mut Bench<'_>) -> Checked {
+    let cluster = scenario(bench)?.cluster;
+    let marked = |cluster: &Json, pointer: &str| {
+        let mut marked = cluster.clone();
+        if let Some(fields) = marked.as_object_mut() {
+            fields.insert("mustUnderstand".to_owned(), serde_json::json!([pointer]));
+        }
+        marked
+    };
+    let (changed, paths) = with_unknown(&cluster);
+    let pointers = [format!("/{UNKNOWN}"), format!("/pools/0/{UNKNOWN}")];
+    for (path, pointer) in paths.iter().zip(&pointers) {
+        let catalog = bench.session.catalog().await?;
+        let request = ExpandRequest { cluster: marked(&changed, pointer), catalog };
+        let Err(error) = bench.session.expand(request).await else {
+            return fail(format!("{path} must be understood, and is ignored"));
+        };
+        ensure(error.class == ErrorClass::Invalid, || {
+            format!("{path} must be understood, and is refused as {} instead of invalid", error.class)
+        })?;
+        ensure(error.code.as_deref() == Some(NOT_UNDERSTOOD), || {
+            format!("the refusal of {path} has the code {:?}, not {NOT_UNDERSTOOD}", error.code)
+        })?;
+        ensure(error.field.as_deref() == Some(path), || {
+            format!("the refusal of {path} has the field {:?}", error.field)
+        })?;
+    }
+    // A field that the provider knows is no obstacle.
+    if cluster.get("name").is_some() {
+        expand(bench, &marked(&cluster, "/name")).await?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-"""A provider in Python: disks and shares in a file. Written from the .proto file alone, without the Rust SDK."""
+"""A provider in Python: disks and shares in a file. Written from the .proto file and the schema of the cluster alone, without
+the Rust SDK."""
 
 import hashlib
 import hmac
@@ -10,7 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-sys.path.insert(0, sys.argv[1])  # where the test set-up has generated the messages
+sys.path.insert(0, sys.argv[1])  # where the test set-up has generated the messages; then follows the schema of the cluster
 
 import grpc  # noqa: E402
 from slipway.provider.v1alpha1 import provider_pb2 as pb  # noqa: E402
@@ -83,6 +84,7 @@ def attribute(name, kind, mode, description, **flags):
         "string": pb.Type(scalar=pb.SCALAR_STRING),
         "integer": pb.Type(scalar=pb.SCALAR_INTEGER),
         "bool": pb.Type(scalar=pb.SCALAR_BOOL),
+        "objects": pb.Type(list=pb.Type(scalar=pb.SCALAR_ANY)),
         "strings": pb.Type(set=pb.Type(scalar=pb.SCALAR_STRING)),
     }
     mode = {"required": pb.MODE_REQUIRED, "optional": pb.MODE_OPTIONAL, "computed": pb.MODE_COMPUTED}[mode]
@@ -106,6 +108,7 @@ SCHEMA = pb.GetSchemaResponse(
     config=[
         attribute("blind", "bool", "optional", "Whether nothing may be read."),
         attribute("directory", "string", "required", "Where the cloud is kept."),
+        attribute("disks", "objects", "optional", "The disks of the cluster, each with a name and a size in GiB."),
     ],
     types=[
         resource_type(
@@ -138,9 +141,9 @@ TYPES = {kind.name: kind for kind in SCHEMA.types}
 class Refused(Exception):
     """A failure with its class."""
 
-    def __init__(self, kind, message, address=""):
+    def __init__(self, kind, message, address="", **more):
         super().__init__(message)
-        self.error = pb.Error(message=message, address=address, **{"class": kind})
+        self.error = pb.Error(message=message, address=address, **{"class": kind}, **more)
 
 
 def invalid(message, address=""):
@@ -189,6 +192,73 @@ def planned(normalised, item):
         if item.HasField(name) and getattr(item, name) == normalised:
             return pb.Planned(normalised_same_as=same)
     return pb.Planned(normalised=normalised)
+
+
+# ---- the cluster, compared with the schema that this provider was written from
+
+
+with open(sys.argv[2], encoding="utf-8") as schema_file:
+    CLUSTER = json.load(schema_file)
+API_VERSION = "provider.slipway.dev/v1alpha1"
+
+
+def resolved(schema):
+    """A schema without references and without "or null"."""
+    while True:
+        if "$ref" in schema:
+            schema = CLUSTER["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        elif "anyOf" in schema:
+            schema = next(branch for branch in schema["anyOf"] if branch.get("type") != "null")
+        else:
+            return schema
+
+
+def unknown_fields(schema, value, pointer="", path=""):
+    """The JSON pointers and paths of the fields that the schema does not have."""
+    schema = resolved(schema)
+    if isinstance(value, list) and "items" in schema:
+        names = [item.get("name") if isinstance(item, dict) else None for item in value]
+        for index, item in enumerate(value):
+            name = names[index] if names[index] and names[index] not in names[:index] else index
+            yield from unknown_fields(schema["items"], item, f"{pointer}/{index}", f"{path}[{name}]")
+    if not isinstance(value, dict):
+        return
+    known = dict(schema.get("properties", {}))
+    for branch in schema.get("oneOf", []):
+        known.update(branch.get("properties", {}))
+    others = schema.get("additionalProperties")
+    others = others if isinstance(others, dict) else None
+    if not known and others is None:
+        return
+    for key, item in value.items():
+        escaped = key.replace("~", "~0").replace("/", "~1")
+        of_key = known.get(key, others)
+        at = f"{pointer}/{escaped}"
+        if any(character in key for character in ".[]/"):
+            name = f"{path}[{key}]"
+        else:
+            name = f"{path}.{key}" if path else key
+        if of_key is None:
+            yield at, name
+        else:
+            yield from unknown_fields(of_key, item, at, name)
+
+
+def cluster_of(request):
+    """The cluster of a request, and a note for each field that is ignored."""
+    cluster = json.loads(request.cluster)
+    found = cluster.get("apiVersion", API_VERSION)
+    if found != API_VERSION:
+        raise Refused(pb.ERROR_CLASS_INVALID, f"the cluster has the version `{found}`", code="PROVIDER0021")
+    notes = []
+    for pointer, path in unknown_fields(CLUSTER, cluster):
+        for must in cluster.get("mustUnderstand", []):
+            if must == pointer or must.startswith(pointer + "/"):
+                message = f"this provider does not know `{path}`, which it must understand"
+                raise Refused(pb.ERROR_CLASS_INVALID, message, field=path, code="PROVIDER0020")
+        message = f"this version of the provider does not know `{path}` and ignores it"
+        notes.append(pb.ExpandNote(field=path, message=message))
+    return cluster, notes
 
 
 # ---- the cloud: one file for a directory
@@ -392,13 +462,14 @@ class Provider(rpc.ProviderServicer):
     @answering(pb.ExpandResponse)
     def Expand(self, request):
         self.session(request)
-        cluster = json.loads(request.cluster)
-        disks = sorted(cluster.get("disks", []), key=lambda disk: disk["name"])
+        cluster, notes = cluster_of(request)
+        config = cluster.get("provider", {}).get("config") or {}
+        disks = sorted(config.get("disks", []), key=lambda disk: disk["name"])
         resources = [
             pb.Desired(address=f"python_disk.{disk['name']}", attributes=write({"size": disk["size"]}))
             for disk in disks
         ]
-        return pb.ExpandResponse(resources=resources)
+        return pb.ExpandResponse(resources=resources, notes=notes)
 
     @answering(pb.DiscoverResponse)
     def Discover(self, request):

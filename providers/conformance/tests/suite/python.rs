@@ -1,66 +1,35 @@
-//! A provider in another language, written from the `.proto` file alone.
+//! A provider in another language, written from the `.proto` file and the schema of the cluster alone.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use slipway_provider_conformance::{Limits, RULES, Scenario, Suite, Verdict};
+use slipway_testkit::python_provider::PythonProvider;
 
-/// Runs a command that has to succeed.
-fn run(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// A Python with gRPC and the messages of the contract; kept in the target directory from run to run.
-struct Python {
-    interpreter: PathBuf,
-    generated: PathBuf,
-}
-
-impl Python {
-    fn set_up(source: &Path) -> Self {
-        let requirements = source.join("requirements.txt");
-        let wanted = std::fs::read_to_string(&requirements).unwrap();
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python-provider");
-        let environment = home.join("environment");
-        let interpreter = environment.join("bin/python");
-        let installed = home.join("installed.txt");
-        if std::fs::read_to_string(&installed).ok().as_ref() != Some(&wanted) {
-            run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment));
-            run(Command::new(&interpreter)
-                .args(["-m", "pip", "install", "--quiet", "--requirement"])
-                .arg(&requirements));
-            std::fs::write(&installed, wanted).unwrap();
-        }
-        let generated = home.join("generated");
-        std::fs::create_dir_all(&generated).unwrap();
-        let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/protocol/proto");
-        run(Command::new(&interpreter)
-            .args(["-m", "grpc_tools.protoc"])
-            .arg(format!("--proto_path={}", proto.display()))
-            .arg(format!("--python_out={}", generated.display()))
-            .arg(format!("--grpc_python_out={}", generated.display()))
-            .arg("slipway/provider/v1alpha1/provider.proto"));
-        Self { interpreter, generated }
-    }
+async fn every_rule_is_kept(source: &Path, provider: PythonProvider) {
+    let folder = tempfile::tempdir().unwrap();
+    let executable = provider.build(folder.path()).unwrap();
+    let scenario = Scenario::read(&source.join("conformance.json")).unwrap();
+    let limits = Limits { parallel: 3, ..Limits::default() };
+    let report = Suite::new("python", executable, scenario).with_limits(limits).run(&[]).await;
+    assert_eq!(report.with(&Verdict::Pass).len(), RULES.len(), "{}", report.to_text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_python_provider_keeps_every_rule() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python");
-    let python = Python::set_up(&source);
-    let scenario = Scenario::read(&source.join("conformance.json")).unwrap();
-    let limits = Limits { parallel: 3, ..Limits::default() };
-    let arguments = vec![source.join("provider.py").into(), python.generated.into()];
-    let report = Suite::new("python", python.interpreter, scenario)
-        .with_arguments(arguments)
-        .with_limits(limits)
-        .run(&[])
-        .await;
-    assert_eq!(report.with(&Verdict::Pass).len(), RULES.len(), "{}", report.to_text());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = root.join("tests/python");
+    let provider = PythonProvider {
+        script: source.join("provider.py"),
+        proto: root.join("../../crates/protocol/proto"),
+        schema: root.join("../../crates/cluster-input/schema/cluster-input.v1alpha1.schema.json"),
+    };
+    every_rule_is_kept(&source, provider).await;
+}
+
+/// The provider as it was when the schema of the cluster was first published, with the `.proto` file and the schema of that
+/// day. It has to work for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_frozen_provider_keeps_every_rule() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python-frozen");
+    every_rule_is_kept(&source, PythonProvider::of_folder(&source)).await;
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 /// A cluster with pools of these sizes, on hosts of these names, zones and roles.
-fn cluster(pools: &[(&str, &str, u32)], hosts: &[(&str, &str, &str)]) -> Cluster {
+fn cluster(pools: &[(&str, &str, u32)], hosts: &[(&str, &str, &str)]) -> ClusterInput {
     let mut text = "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: { name: demo }\nspec:\n  provider: { name: hosts }\n  kubernetesVersion: 1.34.4\n".to_owned();
     for (name, role, size) in pools {
         text += &format!(
@@ -15,7 +15,7 @@ fn cluster(pools: &[(&str, &str, u32)], hosts: &[(&str, &str, &str)]) -> Cluster
         );
     }
     let file = slipway_spec::source::SourceFile::new("spec.yaml", text);
-    slipway_spec::load_files(vec![file], &[]).clusters.remove(0)
+    slipway_spec::load_files(vec![file], &[]).clusters.remove(0).into()
 }
 
 fn names(known: &Known<'_>) -> Vec<(String, String)> {

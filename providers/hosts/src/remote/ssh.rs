@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use slipway_cluster_input::{Host, HostSsh};
 use slipway_limits::{Exceeded, size};
 use slipway_resource::{ErrorClass, ProviderError};
-use slipway_spec::model::{Host, HostSsh};
 use slipway_trust::Reach;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _};

@@ -1,7 +1,7 @@
 //! What runs in the cluster, as workloads with budgets.
 
+use slipway_cluster_input::{Addon, ClusterInput, Manifest, ProxyMode, Role};
 use slipway_resource::{Address, Value};
-use slipway_spec::model::{Addon, Cluster, Manifest, ProxyMode, Role};
 
 use super::address;
 use super::build::Builder;
@@ -76,11 +76,11 @@ fn add(builder: &mut Builder<'_>, addon: &Addon, home: Role) {
 }
 
 /// Where ordinary pods run.
-fn home(cluster: &Cluster) -> Role {
+fn home(cluster: &ClusterInput) -> Role {
     if cluster.pools_with(Role::Worker).next().is_some() { Role::Worker } else { Role::ControlPlane }
 }
 
-fn pools(cluster: &Cluster, roles: &[Role]) -> Vec<Address> {
+fn pools(cluster: &ClusterInput, roles: &[Role]) -> Vec<Address> {
     let wanted = cluster.pools.iter().filter(|pool| roles.contains(&pool.role));
     wanted.map(|pool| pool_address(&pool.name)).collect()
 }

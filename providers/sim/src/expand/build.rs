@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use slipway_cluster_input::ClusterInput;
 use slipway_resource::provider::{ExpandNote, Expansion};
 use slipway_resource::{Address, Desired, Identity, Lifecycle, Path, ProviderError, Value};
-use slipway_spec::model::Cluster;
 
 use super::{address, refuse};
 use crate::fault::matches_glob;
@@ -13,7 +13,7 @@ use crate::kind;
 
 /// Collects the resources of one cluster.
 pub(super) struct Builder<'a> {
-    pub(super) cluster: &'a Cluster,
+    pub(super) cluster: &'a ClusterInput,
     pub(super) catalog: &'a serde_json::Value,
     resources: BTreeMap<Address, Desired>,
     notes: Vec<ExpandNote>,
@@ -26,7 +26,7 @@ pub(super) struct Draft {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(cluster: &'a Cluster, catalog: &'a serde_json::Value) -> Self {
+    pub(super) fn new(cluster: &'a ClusterInput, catalog: &'a serde_json::Value) -> Self {
         Self { cluster, catalog, resources: BTreeMap::new(), notes: Vec::new() }
     }
 
@@ -168,6 +168,6 @@ pub(super) fn word(value: &impl Serialize) -> String {
 }
 
 /// Milliseconds of a duration of the spec.
-pub(super) fn millis(duration: slipway_spec::value::Duration) -> Value {
+pub(super) fn millis(duration: slipway_cluster_input::value::Duration) -> Value {
     Value::Integer(i64::try_from(duration.get().as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,7 +1,7 @@
 //! The address under which the API servers are reached, and its DNS records.
 
+use slipway_cluster_input::{DnsKind, Endpoint, LoadBalancer, Scheme};
 use slipway_resource::{Address, ProviderError, Reference, TemplatePart, Value};
-use slipway_spec::model::{DnsKind, Endpoint, LoadBalancer, Scheme};
 
 use super::build::{Builder, id_of, millis, word};
 use super::network::{network_address, subnet_address};

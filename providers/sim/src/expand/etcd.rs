@@ -1,7 +1,7 @@
 //! What etcd needs of the cloud: volumes that stay, and stores for backups.
 
+use slipway_cluster_input::{ClusterInput, EtcdCluster, EtcdMember, Volume};
 use slipway_resource::{Address, Value};
-use slipway_spec::model::{Cluster, EtcdCluster, EtcdMember, Volume};
 
 use super::address;
 use super::build::{Builder, id_of, millis};
@@ -17,7 +17,7 @@ pub(super) fn volumes_and_backups(builder: &mut Builder<'_>) {
         }
         let field = |name: &str| format!("etcd[{}].backups.{name}", etcd.name);
         if !etcd.backups.enabled {
-            let defaults = slipway_spec::model::EtcdBackups { enabled: false, ..Default::default() };
+            let defaults = slipway_cluster_input::EtcdBackups { enabled: false, ..Default::default() };
             if etcd.backups != defaults {
                 builder.note(field("enabled"), "backups are off, so their other settings have no effect");
             }
@@ -35,7 +35,7 @@ pub(super) fn volumes_and_backups(builder: &mut Builder<'_>) {
 }
 
 /// The backup stores, by address, with their identities.
-pub(super) fn stores(cluster: &Cluster) -> Value {
+pub(super) fn stores(cluster: &ClusterInput) -> Value {
     Value::map(cluster.etcd.iter().filter(|etcd| etcd.backups.enabled).map(|etcd| {
         let store = address("sim_backup_store", &format!("etcd-{}", etcd.name));
         (store.to_string(), id_of(&store))
@@ -43,7 +43,7 @@ pub(super) fn stores(cluster: &Cluster) -> Value {
 }
 
 /// The volumes of the members on a pool.
-pub(super) fn volumes_of(cluster: &Cluster, pool: &str) -> Vec<Address> {
+pub(super) fn volumes_of(cluster: &ClusterInput, pool: &str) -> Vec<Address> {
     let mut addresses = Vec::new();
     for etcd in &cluster.etcd {
         for member in &etcd.members {
@@ -87,7 +87,7 @@ fn add_volume(
 }
 
 /// The zone of a member: that of its subnet, or the next one of its pool.
-fn zone_of(cluster: &Cluster, etcd: &EtcdCluster, member: &EtcdMember, index: usize) -> String {
+fn zone_of(cluster: &ClusterInput, etcd: &EtcdCluster, member: &EtcdMember, index: usize) -> String {
     let subnet = member.subnet.as_deref().and_then(|name| cluster.subnet(name));
     if let Some(subnet) = subnet {
         return subnet.zone.clone();

@@ -30,7 +30,7 @@ pub(super) fn identities(builder: &mut Builder<'_>) {
 }
 
 /// The identity of the machines of a role.
-pub(super) fn identity_of(role: slipway_spec::model::Role) -> Value {
+pub(super) fn identity_of(role: slipway_cluster_input::Role) -> Value {
     id_of(&address("sim_identity", role_name(role)))
 }
 

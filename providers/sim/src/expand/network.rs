@@ -1,8 +1,8 @@
 //! The network, its subnets, gateways and routes.
 
 use ipnet::Ipv6Net;
+use slipway_cluster_input::{Egress, Subnet};
 use slipway_resource::{Address, Value};
-use slipway_spec::model::{Egress, Subnet};
 
 use super::address;
 use super::build::{Builder, id_of, word};

@@ -3,13 +3,13 @@
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
+use slipway_cluster_input::{ClusterInput, ComponentName, Endpoint, NodePool, Role};
 use slipway_resource::{TemplatePart, Value};
-use slipway_spec::model::{Cluster, ComponentName, Endpoint, NodePool, Role};
 
 use super::endpoint::Reached;
 
 /// The user data of a pool.
-pub(super) fn user_data(cluster: &Cluster, pool: &NodePool, reached: &Reached) -> Value {
+pub(super) fn user_data(cluster: &ClusterInput, pool: &NodePool, reached: &Reached) -> Value {
     let mut text = Text { parts: Vec::new(), tail: String::new() };
     text.push("#!/bin/slipway-boot\n# Configuration of a node; made by slipway, changed by nobody else.\n");
     text.push(&format!("cluster: {}\npool: {}\nrole: {}\n", cluster.name, pool.name, pool.role.as_str()));
@@ -36,7 +36,7 @@ pub(super) fn user_data(cluster: &Cluster, pool: &NodePool, reached: &Reached) -
 }
 
 /// What every machine has, bastions too.
-fn machine_sections(cluster: &Cluster, pool: &NodePool) -> Vec<(&'static str, Json)> {
+fn machine_sections(cluster: &ClusterInput, pool: &NodePool) -> Vec<(&'static str, Json)> {
     vec![
         ("files and units", to_json(&pool.node_files)),
         ("sysctls", to_json(&pool.sysctls)),
@@ -48,7 +48,7 @@ fn machine_sections(cluster: &Cluster, pool: &NodePool) -> Vec<(&'static str, Js
     ]
 }
 
-fn node_sections(cluster: &Cluster, pool: &NodePool) -> Vec<(&'static str, Json)> {
+fn node_sections(cluster: &ClusterInput, pool: &NodePool) -> Vec<(&'static str, Json)> {
     let network = &cluster.network;
     vec![
         ("kubelet", to_json(&pool.kubelet)),
@@ -70,7 +70,7 @@ fn node_sections(cluster: &Cluster, pool: &NodePool) -> Vec<(&'static str, Json)
     ]
 }
 
-fn control_plane_sections(cluster: &Cluster) -> Vec<(&'static str, Json)> {
+fn control_plane_sections(cluster: &ClusterInput) -> Vec<(&'static str, Json)> {
     let names = [
         ComponentName::ApiServer,
         ComponentName::ControllerManager,
@@ -122,7 +122,7 @@ fn control_plane_sections(cluster: &Cluster) -> Vec<(&'static str, Json)> {
     ]
 }
 
-fn components(cluster: &Cluster, names: &[ComponentName]) -> Json {
+fn components(cluster: &ClusterInput, names: &[ComponentName]) -> Json {
     names
         .iter()
         .filter_map(|name| Some((name.as_str().to_owned(), to_json(cluster.components.get(name)?))))

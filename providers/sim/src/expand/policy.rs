@@ -1,10 +1,10 @@
 //! Policy documents: long JSON texts, as clouds have them.
 
 use serde_json::{Value, json};
-use slipway_spec::model::{Cluster, DnsKind, Endpoint, Role};
+use slipway_cluster_input::{ClusterInput, DnsKind, Endpoint, Role};
 
 /// What machines of a role may do.
-pub(super) fn document(cluster: &Cluster, role: Role) -> String {
+pub(super) fn document(cluster: &ClusterInput, role: Role) -> String {
     let mut statements = vec![allow("Describe", &["compute:Describe*", "network:Describe*"], "*", None)];
     match role {
         Role::ControlPlane => control_plane(cluster, &mut statements),
@@ -18,7 +18,7 @@ pub(super) fn document(cluster: &Cluster, role: Role) -> String {
     serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
-fn control_plane(cluster: &Cluster, statements: &mut Vec<Value>) {
+fn control_plane(cluster: &ClusterInput, statements: &mut Vec<Value>) {
     let name = cluster.name.as_str();
     let volumes =
         ["storage:AttachVolume", "storage:CreateVolume", "storage:DeleteVolume", "storage:DetachVolume"];
@@ -49,7 +49,7 @@ fn control_plane(cluster: &Cluster, statements: &mut Vec<Value>) {
     }
 }
 
-fn keys(cluster: &Cluster) -> String {
+fn keys(cluster: &ClusterInput) -> String {
     format!("arn:sim:keys:{}/*", cluster.name)
 }
 

@@ -1,8 +1,8 @@
 //! Pools of machines.
 
+use slipway_cluster_input::value::SecretReference;
+use slipway_cluster_input::{Architecture, NodePool, OnBlocked, Role, Volume};
 use slipway_resource::{Address, Secret, Value};
-use slipway_spec::model::{Architecture, NodePool, OnBlocked, Role, Volume};
-use slipway_spec::value::SecretReference;
 
 use super::build::{Builder, Draft, id_of, json, millis, word};
 use super::endpoint::Reached;

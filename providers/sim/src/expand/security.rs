@@ -1,8 +1,8 @@
 //! Security groups by role, and what they allow.
 
+use slipway_cluster_input::Role;
+use slipway_cluster_input::value::AccessSource;
 use slipway_resource::{Address, Value};
-use slipway_spec::model::Role;
-use slipway_spec::value::AccessSource;
 
 use super::address;
 use super::build::{Builder, id_of};

@@ -1,6 +1,6 @@
 //! Questions about a cluster that several parts of it ask.
 
-use slipway_spec::model::{Cluster, IpFamily, Role, Subnet, SubnetKind};
+use slipway_cluster_input::{ClusterInput, IpFamily, Role, Subnet, SubnetKind};
 
 /// The field of a subnet.
 pub(super) fn subnet_field(subnet: &Subnet, name: &str) -> String {
@@ -13,7 +13,7 @@ pub(super) fn is_public(subnet: &Subnet) -> bool {
 }
 
 /// Whether nodes and services have IPv6 addresses.
-pub(super) fn has_ipv6(cluster: &Cluster) -> bool {
+pub(super) fn has_ipv6(cluster: &ClusterInput) -> bool {
     cluster.network.ip_family != IpFamily::Ipv4
 }
 
@@ -28,7 +28,7 @@ pub(super) fn role_name(role: Role) -> &'static str {
 }
 
 /// The roles that the cluster's pools have.
-pub(super) fn roles(cluster: &Cluster) -> Vec<Role> {
+pub(super) fn roles(cluster: &ClusterInput) -> Vec<Role> {
     [Role::ControlPlane, Role::ApiServer, Role::Worker, Role::Bastion]
         .into_iter()
         .filter(|role| cluster.pools_with(*role).next().is_some())
@@ -36,7 +36,7 @@ pub(super) fn roles(cluster: &Cluster) -> Vec<Role> {
 }
 
 /// The subnet in which the gateways of another subnet's zone stand: a public one of the zone, or else the first.
-pub(super) fn gateway_subnet<'a>(cluster: &'a Cluster, subnet: &Subnet) -> Option<&'a Subnet> {
+pub(super) fn gateway_subnet<'a>(cluster: &'a ClusterInput, subnet: &Subnet) -> Option<&'a Subnet> {
     let candidates = || cluster.network.subnets.iter().filter(|candidate| is_public(candidate));
     candidates()
         .filter(|candidate| candidate.zone == subnet.zone)
@@ -45,7 +45,7 @@ pub(super) fn gateway_subnet<'a>(cluster: &'a Cluster, subnet: &Subnet) -> Optio
 }
 
 /// The subnets of a load balancer when the spec names none: one per zone, public or private by its scheme.
-pub(super) fn balancer_subnets(cluster: &Cluster, public: bool) -> Vec<&Subnet> {
+pub(super) fn balancer_subnets(cluster: &ClusterInput, public: bool) -> Vec<&Subnet> {
     let mut chosen: Vec<&Subnet> = Vec::new();
     let rank = |subnet: &Subnet| match (public, subnet.kind) {
         (true, SubnetKind::Utility) | (false, SubnetKind::Private) => 0,

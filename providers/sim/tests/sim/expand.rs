@@ -83,9 +83,9 @@ fn rich() -> Json {
     pool["kubelet"] = json!({"maxPods": 50, "kubeReserved": {"cpu": "100m"}, "systemReserved": {"cpu": "100m"},
         "evictionHard": {"memory.available": "5%"}, "evictionSoft": {"memory.available": "10%"},
         "evictionSoftGracePeriod": {"memory.available": "1m"}, "cpuManagerPolicy": "static",
-        "topologyManagerPolicy": "restricted", "imageGcHighThresholdPercent": 80,
-        "imageGcLowThresholdPercent": 70, "shutdownGracePeriod": "1m", "serializeImagePulls": false,
-        "serverTlsBootstrap": true, "failSwapOn": true, "allowedUnsafeSysctls": ["net.*"],
+        "topologyManagerPolicy": "restricted", "imageGCHighThresholdPercent": 80,
+        "imageGCLowThresholdPercent": 70, "shutdownGracePeriod": "1m", "serializeImagePulls": false,
+        "serverTLSBootstrap": true, "failSwapOn": true, "allowedUnsafeSysctls": ["net.*"],
         "featureGates": {"Y": false}, "extraConfig": {"z": 1}});
     pool["volumes"] = json!([volume()]);
     pool["rootVolume"] = volume();
@@ -120,7 +120,7 @@ fn examples() -> Vec<(String, Json)> {
 fn cluster(name: &str) -> Json {
     let loaded = slipway_spec::load(&[specs().join(name)]);
     assert!(loaded.is_valid(), "{name}: {:#?}", loaded.diagnostics);
-    serde_json::to_value(&loaded.clusters[0]).unwrap()
+    loaded.clusters[0].to_provider().unwrap()
 }
 
 async fn expand(cluster: Json) -> Result<Expansion, ProviderError> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
-use slipway_spec::model::Cluster;
 
 use super::super::configuration::is_control_plane;
 use super::super::{Machine, Placement};
@@ -111,7 +111,7 @@ const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
 const LAST: u32 = 4;
 
 /// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
-fn at_once(cluster: &Cluster, placement: &Placement, machine: &Machine) -> u32 {
+fn at_once(cluster: &ClusterInput, placement: &Placement, machine: &Machine) -> u32 {
     let pool = cluster.pool(&machine.pool).filter(|_| !is_control_plane(cluster, machine));
     let count = placement.machines.iter().filter(|other| other.pool == machine.pool).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slipway_spec::model::{Architecture, Cluster, DnsKind, NodePool};
+use slipway_cluster_input::{Architecture, ClusterInput, DnsKind, NodePool};
 
 use super::{Catalog, Image};
 use crate::settings::{self, ClusterSettings};
@@ -65,7 +65,7 @@ impl Catalog {
 
     /// What it lacks for a cluster.
     #[must_use]
-    pub fn needs(&self, cluster: &Cluster) -> Needs {
+    pub fn needs(&self, cluster: &ClusterInput) -> Needs {
         let machines = cluster.pools.iter().flat_map(machine_types);
         let vpc = cluster.network.id.clone().filter(|id| !self.vpcs.contains_key(id));
         Needs {
@@ -83,7 +83,7 @@ impl Catalog {
         }
     }
 
-    fn lacking_zone(&self, cluster: &Cluster) -> Option<ZoneNeed> {
+    fn lacking_zone(&self, cluster: &ClusterInput) -> Option<ZoneNeed> {
         let dns = &cluster.control_plane.dns;
         let named = dns.zone.clone().filter(|_| dns.kind != DnsKind::None)?;
         let private = dns.kind == DnsKind::Private;
@@ -97,7 +97,7 @@ impl Catalog {
 }
 
 /// The elastic addresses that a spec names; none where its settings cannot be read, which is said when they are used.
-fn addresses(cluster: &Cluster) -> impl Iterator<Item = String> {
+fn addresses(cluster: &ClusterInput) -> impl Iterator<Item = String> {
     let settings: ClusterSettings =
         settings::read("provider.config", settings::cluster_schema, &cluster.provider.config)
             .unwrap_or_default();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use slipway_cluster_input::{ClusterInput, NodePool};
 use slipway_resource::provider::{ExpandNote, Expansion};
 use slipway_resource::{Address, Desired, Path, Value};
-use slipway_spec::model::{Cluster, NodePool};
 
 use crate::catalog::Catalog;
 use crate::names;
@@ -13,7 +13,7 @@ use crate::tags::{self, Tags};
 
 /// What every part of an expansion reads, and where its resources go.
 pub(crate) struct Builder<'a> {
-    pub(crate) cluster: &'a Cluster,
+    pub(crate) cluster: &'a ClusterInput,
     pub(crate) catalog: &'a Catalog,
     pub(crate) settings: &'a ClusterSettings,
     pub(crate) pool_settings: BTreeMap<&'a str, PoolSettings>,
@@ -28,7 +28,11 @@ pub(crate) struct Draft {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(cluster: &'a Cluster, catalog: &'a Catalog, settings: &'a ClusterSettings) -> Self {
+    pub(super) fn new(
+        cluster: &'a ClusterInput,
+        catalog: &'a Catalog,
+        settings: &'a ClusterSettings,
+    ) -> Self {
         Self {
             cluster,
             catalog,

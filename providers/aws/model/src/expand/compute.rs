@@ -6,8 +6,8 @@ mod instance_types;
 mod market;
 mod template;
 
+use slipway_cluster_input::NodePool;
 use slipway_resource::ProviderError;
-use slipway_spec::model::NodePool;
 
 use super::build::{Builder, address, id_of};
 use super::refuse;

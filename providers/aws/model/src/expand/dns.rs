@@ -1,7 +1,7 @@
 //! DNS: which names lead to load balancers, and who may look them up.
 
+use slipway_cluster_input::DnsKind;
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::DnsKind;
 
 use super::build::Builder;
 use super::links::{self, vpc_id};

@@ -2,8 +2,8 @@
 
 mod grants;
 
+use slipway_cluster_input::{NodePool, Role};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{NodePool, Role};
 
 use super::build::{Builder, address, id_of};
 use super::topology::roles;

@@ -1,7 +1,7 @@
 //! References to what other parts of the expansion make: each by the rule from which its address follows.
 
+use slipway_cluster_input::{NodePool, Role, Subnet};
 use slipway_resource::{Address, Value};
-use slipway_spec::model::{NodePool, Role, Subnet};
 
 use super::build::{Builder, address, id_of};
 use super::topology::{has_api_server, has_cilium_etcd, load_balancer, without_dns};

@@ -5,8 +5,8 @@ mod route;
 mod subnets;
 mod vpc;
 
+use slipway_cluster_input::{Egress, Subnet};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{Egress, Subnet};
 
 use super::build::{Builder, address, id_of};
 use super::refuse;

@@ -7,7 +7,7 @@ mod group;
 mod nodes;
 mod rule;
 
-use slipway_spec::model::Role;
+use slipway_cluster_input::Role;
 
 use super::build::Builder;
 use group::groups_of;

@@ -1,7 +1,7 @@
 //! Service accounts with roles of their own: their trust in the cluster's issuer, and what they may do.
 
+use slipway_cluster_input::{ClusterInput, DnsKind};
 use slipway_resource::{ProviderError, Value};
-use slipway_spec::model::{Cluster, DnsKind};
 
 use super::build::{Builder, address};
 use super::iam::{Part, add_attachment, add_policy, add_role, part, role_name};
@@ -114,7 +114,7 @@ fn components(builder: &Builder<'_>) -> Vec<(&'static str, Part)> {
 }
 
 /// Whether nobody in the cluster writes DNS records.
-fn has_no_controller(cluster: &Cluster) -> bool {
+fn has_no_controller(cluster: &ClusterInput) -> bool {
     addons::flag(cluster, "external-dns", "disable", false)
         || addons::setting(cluster, "external-dns", "provider").and_then(|provider| provider.as_str())
             == Some("none")

@@ -1,15 +1,15 @@
 //! Questions about a cluster that several parts of it ask.
 
-use slipway_resource::ProviderError;
-use slipway_spec::model::{
-    Cluster, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, Role, Subnet, SubnetKind,
+use slipway_cluster_input::{
+    ClusterInput, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, Role, Subnet, SubnetKind,
 };
+use slipway_resource::ProviderError;
 
 use super::build::Builder;
 use super::refuse;
 
 /// The load balancer in front of the API servers.
-pub(crate) fn load_balancer(cluster: &Cluster) -> Option<&LoadBalancer> {
+pub(crate) fn load_balancer(cluster: &ClusterInput) -> Option<&LoadBalancer> {
     match &cluster.control_plane.endpoint {
         Endpoint::LoadBalancer(balancer) => Some(balancer),
         _ => None,
@@ -17,7 +17,7 @@ pub(crate) fn load_balancer(cluster: &Cluster) -> Option<&LoadBalancer> {
 }
 
 /// The region: what the spec says, or that of the first zone, whose name is the region's and a letter.
-pub(super) fn region(cluster: &Cluster) -> Result<String, ProviderError> {
+pub(super) fn region(cluster: &ClusterInput) -> Result<String, ProviderError> {
     let of_zone = |zone: &String| {
         let region = zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
         (region.len() < zone.len()).then(|| region.to_owned())
@@ -32,27 +32,27 @@ pub(super) fn region(cluster: &Cluster) -> Result<String, ProviderError> {
 }
 
 /// Whether pods and services have IPv6 addresses, and nodes with them.
-pub(crate) fn has_ipv6(cluster: &Cluster) -> bool {
+pub(crate) fn has_ipv6(cluster: &ClusterInput) -> bool {
     cluster.network.ip_family != IpFamily::Ipv4
 }
 
 /// Whether no DNS records are made, so that nodes find the cluster through its load balancer.
-pub(crate) fn without_dns(cluster: &Cluster) -> bool {
+pub(crate) fn without_dns(cluster: &ClusterInput) -> bool {
     cluster.control_plane.dns.kind == DnsKind::None
 }
 
 /// Whether Cilium has an etcd cluster of its own, which nodes reach on masters.
-pub(crate) fn has_cilium_etcd(cluster: &Cluster) -> bool {
+pub(crate) fn has_cilium_etcd(cluster: &ClusterInput) -> bool {
     cluster.etcd.iter().any(|etcd| etcd.name == "cilium")
 }
 
 /// Whether operators come in through a bastion.
-pub(crate) fn has_bastion(cluster: &Cluster) -> bool {
+pub(crate) fn has_bastion(cluster: &ClusterInput) -> bool {
     cluster.pools_with(Role::Bastion).next().is_some()
 }
 
 /// The roles that the cluster's pools have.
-pub(crate) fn roles(cluster: &Cluster) -> Vec<Role> {
+pub(crate) fn roles(cluster: &ClusterInput) -> Vec<Role> {
     [Role::ControlPlane, Role::ApiServer, Role::Worker, Role::Bastion]
         .into_iter()
         .filter(|role| cluster.pools_with(*role).next().is_some())

@@ -6,8 +6,8 @@ mod script;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use slipway_cluster_input::{NodePool, Role, UserData, UserDataType};
 use slipway_resource::{ProviderError, TemplatePart, Value};
-use slipway_spec::model::{NodePool, Role, UserData, UserDataType};
 
 use super::build::Builder;
 use super::refuse;

@@ -1,7 +1,7 @@
 //! The volumes that hold etcd's data. They outlive every machine.
 
+use slipway_cluster_input::{EtcdCluster, EtcdMember, Volume};
 use slipway_resource::ProviderError;
-use slipway_spec::model::{EtcdCluster, EtcdMember, Volume};
 
 use super::build::Builder;
 use super::refuse;

@@ -47,10 +47,7 @@ fn checked(loaded: Loaded) -> Vec<Cluster> {
 pub fn expanded(cluster: &Cluster, known: &Catalog) -> Result<Expansion, ProviderError> {
     let data = serde_json::to_value(known).unwrap();
     let catalog = provider::Catalog { digest: Digest::of(&data).unwrap(), data };
-    slipway_aws_model::expand::expand(&ExpandRequest {
-        cluster: serde_json::to_value(cluster).unwrap(),
-        catalog,
-    })
+    slipway_aws_model::expand::expand(&ExpandRequest { cluster: cluster.to_provider().unwrap(), catalog })
 }
 
 /// What a cluster becomes when nothing is known of the account.

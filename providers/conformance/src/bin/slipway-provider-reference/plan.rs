@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use slipway_provider_sdk::cluster;
 use slipway_resource::provider::{ExpandNote, ExpandRequest, Expansion, PlanItem, Planned};
 use slipway_resource::{Address, Desired, ErrorClass, Mode, ProviderError, ResourceType, Schema, Value};
 
@@ -72,7 +73,15 @@ fn normal(name: &str, value: &Value, defect: &Defect) -> Value {
 }
 
 /// A network, and a machine for each pool.
-pub fn expand(request: &ExpandRequest, number: u64, defect: &Defect) -> Expansion {
+///
+/// # Errors
+/// `invalid` for a field of the cluster that must be understood, and is not known.
+pub fn expand(request: &ExpandRequest, number: u64, defect: &Defect) -> Result<Expansion, ProviderError> {
+    let mut notes = match cluster::check(&request.cluster) {
+        Err(error) if !defect.breaks("expand-must-understand") => return Err(error),
+        Ok(notes) if !defect.breaks("expand-ignores-unknown") => notes,
+        Ok(_) | Err(_) => Vec::new(),
+    };
     let cluster = request.cluster["name"].as_str().unwrap_or("cluster");
     let network = Address::new(NETWORK, cluster);
     let attributes = Value::map([("cidr", "10.0.0.0/16"), ("name", cluster)]);
@@ -94,12 +103,11 @@ pub fn expand(request: &ExpandRequest, number: u64, defect: &Defect) -> Expansio
         resources.push(Desired::new(Address::new(MACHINE, name), attributes));
     }
     resources.sort_by(|left, right| left.address.cmp(&right.address));
-    let mut notes = Vec::new();
     if defect.breaks("expand-pure") {
         notes.push(ExpandNote {
             field: "name".to_owned(),
             message: format!("asked for the time number {number}"),
         });
     }
-    Expansion { resources, notes }
+    Ok(Expansion { resources, notes })
 }

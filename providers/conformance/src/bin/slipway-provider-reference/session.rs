@@ -95,7 +95,7 @@ impl Session for ReferenceSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
-        Ok(plan::expand(&request, self.number(), &self.defect))
+        plan::expand(&request, self.number(), &self.defect)
     }
 
     async fn discover(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {

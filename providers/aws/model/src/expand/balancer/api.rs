@@ -1,7 +1,7 @@
 //! The load balancer in front of the API servers.
 
+use slipway_cluster_input::{LoadBalancer, Scheme, Subnet};
 use slipway_resource::{ProviderError, Value};
-use slipway_spec::model::{LoadBalancer, Scheme, Subnet};
 
 use super::parts::{Listener, TargetGroup, way_in};
 use super::{address_type, subnets_for};

@@ -1,7 +1,7 @@
 //! The load balancer through which operators reach bastions.
 
+use slipway_cluster_input::Scheme;
 use slipway_resource::Value;
-use slipway_spec::model::Scheme;
 
 use super::parts::{Listener, TargetGroup, way_in};
 use super::{address_type, bastion_scheme, subnets_for};
@@ -20,7 +20,7 @@ pub(super) fn bastion(builder: &mut Builder<'_>) {
         return;
     }
     let origin = cluster
-        .pools_with(slipway_spec::model::Role::Bastion)
+        .pools_with(slipway_cluster_input::Role::Bastion)
         .next()
         .map_or_else(String::new, |pool| format!("pools[{}]", pool.name));
     let field = "provider.config.topology.bastion.loadBalancer";

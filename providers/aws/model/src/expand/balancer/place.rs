@@ -1,6 +1,6 @@
 //! In which subnets a load balancer lives.
 
-use slipway_spec::model::{Role, Scheme, Subnet, SubnetKind};
+use slipway_cluster_input::{Role, Scheme, Subnet, SubnetKind};
 
 use crate::expand::build::Builder;
 use crate::expand::topology::{has_ipv6_range, is_public, subnet_type};

@@ -1,7 +1,7 @@
 //! The disks of a pool's machines.
 
+use slipway_cluster_input::{NodePool, Volume};
 use slipway_resource::{ProviderError, Value};
-use slipway_spec::model::{NodePool, Volume};
 
 use super::instance_types::disks;
 use crate::expand::build::Builder;

@@ -1,8 +1,8 @@
 //! A pool's auto-scaling group.
 
+use slipway_cluster_input::value::Duration;
+use slipway_cluster_input::{NodePool, Role, Rollout, WarmPool};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{NodePool, Role, Rollout, WarmPool};
-use slipway_spec::value::Duration;
 
 use super::tags::pool_tags;
 use super::{market, seconds};

@@ -1,6 +1,6 @@
 //! What the names of instance types tell, for plans made without asking the account.
 
-use slipway_spec::model::NodePool;
+use slipway_cluster_input::NodePool;
 
 use crate::expand::addons;
 use crate::expand::build::Builder;

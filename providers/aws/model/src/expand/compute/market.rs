@@ -1,9 +1,9 @@
 //! How machines are paid for: on demand, on the spot market, or a mix of several types of both.
 
 use serde_json::Value as Json;
+use slipway_cluster_input::value::Quantity;
+use slipway_cluster_input::{MixedInstances, NodePool};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{MixedInstances, NodePool};
-use slipway_spec::value::Quantity;
 
 use crate::expand::build::{Builder, id_of};
 use crate::expand::refuse;

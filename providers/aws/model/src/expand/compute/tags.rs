@@ -1,6 +1,6 @@
 //! The tags of a pool: on its launch template, its group, and everything that is made with a machine of it.
 
-use slipway_spec::model::{NodePool, Role};
+use slipway_cluster_input::{NodePool, Role};
 
 use super::instance_types::has_nvidia;
 use crate::expand::build::Builder;

@@ -1,7 +1,7 @@
 //! A pool's launch template.
 
+use slipway_cluster_input::NodePool;
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::NodePool;
 
 use super::tags::pool_tags;
 use super::{devices, has_public_address, market};

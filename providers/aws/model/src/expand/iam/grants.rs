@@ -1,6 +1,6 @@
 //! Which parts the policies of the cluster's roles have.
 
-use slipway_spec::model::{DnsKind, IpFamily, NodePool, Role};
+use slipway_cluster_input::{DnsKind, IpFamily, NodePool, Role};
 
 use crate::expand::addons;
 use crate::expand::build::Builder;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use slipway_cluster_input::{Egress, IpFamily, Subnet, SubnetKind};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{Egress, IpFamily, Subnet, SubnetKind};
 
 use super::route::{self, Route};
 use super::{

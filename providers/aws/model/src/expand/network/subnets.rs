@@ -1,8 +1,8 @@
 //! Subnets, each with the table that it uses.
 
 use ipnet::Ipv6Net;
+use slipway_cluster_input::{Subnet, SubnetKind};
 use slipway_resource::{Path, ProviderError, RangePart, Reference, Value};
-use slipway_spec::model::{Subnet, SubnetKind};
 
 use super::vpc::additional_ranges;
 use super::{egress, is_unmanaged, public_route_table};
@@ -60,7 +60,7 @@ fn one(builder: &mut Builder<'_>, subnet: &Subnet) -> Result<(), ProviderError> 
         .fix("enable_resource_name_dns_aaaa_record_on_launch", only(ipv6))
         .fix("private_dns_hostname_type_on_launch", "resource-name")
         .fix("vpc_id", vpc_id(builder));
-    let first = |range: &slipway_spec::value::Cidr| {
+    let first = |range: &slipway_cluster_input::value::Cidr| {
         builder.cluster.network.cidr.is_some_and(|network| network.covers(range))
     };
     if subnet.cidr.is_some_and(|range| !first(&range)) {

@@ -1,7 +1,7 @@
 //! The network itself, and its gateways.
 
+use slipway_cluster_input::{Subnet, SubnetKind};
 use slipway_resource::{Address, ProviderError, Value};
-use slipway_spec::model::{Subnet, SubnetKind};
 
 use super::route::Route;
 use super::{internet_gateway, internet_gateway_id, is_unmanaged, public_route_table};

@@ -1,7 +1,7 @@
 //! What machines let in from outside of the cluster.
 
-use slipway_spec::model::Endpoint;
-use slipway_spec::value::AccessSource;
+use slipway_cluster_input::Endpoint;
+use slipway_cluster_input::value::AccessSource;
 
 use super::group::Group;
 use super::rule::{Ports, Source, let_in};

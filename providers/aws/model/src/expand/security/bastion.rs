@@ -1,6 +1,6 @@
 //! SSH through bastions: from outside to their load balancer, from there to them, from them to everything else.
 
-use slipway_spec::model::Role;
+use slipway_cluster_input::Role;
 
 use super::group::{Group, group_of_balancer, groups_of};
 use super::rule::{Ports, Source, let_in};

@@ -1,7 +1,7 @@
 //! One security group of a role or a load balancer.
 
+use slipway_cluster_input::Role;
 use slipway_resource::{Address, Value};
-use slipway_spec::model::Role;
 
 use super::rule::{Ports, Rule, Source};
 use crate::expand::build::{Builder, id_of};

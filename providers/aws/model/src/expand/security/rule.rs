@@ -1,7 +1,7 @@
 //! One rule of a security group: one side, one range of ports.
 
+use slipway_cluster_input::value::AccessSource;
 use slipway_resource::Value;
-use slipway_spec::value::AccessSource;
 
 use super::group::Group;
 use crate::expand::build::Builder;

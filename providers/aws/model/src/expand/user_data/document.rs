@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
-use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
-use slipway_spec::model::{
+use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
+use slipway_cluster_input::{
     Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
     EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProxyMode, Role,
     ServiceAccounts, Taint,
 };
-use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
+use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
 use crate::expand::addons::is_enabled;
 use crate::expand::build::Builder;
@@ -88,8 +88,8 @@ struct Node<'a> {
     packages: &'a [String],
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sysctls: &'a BTreeMap<String, String>,
-    files: &'a [slipway_spec::model::FileAsset],
-    hooks: &'a [slipway_spec::model::Hook],
+    files: &'a [slipway_cluster_input::FileAsset],
+    hooks: &'a [slipway_cluster_input::Hook],
     mounts: Vec<Mount<'a>>,
     /// Images to fetch before the machine waits in the warm pool.
     #[serde(skip_serializing_if = "Vec::is_empty")]

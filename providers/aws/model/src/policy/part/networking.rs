@@ -1,6 +1,6 @@
 //! What the pods' networks need of the cloud.
 
-use slipway_spec::model::Role;
+use slipway_cluster_input::Role;
 
 use crate::policy::{Condition, Grants, Scope};
 

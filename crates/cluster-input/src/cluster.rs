@@ -1,0 +1,193 @@
+//! The types of [`ClusterInput`]. They belong to the provider contract and only grow: a new field is optional.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::value::KubernetesVersion;
+
+mod addon;
+mod audit;
+mod authentication;
+mod component;
+mod control_plane;
+mod encryption;
+mod etcd;
+mod host;
+mod kubelet;
+mod lifecycle;
+mod network;
+mod node;
+mod pool;
+mod runtime;
+mod ssh;
+
+pub use addon::{Addon, Manifest};
+pub use audit::Audit;
+pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
+pub use component::{Component, ComponentName, Resources};
+pub use control_plane::{
+    AccessLog, Bgp, BgpPeer, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Scheme,
+    VirtualIp, VirtualIpMode, Wireguard,
+};
+pub use encryption::{AtRest, AtRestProvider, Encryption};
+pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
+pub use host::{AddressRule, Host, HostAddressEntry, HostAddressType, HostAgent, HostSsh};
+pub use kubelet::{Eviction, Kubelet};
+pub use lifecycle::{IgnoredChange, Moved};
+pub use network::{Cni, Egress, IpFamily, Network, ProxyMode, Route, Subnet, SubnetKind, Topology};
+pub use node::{FileAsset, Hook, HookTiming, NodeFiles, Taint, TaintEffect};
+pub use pool::{
+    Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
+    Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
+};
+pub use runtime::{Assets, ContainerRuntime, EgressProxy, RegistryMirror};
+pub use ssh::Ssh;
+
+/// The desired cluster as a provider receives it, complete: it has every default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterInput {
+    /// The version of this message. A reader refuses another one.
+    #[serde(default = "api_version")]
+    #[schemars(extend("const" = API_VERSION))]
+    pub api_version: String,
+    /// JSON pointers (RFC 6901) to the fields of this message that a reader must know. A reader that does not know one of
+    /// them refuses the message; it ignores all other fields that it does not know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_understand: Vec<String>,
+    /// The cluster's name, a DNS name; unique in a state store, and never its identity.
+    pub name: String,
+    /// Labels by which people and tools select clusters. They reach neither the cloud nor Kubernetes.
+    pub labels: BTreeMap<String, String>,
+    /// Which set of defaults was applied.
+    pub profile: Profile,
+    /// The provider that the cluster lives on.
+    pub provider: ProviderSelection,
+    /// The Kubernetes release of the control plane.
+    pub kubernetes_version: KubernetesVersion,
+    /// The provider's region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The failure domains that the cluster spreads over, in order.
+    pub zones: Vec<String>,
+    /// The networks of nodes, pods and services.
+    pub network: Network,
+    /// How the API server is reached, and by whom.
+    pub control_plane: ControlPlane,
+    /// The etcd clusters, `main` first.
+    pub etcd: Vec<EtcdCluster>,
+    /// Settings of the Kubernetes components, by component.
+    pub components: BTreeMap<ComponentName, Component>,
+    /// The kubelet's settings on every node; a pool's own settings were merged over them into the pool.
+    pub kubelet: Kubelet,
+    /// The container runtime's settings on every node.
+    pub container_runtime: ContainerRuntime,
+    /// What is installed in the cluster, in the order of its names.
+    pub addons: Vec<Addon>,
+    /// Who users are.
+    pub authentication: Authentication,
+    /// The issuer of service-account tokens.
+    pub service_accounts: ServiceAccounts,
+    /// Encryption of what the API server stores.
+    #[schemars(extend("x-slipway-must-understand" = true))]
+    pub encryption: Encryption,
+    /// The API server's audit log.
+    pub audit: Audit,
+    /// Who may log in to nodes.
+    pub ssh: Ssh,
+    /// Files and units on every node.
+    pub node_files: NodeFiles,
+    /// Kernel parameters on every node, by name.
+    pub sysctls: BTreeMap<String, String>,
+    /// Where images and files are fetched from.
+    pub assets: Assets,
+    /// The proxy through which nodes reach the outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress_proxy: Option<EgressProxy>,
+    /// Tags on every cloud resource of the cluster.
+    pub cloud_labels: BTreeMap<String, String>,
+    /// While set, `delete` refuses.
+    pub deletion_protection: bool,
+    /// Attributes that another tool manages, in the order of the spec.
+    pub ignore_changes: Vec<IgnoredChange>,
+    /// Resources that go by a new name, in the order of the spec.
+    pub moved: Vec<Moved>,
+    /// The pools of nodes, in the order of their names.
+    pub pools: Vec<NodePool>,
+    /// The hosts of the inventories that pools select from, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Host>,
+}
+
+/// The version of [`ClusterInput`].
+pub const API_VERSION: &str = "provider.slipway.dev/v1alpha1";
+
+fn api_version() -> String {
+    API_VERSION.to_owned()
+}
+
+/// The set of defaults that a cluster begins with.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// Slipway's defaults: hardened components, add-ons that most clusters need, etcd backups.
+    #[default]
+    Slipway,
+    /// Only the defaults that kubeadm has too, for clusters that kubeadm made or will manage.
+    Kubeadm,
+}
+
+/// The provider that a cluster lives on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderSelection {
+    /// The provider's name, as in `slipway-provider-<name>`.
+    pub name: String,
+    /// The provider's own settings, such as an account or a profile; checked by the provider's schema.
+    #[serde(default)]
+    #[schemars(schema_with = "crate::schema::opaque")]
+    pub config: serde_json::Value,
+}
+
+impl ClusterInput {
+    /// The pool with this name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&NodePool> {
+        self.pools.iter().find(|pool| pool.name == name)
+    }
+
+    /// The pools with this role, in the order of their names.
+    pub fn pools_with(&self, role: Role) -> impl Iterator<Item = &NodePool> {
+        self.pools.iter().filter(move |pool| pool.role == role)
+    }
+
+    /// The hosts of the inventories, and those that pools list by address.
+    #[must_use]
+    pub fn all_hosts(&self) -> Vec<Host> {
+        let mut hosts = self.hosts.clone();
+        let listed =
+            self.pools.iter().flat_map(|pool| &pool.hosts).flat_map(|selection| &selection.addresses);
+        for host in listed {
+            if hosts.iter().all(|known| known.name != host.name) {
+                hosts.push(host.to_host());
+            }
+        }
+        hosts
+    }
+
+    /// The subnet with this name.
+    #[must_use]
+    pub fn subnet(&self, name: &str) -> Option<&Subnet> {
+        self.network.subnets.iter().find(|subnet| subnet.name == name)
+    }
+
+    /// The settings of a component; empty when the documents say nothing about it.
+    #[must_use]
+    pub fn component(&self, name: ComponentName) -> Component {
+        self.components.get(&name).cloned().unwrap_or_default()
+    }
+}

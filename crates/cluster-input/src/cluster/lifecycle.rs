@@ -1,0 +1,22 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An attribute that another tool manages: differences in it are shown, and never planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IgnoredChange {
+    /// Which resources: an address such as `aws_autoscaling_group.workers`; `*` stands for any part of it.
+    pub resource: String,
+    /// Which attribute: a path such as `tags.owner`; `*` ignores the whole resource.
+    pub attribute: String,
+}
+
+/// A resource that goes by a new name: its record moves, the resource itself is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    /// The address it had.
+    pub from: String,
+    /// The address it has now.
+    pub to: String,
+}

@@ -1,0 +1,69 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::value::{Amount, Duration};
+
+/// How the nodes of a pool are replaced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollout {
+    /// How many nodes may be added beyond the size; a percentage is rounded up.
+    pub max_surge: Amount,
+    /// How many nodes may be missing; a percentage is rounded down.
+    pub max_unavailable: Amount,
+    /// How nodes are emptied before they go.
+    pub drain: Drain,
+    /// How long a new node may take to become ready.
+    pub ready_timeout: Duration,
+    /// How long to wait after a node became ready before the next one.
+    pub settle: Duration,
+}
+
+/// How a node is emptied before it goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Drain {
+    /// Whether it is emptied at all.
+    pub enabled: bool,
+    /// What disruption budgets count for.
+    pub budgets: Budgets,
+    /// How long emptying one node may take.
+    pub timeout: Duration,
+    /// What happens when the time is over.
+    pub on_blocked: OnBlocked,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            budgets: Budgets::default(),
+            timeout: Duration::from_mins(15),
+            on_blocked: OnBlocked::default(),
+        }
+    }
+}
+
+/// What PodDisruptionBudgets count for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Budgets {
+    /// Pods are evicted, and budgets are kept.
+    #[default]
+    Respect,
+    /// Pods are deleted, whatever their budgets say.
+    Ignore,
+}
+
+/// What happens when a node could not be emptied in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OnBlocked {
+    /// The roll of the pool stops with an error that names the pods.
+    #[default]
+    Fail,
+    /// The node stays as it is, and the roll goes on with the next one.
+    Skip,
+    /// The rest of the pods are deleted.
+    Force,
+}
