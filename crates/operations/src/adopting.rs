@@ -130,7 +130,8 @@ async fn find(opened: &Opened, uid: &ClusterUid, holder: Option<&Holder>) -> Res
     if let Some(holder) = holder {
         vault = vault.held(holder.journal().clone());
     }
-    let stage = opened.stage(vault, KnownApi { lent: taken.kubeconfig, ..KnownApi::default() }).await?;
+    let stage =
+        opened.stage(vault, (KnownApi { lent: taken.kubeconfig, ..KnownApi::default() }, false)).await?;
     let cluster = &opened.spec.cluster;
     let established: BTreeMap<Address, Applied> = match holder {
         Some(_) => establish(&cluster.name, uid, &desired, &[CLAIM, AGENT], &stage.providers).await?,

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::holding::{Held, Taking};
 use crate::observe::{self, Event};
 use crate::protection;
+use crate::providers::KUBERNETES;
 use crate::request::{Request, Terms};
 use crate::subject::{Planned, Subject};
 
@@ -236,10 +237,20 @@ pub(crate) async fn run(
 
 /// Refuses a plan whose infrastructure will not become a working cluster, unless only the infrastructure is requested.
 fn check_infrastructure(plan: &Plan, terms: &Terms) -> Result<(), Error> {
-    if plan.infrastructure_only.is_empty() || plan.infrastructure_accepted || terms.infrastructure_only {
+    if plan.infrastructure_only.is_empty() || plan.infrastructure_accepted {
         return Ok(());
     }
-    Err(Error::InfrastructureOnly(plan.infrastructure_only.clone()))
+    let mut missing = plan.infrastructure_only.clone();
+    let inside = plan.changes.iter().filter(|change| change.provider == KUBERNETES).count();
+    match terms.infrastructure_only {
+        true if inside == 0 => return Ok(()),
+        // What a plan has is carried out exactly, or not at all.
+        true => missing.push(format!(
+            "the plan has {inside} objects inside the cluster: make it again with `slipway plan --infrastructure-only`"
+        )),
+        false => {}
+    }
+    Err(Error::InfrastructureOnly(missing))
 }
 
 /// Refuses a plan that cannot work according to a provider, with all findings of the provider.

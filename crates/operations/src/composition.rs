@@ -10,6 +10,7 @@ use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_cluster_input::{ClusterInput, Host};
 use slipway_plan::{Providers, Snapshot};
+use slipway_provider_kubernetes::OBJECT;
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Desired, Schema, SecretText};
 use slipway_spec::model::{Cluster, Role};
@@ -19,7 +20,7 @@ use crate::providers;
 use crate::spec::ClusterSpec;
 use crate::state::spec_of;
 
-pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE};
+pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE, objects as user_objects};
 
 /// The attribute that names the host of a resource.
 const HOST: &str = "host";
@@ -143,12 +144,22 @@ pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>)
     endpoints
 }
 
+/// Whether a state has objects inside of its cluster.
+pub(crate) fn has_objects(prior: &Snapshot) -> bool {
+    prior.resources.values().any(|record| record.provider == providers::KUBERNETES)
+}
+
 /// Whether a state has an API: a server of it, or anything behind it. All servers may be lost while what they serve is known.
 pub(crate) fn has_api(prior: &Snapshot) -> bool {
     prior.resources.iter().any(|(address, record)| {
         record.provider == providers::KUBERNETES
             || address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver")
     })
+}
+
+/// Whether a resource is an object inside a cluster.
+pub(crate) fn is_object(desired: &Desired) -> bool {
+    desired.address.kind() == OBJECT
 }
 
 /// The machines of a catalog; none for a provider that makes its machines itself.

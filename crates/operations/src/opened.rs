@@ -111,7 +111,8 @@ impl Opened {
             None => Vault::nowhere(cluster.name.as_str()),
         };
         let waits = observe::waits(&environment.observer);
-        let known = (vault.knowing(records(prior)), known_api(&spec, state.as_ref(), prior));
+        let inside = prior.is_some_and(composition::has_objects);
+        let known = (vault.knowing(records(prior)), known_api(&spec, state.as_ref(), prior), inside);
         let stage = Stage::open(&own, &cluster.name, known, (waits, offline)).await?;
         tracing::info!(
             cluster = %cluster.name,
@@ -190,10 +191,11 @@ impl Opened {
     }
 
     /// The providers of another stage.
-    pub(crate) async fn stage(&self, vault: Vault, api: KnownApi) -> Result<Stage, Error> {
+    pub(crate) async fn stage(&self, vault: Vault, (api, inside): (KnownApi, bool)) -> Result<Stage, Error> {
         let api = KnownApi { networks: self.grounds.policy.networks().to_vec(), ..api };
         let waits = observe::waits(&self.environment.observer);
-        Stage::open(&self.own, &self.spec.cluster.name, (vault, api), (waits, self.is_offline())).await
+        Stage::open(&self.own, &self.spec.cluster.name, (vault, api, inside), (waits, self.is_offline()))
+            .await
     }
 
     /// Where the texts of secrets come from.
@@ -280,7 +282,8 @@ impl Subject for Opened {
     /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:
     /// an API that does not answer keeps no run from being taken up.
     async fn recovering(&self) -> Result<Providers, Error> {
-        Ok(self.stage(self.stage.vault.knowing([]), KnownApi::default()).await?.providers)
+        let inside = self.prior().is_some_and(composition::has_objects);
+        Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), inside)).await?.providers)
     }
 
     async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error> {
@@ -290,6 +293,8 @@ impl Subject for Opened {
         let api = KnownApi { exists: true, ..known }
             .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
         let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
-        Ok(self.stage(vault, api).await?.providers)
+        let inside = plan.changes.iter().any(|change| change.provider == providers::KUBERNETES);
+        let inside = inside || prior.is_some_and(composition::has_objects);
+        Ok(self.stage(vault, (api, inside)).await?.providers)
     }
 }

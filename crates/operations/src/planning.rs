@@ -2,6 +2,7 @@
 
 mod expansion;
 mod failures;
+mod inside;
 mod supposed;
 
 use std::collections::BTreeMap;
@@ -56,6 +57,7 @@ impl Opened {
         let (desired, existing) = tokio::join!(desired, existing);
         let mut expansion = desired?;
         self.check_api(&expansion.catalogs)?;
+        self.add_inside(request, prior, &mut expansion).await?;
         let stage = self.looking(request.mode, prior, &expansion).await?;
         let mut beside = match &request.version_change {
             Some(change) => Some(change.expand(self, prior).await?),
@@ -187,7 +189,9 @@ impl Opened {
         let api: KnownApi = self
             .known_api(mode, prior)
             .also_at(composition::endpoints(&self.spec.cluster, &expansion.catalogs));
-        self.stage(self.stage.vault.knowing(records(prior)), api).await
+        let inside = expansion.desired.iter().any(composition::is_object);
+        let inside = inside || prior.is_some_and(composition::has_objects);
+        self.stage(self.stage.vault.knowing(records(prior)), (api, inside)).await
     }
 
     /// What a change of version does on machines that exist, and what it does not.

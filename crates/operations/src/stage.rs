@@ -16,8 +16,8 @@ use crate::providers::{self, KUBERNETES};
 
 /// The providers of one stage of an operation.
 ///
-/// A cluster on hosts has two providers beside its own: the secrets in its state, and the objects behind its API. Both need
-/// what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
+/// A cluster on hosts has two providers beside its own: the secrets in its state, and the objects behind its API. A cluster
+/// whose machines a provider makes has the second one where a plan has such objects. Both need what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
 /// beginning and opens sessions of its own; the sessions of the cluster's own provider are the same in all stages.
 pub(crate) struct Stage {
     /// All providers.
@@ -31,20 +31,24 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Opens the sessions of a stage. Nothing is asked yet.
+    /// Opens the sessions of a stage. Nothing is asked yet. `inside` says whether the stage has objects inside a cluster whose
+    /// machines its provider makes.
     pub async fn open(
         own: &Providers,
         cluster: &str,
-        (vault, api): (Vault, KnownApi),
+        (vault, api, inside): (Vault, KnownApi, bool),
         (waits, offline): (WaitHandler, bool),
     ) -> Result<Self, Error> {
         let vault = Arc::new(vault);
         let access = Arc::new(ClusterAccess::new(vault.clone(), cluster, api));
         let (mut providers, mut linked) = (own.clone(), Providers::default());
-        if composition::has_hosts(own) {
-            let request = || SessionRequest { config: Value::Null, region: None, offline };
+        let request = || SessionRequest { config: Value::Null, region: None, offline };
+        let has_hosts = composition::has_hosts(own);
+        if has_hosts {
             let secrets = Builtin::new(vault.clone());
             providers::add(waits.clone(), &mut linked, slipway_builtin::NAME, &secrets, request()).await?;
+        }
+        if has_hosts || inside {
             let kubernetes = Kubernetes::new(access.clone());
             providers::add(waits, &mut linked, KUBERNETES, &kubernetes, request()).await?;
         }

@@ -14,10 +14,13 @@ const LEAST_MEAN: (f64, f64) = (0.97, 0.98);
 /// The least share of any one case.
 const LEAST_OF_A_CASE: f64 = 0.93;
 
+/// The least mean share of what objects inside a cluster have.
+const LEAST_OF_OBJECTS: &str = "0.98";
+
 /// Plans every parity case offline and scores the plans.
 ///
-/// The cases are folders with `spec.yaml` and `expected.json`; `run_parity.py` and its comparator lie in `tools` beside
-/// them. Both are found in `../shared` of the workspace, or where `--cases` and `SLIPWAY_CASES` say.
+/// The cases are folders with `spec.yaml`, `expected.json` and `objects.json`; `run_parity.py`, its comparator and
+/// `objects_parity.py` lie in `tools` beside them. Both are found in `../shared` of the workspace, or where `--cases` and `SLIPWAY_CASES` say.
 #[derive(clap::Args)]
 pub struct Parity {
     /// The folder of the cases.
@@ -50,7 +53,17 @@ impl Parity {
             .output()
             .context("cannot start python3")?;
         let report: Json = serde_json::from_slice(&output.stdout).context("the scores are no JSON")?;
-        judge(&report)
+        judge(&report)?;
+        let objects = Command::new("python3")
+            .arg(cases.join("../tools/objects_parity.py"))
+            .args(["--min", LEAST_OF_OBJECTS, "--bin"])
+            .arg(&program)
+            .arg("--cases")
+            .arg(&cases)
+            .status()
+            .context("cannot start python3")?;
+        ensure!(objects.success(), "the objects inside clusters are below {LEAST_OF_OBJECTS}");
+        Ok(())
     }
 
     /// Builds the program with what plans offline; returns where it is.

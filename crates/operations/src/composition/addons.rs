@@ -13,7 +13,7 @@ use slipway_trust::Refusal;
 use super::manifests::{self, Way};
 use crate::diagnose;
 use crate::environment::Download;
-use crate::error::Error;
+use crate::error::{DownloadProblem, Error};
 use crate::spec::ClusterSpec;
 use crate::trust::Grounds;
 
@@ -21,11 +21,13 @@ use crate::trust::Grounds;
 pub(crate) const SOURCE: &str = "manifest";
 
 /// The objects of add-ons that users bring, without the secrets in them.
-pub(super) struct Objects {
+pub(crate) struct Objects {
     /// The objects.
     pub objects: Vec<UserObjects>,
     /// The texts of the secrets, by the rest of their sources.
     pub secrets: BTreeMap<String, SecretText>,
+    /// Add-ons whose manifests are at URLs and were not fetched, since the plan is made offline.
+    pub unfetched: Vec<String>,
 }
 
 /// The manifests of a cluster, and what decides whether they are read.
@@ -36,13 +38,15 @@ pub(crate) struct Manifests<'a> {
     pub downloads: &'a dyn Download,
     /// Whether nothing is fetched that is not here already.
     pub offline: bool,
+    /// Whether an add-on is left out whose manifest cannot be fetched offline, instead of refusing the plan.
+    pub lenient: bool,
 }
 
 /// The objects of the add-ons that users bring.
-pub(super) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> {
-    let Manifests { spec, grounds: Grounds { policy, tree }, downloads, offline } = manifests;
+pub(crate) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> {
+    let Manifests { spec, grounds: Grounds { policy, tree }, downloads, offline, lenient } = manifests;
     let cluster = &spec.cluster;
-    let mut all = Objects { objects: Vec::new(), secrets: BTreeMap::new() };
+    let mut all = Objects { objects: Vec::new(), secrets: BTreeMap::new(), unfetched: Vec::new() };
     let mut seen: BTreeMap<Address, String> = BTreeMap::new();
     for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
         let refused = |refusal: Refusal| {
@@ -59,7 +63,13 @@ pub(super) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> 
             Some(Manifest::Url { url, sha256 }) => {
                 let granted = policy.url(url).map_err(refused)?;
                 let way = Way { policy, offline, downloads };
-                (url.clone(), manifests::text(&addon.name, &granted, sha256, way).await?)
+                match manifests::text(&addon.name, &granted, sha256, way).await {
+                    Err(Error::Download { problem: DownloadProblem::Offline, .. }) if lenient => {
+                        all.unfetched.push(addon.name.clone());
+                        continue;
+                    }
+                    text => (url.clone(), text?),
+                }
             }
             None => continue,
         };

@@ -16,6 +16,9 @@ use crate::state::to_provider;
 pub struct Expansion {
     /// The desired resources.
     pub desired: Vec<Desired>,
+    /// The objects of add-ons inside a cluster whose API the provider's machines serve. A plan decides whether it has them
+    /// ([`inside`](super::inside)).
+    pub(crate) inside: Vec<Desired>,
     /// Remarks on the spec.
     pub notes: Vec<ExpandNote>,
     /// The choices of the providers that were made for it.
@@ -55,13 +58,19 @@ impl Opened {
                     grounds: &self.grounds,
                     downloads: &*self.environment.downloads,
                     offline: self.is_offline(),
+                    lenient: false,
                 };
                 let inside = composition::expand(&catalog, &expanded.resources, manifests).await?;
                 expansion.desired.extend(inside.resources);
                 expansion.notes.extend(inside.notes);
                 expansion.secrets.extend(inside.secrets);
             }
-            expansion.desired.extend(expanded.resources);
+            let is_inside = |desired: &Desired| {
+                composition::is_object(desired) && !handle.schema.types.contains_key(desired.address.kind())
+            };
+            let (inside, own): (Vec<_>, Vec<_>) = expanded.resources.into_iter().partition(is_inside);
+            expansion.inside.extend(inside);
+            expansion.desired.extend(own);
             expansion.notes.extend(expanded.notes);
         }
         let desired = &mut expansion.desired;

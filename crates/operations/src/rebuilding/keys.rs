@@ -83,7 +83,7 @@ pub(super) async fn stage(
     if let Some(journal) = hold {
         vault = vault.held(journal.clone());
     }
-    opened.stage(vault, KnownApi { lent, ..KnownApi::default() }).await
+    opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, false)).await
 }
 
 /// The keys that the cluster runs with, and those that were found nowhere.

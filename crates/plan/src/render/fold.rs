@@ -1,6 +1,6 @@
 //! Changes that look the same, told once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::attribute::{Attribute, layout};
 use super::block::{Block, INDENT};
@@ -10,9 +10,14 @@ use super::line::{Line, Style};
 use super::names;
 use super::roll::wrapped;
 use super::text::TextOptions;
+use crate::reason::ReasonCode;
 
 /// From how many new resources of one type on that have the same attributes they are told together.
 const FOLDED_CREATES: usize = 4;
+
+/// From how many lines on a new resource hides the others. Where a type has such ones, those that one field of the spec asks
+/// for are told together, only with their names: the objects of an add-on.
+const LONG: usize = 60;
 
 /// How many names of harmless changes are listed.
 const NAMES: usize = 24;
@@ -20,6 +25,31 @@ const NAMES: usize = 24;
 /// Changes that look the same.
 pub(super) struct Fold<'p> {
     blocks: Vec<Block<'p>>,
+    /// The field of the spec that asks for all of them, where their attributes are not told.
+    field: Option<String>,
+}
+
+/// The field of the spec that a new resource comes from.
+fn field_of<'b>(block: &'b Block<'_>) -> Option<&'b str> {
+    let reason = block.change.reasons.iter().find(|reason| reason.code == ReasonCode::Wanted)?;
+    reason.origin.as_deref().filter(|_| block.group == Group::Create && !block.dangerous)
+}
+
+/// The types and fields of which there are so many new resources, and so long ones, that they would hide the others.
+fn long_fields(blocks: &[Block<'_>]) -> HashSet<(String, String)> {
+    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut long: HashSet<&str> = HashSet::new();
+    for block in blocks {
+        let Some(field) = field_of(block) else { continue };
+        let kind = block.change.address.kind();
+        *counts.entry((kind, field)).or_default() += 1;
+        if block.attributes.len() > LONG {
+            long.insert(kind);
+        }
+    }
+    let many =
+        counts.into_iter().filter(|((kind, _), count)| long.contains(kind) && *count >= FOLDED_CREATES);
+    many.map(|((kind, field), _)| (kind.to_owned(), field.to_owned())).collect()
 }
 
 /// What two blocks must have in common to be told as one.
@@ -52,8 +82,39 @@ impl<'b> Shape<'b> {
 /// Puts those that look the same together, each where the first one stood.
 pub(super) fn fold<'p>(blocks: Vec<Block<'p>>, options: &TextOptions) -> Vec<Fold<'p>> {
     if options.verbose {
-        return blocks.into_iter().map(|block| Fold { blocks: vec![block] }).collect();
+        return blocks.into_iter().map(|block| Fold { blocks: vec![block], field: None }).collect();
     }
+    let long = long_fields(&blocks);
+    let key = |block: &Block<'_>| {
+        let key = (block.change.address.kind().to_owned(), field_of(block)?.to_owned());
+        long.contains(&key).then_some(key)
+    };
+    let mut folds: Vec<Fold<'p>> = Vec::new();
+    let mut found: HashMap<(String, String), usize> = HashMap::new();
+    let mut rest = Vec::new();
+    for block in blocks {
+        let Some(key) = key(&block) else {
+            rest.push(block);
+            continue;
+        };
+        let field = key.1.clone();
+        let position = *found.entry(key).or_insert(folds.len());
+        match folds.get_mut(position) {
+            Some(fold) => fold.blocks.push(block),
+            None => folds.push(Fold { blocks: vec![block], field: Some(field) }),
+        }
+    }
+    let mut all = alike(rest);
+    all.extend(folds);
+    for fold in &mut all {
+        fold.blocks
+            .sort_by(|left, right| names::compare(left.change.address.name(), right.change.address.name()));
+    }
+    all
+}
+
+/// Puts those together that have the same attributes.
+fn alike(blocks: Vec<Block<'_>>) -> Vec<Fold<'_>> {
     let mut sizes: HashMap<Shape<'_>, (usize, usize)> = HashMap::new();
     for block in &blocks {
         let next = sizes.len();
@@ -74,18 +135,14 @@ pub(super) fn fold<'p>(blocks: Vec<Block<'p>>, options: &TextOptions) -> Vec<Fol
         })
         .collect();
     drop(sizes);
-    let mut folds: Vec<Fold<'p>> = Vec::new();
+    let mut folds: Vec<Fold<'_>> = Vec::new();
     let mut found: HashMap<usize, usize> = HashMap::new();
     for (block, place) in blocks.into_iter().zip(places) {
         let position = *found.entry(place).or_insert(folds.len());
         match folds.get_mut(position) {
             Some(fold) => fold.blocks.push(block),
-            None => folds.push(Fold { blocks: vec![block] }),
+            None => folds.push(Fold { blocks: vec![block], field: None }),
         }
-    }
-    for fold in &mut folds {
-        fold.blocks
-            .sort_by(|left, right| names::compare(left.change.address.name(), right.change.address.name()));
     }
     folds
 }
@@ -98,7 +155,13 @@ impl Fold<'_> {
             [one] => one.lines(),
             [first, ..] => {
                 let kind = clean(first.change.address.kind());
-                let mut out = vec![first.with_how(first.head(format!("{kind} × {}", self.blocks.len())))];
+                let head = first.head(format!("{kind} × {}", self.blocks.len()));
+                if let Some(field) = &self.field {
+                    let mut out = vec![head.with(Style::Faint, format!("  for {}", clean(field)))];
+                    out.extend(self.names(false, options));
+                    return out;
+                }
+                let mut out = vec![first.with_how(head)];
                 out.extend(self.names(first.dangerous, options));
                 out.extend(layout(&self.common(), INDENT));
                 out.extend(first.notes.iter().cloned());

@@ -6,6 +6,7 @@ mod build;
 mod compute;
 mod dns;
 mod iam;
+mod inside;
 mod key_pair;
 mod links;
 mod network;
@@ -69,6 +70,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     volumes::etcd_volumes(&mut builder)?;
     compute::pools(&mut builder)?;
     termination::termination(&mut builder);
+    inside::add_ons(&mut builder);
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)

@@ -76,6 +76,11 @@ impl<'a> Builder<'a> {
         address
     }
 
+    /// Takes a resource of another provider, which has its own attributes.
+    pub(crate) fn add_other(&mut self, desired: Desired) {
+        self.resources.insert(desired.address.clone(), desired);
+    }
+
     /// Whether there is such a resource.
     pub(crate) fn has(&self, address: &Address) -> bool {
         self.resources.contains_key(address)

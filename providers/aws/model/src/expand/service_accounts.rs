@@ -1,5 +1,7 @@
 //! Service accounts with roles of their own: their trust in the cluster's issuer, and what they may do.
 
+use std::collections::BTreeMap;
+
 use slipway_cluster_input::{ClusterInput, DnsKind};
 use slipway_resource::{ProviderError, Value};
 
@@ -70,6 +72,20 @@ fn issuer(builder: &mut Builder<'_>) {
         .fix("thumbprint_list", Value::list(THUMBPRINTS))
         .tags(builder.tags(&cluster.name));
     builder.add(provider);
+}
+
+/// The ARNs of the roles of the cluster's own components, by the names of their service accounts; `None` where pods use the
+/// role of their machine.
+pub(super) fn component_roles(builder: &Builder<'_>) -> Option<BTreeMap<String, String>> {
+    if !builder.settings.iam.use_service_account_external_permissions {
+        return None;
+    }
+    let (partition, account) = (builder.catalog.partition(), builder.catalog.account());
+    let arn = |name: &str| {
+        let role = role_name(&builder.named(&format!("{name}.{SYSTEM}.sa")));
+        format!("arn:{partition}:iam::{account}:role/{role}")
+    };
+    Some(components(builder).into_iter().map(|(name, _)| (name.to_owned(), arn(name))).collect())
 }
 
 /// The components with roles of their own, by the names of their service accounts.

@@ -10,6 +10,8 @@ use crate::policy::{Document, Principal, Statement};
 
 /// For how long messages are kept and hooks wait, in seconds.
 const PATIENCE: i64 = 300;
+/// What the name of the termination handler's queue ends with.
+const HANDLER_QUEUE: &str = "nth";
 /// The longest part of a rule's name that the cluster's name may be.
 const LONGEST_CLUSTER: usize = 40;
 /// The longest part of a queue's name that the cluster's name may be.
@@ -22,7 +24,7 @@ pub(super) fn termination(builder: &mut Builder<'_>) {
         let rebalance =
             addons::flag(builder.cluster, "node-termination-handler", "enableRebalanceDraining", false);
         let rules = rules().into_iter().filter(|rule| rebalance || rule.name != "RebalanceRecommendation");
-        queue(builder, "nth", "", handler, rules);
+        queue(builder, HANDLER_QUEUE, "", handler, rules);
         hooks(builder, handler);
     }
     if addons::is_enabled(builder.cluster, "karpenter") {
@@ -61,6 +63,18 @@ impl Rule {
     }
 }
 
+/// The name of a queue of the cluster.
+fn queue_name(cluster: &str, suffix: &str) -> String {
+    let kept: String = cluster.replace('.', "-").chars().take(LONGEST_QUEUE).collect();
+    format!("{kept}-{suffix}")
+}
+
+/// The URL of the termination handler's queue.
+pub(super) fn handler_queue_url(builder: &Builder<'_>) -> String {
+    let (catalog, name) = (builder.catalog, queue_name(&builder.cluster.name, HANDLER_QUEUE));
+    format!("https://sqs.{}.{}/{}/{name}", catalog.region, catalog.domain(), catalog.account())
+}
+
 fn queue(
     builder: &mut Builder<'_>,
     suffix: &str,
@@ -69,8 +83,7 @@ fn queue(
     rules: impl Iterator<Item = Rule>,
 ) {
     let cluster = &builder.cluster.name;
-    let kept: String = cluster.replace('.', "-").chars().take(LONGEST_QUEUE).collect();
-    let name = format!("{kept}-{suffix}");
+    let name = queue_name(cluster, suffix);
     let catalog = builder.catalog;
     let arn = format!("arn:{}:sqs:{}:{}:{name}", catalog.partition(), catalog.region, catalog.account());
     let policy = Document::of(Statement {

@@ -11,6 +11,9 @@ use slipway_spec::load::{Loaded, load_files, load_with};
 use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
 
+/// The type of API objects.
+const OBJECT: &str = "kubernetes_object";
+
 /// The folder with the specs of these tests.
 pub fn specs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expand/specs")
@@ -50,9 +53,18 @@ pub fn expanded(cluster: &Cluster, known: &Catalog) -> Result<Expansion, Provide
     slipway_aws_model::expand::expand(&ExpandRequest { cluster: cluster.to_provider().unwrap(), catalog })
 }
 
-/// What a cluster becomes when nothing is known of the account.
+/// What a cluster becomes when nothing is known of the account, without the objects inside of it.
 pub fn offline(cluster: &Cluster) -> Resources {
-    Resources(expanded(cluster, &Catalog::offline("")).unwrap().resources)
+    let mut resources = expanded(cluster, &Catalog::offline("")).unwrap().resources;
+    resources.retain(|resource| resource.address.kind() != OBJECT);
+    Resources(resources)
+}
+
+/// The objects inside a cluster.
+pub fn inside(cluster: &Cluster) -> Resources {
+    let mut resources = expanded(cluster, &Catalog::offline("")).unwrap().resources;
+    resources.retain(|resource| resource.address.kind() == OBJECT);
+    Resources(resources)
 }
 
 /// The resources of a cluster.

@@ -5,6 +5,7 @@
 mod balancers;
 mod families;
 mod harness;
+mod inside;
 mod laws;
 mod networks;
 mod offline;

@@ -1,0 +1,72 @@
+//! What is inside the cluster: the objects of its add-ons, behind the API that the control planes serve.
+
+use slipway_addons::{Facts, NodeGroup, address_name, install};
+use slipway_cluster_input::Role;
+use slipway_resource::{Address, Desired, Path, Value};
+
+use super::build::{Builder, address};
+use super::iam::has_termination_queue;
+use super::{compute, service_accounts, termination};
+use crate::names;
+
+/// The type of API objects, which the provider `kubernetes` has.
+const OBJECT: &str = "kubernetes_object";
+
+/// The objects of all add-ons that Slipway knows. The others are named.
+pub(super) fn add_ons(builder: &mut Builder<'_>) {
+    let addons = install(builder.cluster, &facts(builder));
+    let behind = control_planes(builder);
+    for addon in addons.installed {
+        for object in addon.objects {
+            let attributes = Value::map([("manifest", Value::from_json(&object))]);
+            let mut desired = Desired::new(Address::new(OBJECT, address_name(&object)), attributes);
+            desired.origins.insert(Path::root(), addon.field.to_owned());
+            desired.depends_on.clone_from(&behind);
+            builder.add_other(desired);
+        }
+    }
+    for missing in addons.missing {
+        let message = missing.message();
+        builder.note(missing.field, message);
+    }
+    for remark in addons.remarks {
+        builder.note(remark.field, remark.message);
+    }
+}
+
+/// The groups of machines that serve the API.
+fn control_planes(builder: &Builder<'_>) -> Vec<Address> {
+    let cluster = builder.cluster;
+    let groups = cluster.pools_with(Role::ControlPlane);
+    let groups = groups.map(|pool| address("aws_autoscaling_group", &names::group(pool, &cluster.name)));
+    groups.filter(|group| builder.has(group)).collect()
+}
+
+fn facts(builder: &Builder<'_>) -> Facts {
+    let managed =
+        builder.settings.cloud_config.get("manageStorageClasses").and_then(serde_json::Value::as_bool);
+    Facts {
+        region: builder.catalog.region.clone(),
+        roles: service_accounts::component_roles(builder),
+        termination_queue: has_termination_queue(builder).then(|| termination::handler_queue_url(builder)),
+        node_groups: node_groups(builder),
+        storage_classes: managed.unwrap_or(true),
+    }
+}
+
+/// The groups of workers that the cluster autoscaler may change.
+fn node_groups(builder: &Builder<'_>) -> Vec<NodeGroup> {
+    let cluster = builder.cluster;
+    let pools = cluster.pools_with(Role::Worker).filter(|pool| compute::is_group(builder, pool));
+    let groups = pools.filter_map(|pool| {
+        let settings = builder.pool_settings(pool);
+        let is_scaled = settings.autoscale != Some(false);
+        is_scaled.then(|| NodeGroup {
+            name: names::group(pool, &cluster.name),
+            minimum: pool.size.min(),
+            maximum: pool.size.max(),
+            priority: settings.autoscale.map(|_| settings.autoscale_priority.unwrap_or_default()),
+        })
+    });
+    groups.collect()
+}
