@@ -163,11 +163,12 @@ fn preflight_items(decision: &Decision) -> Vec<PreflightItem> {
     let rolls = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
     let after = || change.after.clone();
     let mut items = match change.action {
-        ChangeAction::Create | ChangeAction::ReplaceCreateFirst => vec![("create", after())],
+        ChangeAction::Create => vec![("create", after())],
         ChangeAction::Update => vec![("update", after())],
         // The resource stays as it is, and its machines do not.
         ChangeAction::NoOp | ChangeAction::Record if rolls => vec![("update", after())],
         ChangeAction::Delete => vec![("delete", Value::Null)],
+        ChangeAction::ReplaceCreateFirst => vec![("create", after()), ("delete", Value::Null)],
         ChangeAction::ReplaceDeleteFirst => vec![("replace", after())],
         ChangeAction::NoOp
         | ChangeAction::Record

@@ -1,6 +1,6 @@
 //! What would stop a set of changes, found in one go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError, Value};
@@ -19,7 +19,11 @@ impl SimSession {
         self.cloud.read(&self.clock, |world, _| {
             let mut made: BTreeMap<&str, u64> = BTreeMap::new();
             let mut freed: BTreeMap<&str, u64> = BTreeMap::new();
-            for item in items.iter().filter(|item| item.action == "delete") {
+            // An object that is replaced after its successor was created frees nothing before.
+            let created: BTreeSet<_> =
+                items.iter().filter(|item| item.action == "create").map(|item| &item.address).collect();
+            let frees = |item: &&PreflightItem| item.action == "delete" && !created.contains(&item.address);
+            for item in items.iter().filter(frees) {
                 *freed.entry(item.address.kind()).or_default() += 1;
             }
             for item in items {
