@@ -23,7 +23,7 @@ pub use slipway_resource::form::document;
 
 pub use instances::user_data;
 
-use crate::types;
+use crate::types::{self, Kind};
 
 /// Attributes of one resource.
 pub type Attributes = BTreeMap<String, Value>;
@@ -46,30 +46,42 @@ pub fn normalised(kind: &str, attributes: &Value) -> Value {
 }
 
 fn own_form(kind: &str, attributes: &mut Attributes) {
+    let Some(kind) = Kind::of(kind) else { return };
     let form: fn(&mut Attributes) = match kind {
-        "aws_vpc" => network::vpc,
-        "aws_vpc_ipv4_cidr_block_association" => network::cidr_association,
-        "aws_subnet" => network::subnet,
-        "aws_vpc_dhcp_options" => network::dhcp_options,
-        "aws_route" => gateway::route,
-        "aws_security_group_rule" => security::rule,
-        "aws_iam_role" => identity::role,
-        "aws_iam_role_policy" => identity::role_policy,
-        "aws_iam_openid_connect_provider" => identity::openid_connect_provider,
-        "aws_ebs_volume" => storage::volume,
-        "aws_key_pair" => storage::key_pair,
-        "aws_s3_object" => storage::object,
-        "aws_launch_template" => instances::launch_template,
-        "aws_autoscaling_group" => scaling::group,
-        "aws_lb" => balance::load_balancer,
-        "aws_lb_listener" => balance::listener,
-        "aws_lb_target_group" => balance::target_group,
-        "aws_route53_zone" => dns::zone,
-        "aws_route53_record" => dns::record,
-        "aws_route53_zone_association" => dns::zone_association,
-        "aws_sqs_queue" => interruption::queue,
-        "aws_cloudwatch_event_rule" => interruption::event_rule,
-        _ => |_| {},
+        Kind::Vpc => network::vpc,
+        Kind::VpcIpv4CidrBlockAssociation => network::cidr_association,
+        Kind::Subnet => network::subnet,
+        Kind::VpcDhcpOptions => network::dhcp_options,
+        Kind::Route => gateway::route,
+        Kind::SecurityGroupRule => security::rule,
+        Kind::IamRole => identity::role,
+        Kind::IamRolePolicy => identity::role_policy,
+        Kind::IamOpenidConnectProvider => identity::openid_connect_provider,
+        Kind::EbsVolume => storage::volume,
+        Kind::KeyPair => storage::key_pair,
+        Kind::S3Object => storage::object,
+        Kind::LaunchTemplate => instances::launch_template,
+        Kind::AutoscalingGroup => scaling::group,
+        Kind::Lb => balance::load_balancer,
+        Kind::LbListener => balance::listener,
+        Kind::LbTargetGroup => balance::target_group,
+        Kind::Route53Zone => dns::zone,
+        Kind::Route53Record => dns::record,
+        Kind::Route53ZoneAssociation => dns::zone_association,
+        Kind::SqsQueue => interruption::queue,
+        Kind::CloudwatchEventRule => interruption::event_rule,
+        Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventTarget
+        | Kind::EgressOnlyInternetGateway
+        | Kind::Eip
+        | Kind::IamInstanceProfile
+        | Kind::IamRolePolicyAttachment
+        | Kind::InternetGateway
+        | Kind::NatGateway
+        | Kind::RouteTable
+        | Kind::RouteTableAssociation
+        | Kind::SecurityGroup
+        | Kind::VpcDhcpOptionsAssociation => |_| {},
     };
     form(attributes);
 }

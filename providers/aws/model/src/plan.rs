@@ -12,7 +12,7 @@ use slipway_resource::validate::misfits;
 use slipway_resource::{ErrorClass, Mode, Path, ProviderError, ResourceType, Value};
 
 use crate::normalise::{Attributes, normalised};
-use crate::types;
+use crate::types::{self, Kind};
 
 /// The type that has instances.
 const GROUP: &str = "aws_autoscaling_group";
@@ -128,24 +128,60 @@ fn changed(resource: &ResourceType, observed: &Value, wanted: &Value) -> Vec<Str
 fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
     let changes = |name: &str| changed.iter().any(|changed| changed == name);
     let left_open = |name: &str| wanted.get(name).is_none();
-    let names: Vec<&str> = match kind {
-        "aws_launch_template" if changed.iter().any(|name| name != "tags") => vec!["latest_version"],
-        "aws_s3_object" if !changed.is_empty() => vec!["etag", "version_id"],
-        "aws_vpc" if changes("assign_generated_ipv6_cidr_block") => {
+    let names: Vec<&str> = match Kind::of(kind) {
+        Some(Kind::LaunchTemplate) if changed.iter().any(|name| name != "tags") => vec!["latest_version"],
+        Some(Kind::S3Object) if !changed.is_empty() => vec!["etag", "version_id"],
+        Some(Kind::Vpc) if changes("assign_generated_ipv6_cidr_block") => {
             vec!["ipv6_cidr_block", "ipv6_association_id"]
         }
-        "aws_subnet" if changes("ipv6_cidr_block") => vec!["ipv6_cidr_block_association_id"],
-        "aws_vpc_dhcp_options_association" if changes("dhcp_options_id") => vec!["id"],
-        "aws_route_table_association" if changes("route_table_id") => vec!["id"],
-        "aws_ebs_volume" if changes("type") => {
+        Some(Kind::Subnet) if changes("ipv6_cidr_block") => vec!["ipv6_cidr_block_association_id"],
+        Some(Kind::VpcDhcpOptionsAssociation) if changes("dhcp_options_id") => vec!["id"],
+        Some(Kind::RouteTableAssociation) if changes("route_table_id") => vec!["id"],
+        Some(Kind::EbsVolume) if changes("type") => {
             ["iops", "throughput"].into_iter().filter(|name| left_open(name)).collect()
         }
-        "aws_lb_listener" if changes("protocol") && left_open("ssl_policy") => vec!["ssl_policy"],
-        "aws_route" if !changed.is_empty() => {
+        Some(Kind::LbListener) if changes("protocol") && left_open("ssl_policy") => vec!["ssl_policy"],
+        Some(Kind::Route) if !changed.is_empty() => {
             let targets = ["instance_id", "network_interface_id"].into_iter().filter(|name| left_open(name));
             targets.chain(["state"]).collect()
         }
-        _ => Vec::new(),
+        None
+        | Some(
+            Kind::AutoscalingGroup
+            | Kind::AutoscalingLifecycleHook
+            | Kind::CloudwatchEventRule
+            | Kind::CloudwatchEventTarget
+            | Kind::EbsVolume
+            | Kind::EgressOnlyInternetGateway
+            | Kind::Eip
+            | Kind::IamInstanceProfile
+            | Kind::IamOpenidConnectProvider
+            | Kind::IamRole
+            | Kind::IamRolePolicy
+            | Kind::IamRolePolicyAttachment
+            | Kind::InternetGateway
+            | Kind::KeyPair
+            | Kind::LaunchTemplate
+            | Kind::Lb
+            | Kind::LbListener
+            | Kind::LbTargetGroup
+            | Kind::NatGateway
+            | Kind::Route
+            | Kind::Route53Record
+            | Kind::Route53Zone
+            | Kind::Route53ZoneAssociation
+            | Kind::RouteTable
+            | Kind::RouteTableAssociation
+            | Kind::S3Object
+            | Kind::SecurityGroup
+            | Kind::SecurityGroupRule
+            | Kind::SqsQueue
+            | Kind::Subnet
+            | Kind::Vpc
+            | Kind::VpcDhcpOptions
+            | Kind::VpcDhcpOptionsAssociation
+            | Kind::VpcIpv4CidrBlockAssociation,
+        ) => Vec::new(),
     };
     names.into_iter().map(Path::key).collect()
 }

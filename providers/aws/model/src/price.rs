@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{MonthlyPrice, PlanItem, PriceReport, ResourcePrice};
 use slipway_resource::{Address, ProviderError, Value};
 
+use crate::types::Kind;
+
 pub use list::PriceList;
 
 /// What the resources cost, as they are and as they shall be. What is not among the types below costs nothing by
@@ -78,15 +80,43 @@ struct Side<'a> {
 impl Side<'_> {
     /// What a resource costs; `None` for what costs nothing by itself, an error for what the list does not say.
     fn dollars(&self, kind: &str, attributes: &Value) -> Option<Result<f64, String>> {
-        match kind {
-            "aws_autoscaling_group" => Some(self.group(attributes)),
-            "aws_ebs_volume" => Some(self.volume(attributes, "size", "type")),
-            "aws_nat_gateway" => Some(Ok(self.list.monthly(self.list.nat_gateway_per_hour))),
+        match Kind::of(kind)? {
+            Kind::AutoscalingGroup => Some(self.group(attributes)),
+            Kind::EbsVolume => Some(self.volume(attributes, "size", "type")),
+            Kind::NatGateway => Some(Ok(self.list.monthly(self.list.nat_gateway_per_hour))),
             // The address of a NAT gateway or a load balancer; those of machines are counted with them.
-            "aws_eip" => Some(Ok(self.list.monthly(self.list.public_address_per_hour))),
-            "aws_lb" => Some(Ok(self.list.monthly(self.list.network_load_balancer_per_hour))),
-            "aws_route53_zone" => Some(Ok(self.list.hosted_zone_per_month)),
-            _ => None,
+            Kind::Eip => Some(Ok(self.list.monthly(self.list.public_address_per_hour))),
+            Kind::Lb => Some(Ok(self.list.monthly(self.list.network_load_balancer_per_hour))),
+            Kind::Route53Zone => Some(Ok(self.list.hosted_zone_per_month)),
+            // The rest costs nothing by itself, or by its use only.
+            Kind::AutoscalingLifecycleHook
+            | Kind::CloudwatchEventRule
+            | Kind::CloudwatchEventTarget
+            | Kind::EgressOnlyInternetGateway
+            | Kind::IamInstanceProfile
+            | Kind::IamOpenidConnectProvider
+            | Kind::IamRole
+            | Kind::IamRolePolicy
+            | Kind::IamRolePolicyAttachment
+            | Kind::InternetGateway
+            | Kind::KeyPair
+            | Kind::LaunchTemplate
+            | Kind::LbListener
+            | Kind::LbTargetGroup
+            | Kind::Route
+            | Kind::Route53Record
+            | Kind::Route53ZoneAssociation
+            | Kind::RouteTable
+            | Kind::RouteTableAssociation
+            | Kind::S3Object
+            | Kind::SecurityGroup
+            | Kind::SecurityGroupRule
+            | Kind::SqsQueue
+            | Kind::Subnet
+            | Kind::Vpc
+            | Kind::VpcDhcpOptions
+            | Kind::VpcDhcpOptionsAssociation
+            | Kind::VpcIpv4CidrBlockAssociation => None,
         }
     }
 

@@ -8,6 +8,7 @@ mod gateway;
 mod identity;
 mod instances;
 mod interruption;
+mod kind;
 mod network;
 pub mod rate;
 mod scaling;
@@ -18,6 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use slipway_resource::ResourceType;
+
+pub use kind::Kind;
 
 /// All resource types by name.
 pub fn all() -> &'static BTreeMap<String, ResourceType> {
@@ -75,7 +78,9 @@ mod tests {
             }
         }
         let classes = rate::classes();
-        assert_eq!(all().len(), 34);
+        let listed: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(all().keys().map(String::as_str).collect::<Vec<_>>(), listed);
+        assert!(Kind::ALL.iter().all(|kind| Kind::of(kind.name()) == Some(*kind)));
         for (name, kind) in all() {
             assert!(kind.description.ends_with('.'), "{name}");
             assert!(classes.contains_key(&kind.rate_class), "{name}");

@@ -2,43 +2,55 @@
 
 use slipway_resource::provider::{Disruption, PlanItem};
 
+use crate::types::Kind;
+
 /// When a resource goes, for good or for another in its place.
 pub(super) fn of_removal(item: &PlanItem) -> Disruption {
     if item.observed.is_none() {
         return Disruption::None;
     }
-    match item.address.kind() {
-        "aws_vpc" | "aws_subnet" | "aws_lb" | "aws_ebs_volume" | "aws_autoscaling_group" => {
-            Disruption::Outage
-        }
-        "aws_internet_gateway"
-        | "aws_egress_only_internet_gateway"
-        | "aws_nat_gateway"
-        | "aws_eip"
-        | "aws_route"
-        | "aws_route_table"
-        | "aws_route_table_association"
-        | "aws_security_group"
-        | "aws_security_group_rule"
-        | "aws_lb_listener"
-        | "aws_lb_target_group"
-        | "aws_route53_record"
-        | "aws_route53_zone_association"
-        | "aws_iam_role"
-        | "aws_iam_role_policy"
-        | "aws_iam_role_policy_attachment"
-        | "aws_iam_instance_profile"
-        | "aws_iam_openid_connect_provider" => Disruption::Brief,
-        _ => Disruption::None,
+    let Some(kind) = Kind::of(item.address.kind()) else { return Disruption::None };
+    match kind {
+        Kind::Vpc | Kind::Subnet | Kind::Lb | Kind::EbsVolume | Kind::AutoscalingGroup => Disruption::Outage,
+        Kind::InternetGateway
+        | Kind::EgressOnlyInternetGateway
+        | Kind::NatGateway
+        | Kind::Eip
+        | Kind::Route
+        | Kind::RouteTable
+        | Kind::RouteTableAssociation
+        | Kind::SecurityGroup
+        | Kind::SecurityGroupRule
+        | Kind::LbListener
+        | Kind::LbTargetGroup
+        | Kind::Route53Record
+        | Kind::Route53ZoneAssociation
+        | Kind::IamRole
+        | Kind::IamRolePolicy
+        | Kind::IamRolePolicyAttachment
+        | Kind::IamInstanceProfile
+        | Kind::IamOpenidConnectProvider => Disruption::Brief,
+        Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventRule
+        | Kind::CloudwatchEventTarget
+        | Kind::KeyPair
+        | Kind::LaunchTemplate
+        | Kind::Route53Zone
+        | Kind::S3Object
+        | Kind::SqsQueue
+        | Kind::VpcDhcpOptions
+        | Kind::VpcDhcpOptionsAssociation
+        | Kind::VpcIpv4CidrBlockAssociation => Disruption::None,
     }
 }
 
 /// When attributes change in place.
 pub(super) fn of_update(kind: &str, changed: &[String]) -> Disruption {
     let changes = |names: &[&str]| changed.iter().any(|changed| names.contains(&changed.as_str()));
+    let Some(kind) = Kind::of(kind) else { return Disruption::None };
     let is_felt = match kind {
         // Connections through the old way end.
-        "aws_route" => changes(&[
+        Kind::Route => changes(&[
             "gateway_id",
             "nat_gateway_id",
             "egress_only_gateway_id",
@@ -46,10 +58,39 @@ pub(super) fn of_update(kind: &str, changed: &[String]) -> Disruption {
             "instance_id",
             "network_interface_id",
         ]),
-        "aws_route_table_association" => changes(&["route_table_id"]),
-        "aws_lb_listener" => changes(&["port", "protocol", "default_action", "certificate_arn"]),
-        "aws_lb" => changes(&["security_groups"]),
-        _ => false,
+        Kind::RouteTableAssociation => changes(&["route_table_id"]),
+        Kind::LbListener => changes(&["port", "protocol", "default_action", "certificate_arn"]),
+        Kind::Lb => changes(&["security_groups"]),
+        Kind::AutoscalingGroup
+        | Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventRule
+        | Kind::CloudwatchEventTarget
+        | Kind::EbsVolume
+        | Kind::EgressOnlyInternetGateway
+        | Kind::Eip
+        | Kind::IamInstanceProfile
+        | Kind::IamOpenidConnectProvider
+        | Kind::IamRole
+        | Kind::IamRolePolicy
+        | Kind::IamRolePolicyAttachment
+        | Kind::InternetGateway
+        | Kind::KeyPair
+        | Kind::LaunchTemplate
+        | Kind::LbTargetGroup
+        | Kind::NatGateway
+        | Kind::Route53Record
+        | Kind::Route53Zone
+        | Kind::Route53ZoneAssociation
+        | Kind::RouteTable
+        | Kind::S3Object
+        | Kind::SecurityGroup
+        | Kind::SecurityGroupRule
+        | Kind::SqsQueue
+        | Kind::Subnet
+        | Kind::Vpc
+        | Kind::VpcDhcpOptions
+        | Kind::VpcDhcpOptionsAssociation
+        | Kind::VpcIpv4CidrBlockAssociation => false,
     };
     if is_felt { Disruption::Brief } else { Disruption::None }
 }
