@@ -4,36 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{ContextEntry, ContextKeyTypeEnum, EvaluationResult, PolicyEvaluationDecisionType};
 use futures_util::future::try_join_all;
+use slipway_aws_model::types::Kind;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError};
 
-use super::calls::{Needed, needed, to_make};
+use super::calls::{Needed, PASS_ROLE, needed, to_make};
 use super::{dry_run, finding, makes, unanswered};
 use crate::cloud::Cloud;
 use crate::kind::attribute::text;
 use crate::owner::wanted;
 use crate::rate::Class;
 
-/// The permission to give machines a role: of the role, whatever they are made from.
-const PASS_ROLE: &str = "iam:PassRole";
 /// How many objects one question names.
 const AT_ONCE: usize = 50;
-
-/// What policies call a new object of EC2.
-const NEW_IN_EC2: &[(&str, &str)] = &[
-    ("aws_ebs_volume", "volume"),
-    ("aws_egress_only_internet_gateway", "egress-only-internet-gateway"),
-    ("aws_eip", "elastic-ip"),
-    ("aws_internet_gateway", "internet-gateway"),
-    ("aws_key_pair", "key-pair"),
-    ("aws_launch_template", "launch-template"),
-    ("aws_nat_gateway", "natgateway"),
-    ("aws_route_table", "route-table"),
-    ("aws_security_group", "security-group"),
-    ("aws_subnet", "subnet"),
-    ("aws_vpc", "vpc"),
-    ("aws_vpc_dhcp_options", "dhcp-options"),
-];
 
 /// Permissions that the caller certainly lacks. Who may not ask for all of them at once is answered by calls that only try
 /// (`dry_run.rs`).
@@ -41,8 +24,8 @@ pub(super) async fn missing(
     cloud: &Cloud,
     items: &[PreflightItem],
 ) -> Result<Vec<PreflightFinding>, ProviderError> {
-    let Needed { make, other } = needed(items);
-    let names: BTreeSet<&'static str> = make.union(&other).copied().collect();
+    let Needed { make, other, read } = needed(items);
+    let names: BTreeSet<&'static str> = make.iter().chain(&other).chain(&read).copied().collect();
     let Some(caller) = cloud.caller().filter(|_| !names.is_empty()) else { return Ok(Vec::new()) };
     let (principal, results) = match ask(cloud, caller, &names).await {
         Ok(answer) => answer,
@@ -62,6 +45,8 @@ pub(super) async fn missing(
     };
     let mut found: Vec<PreflightFinding> =
         results.iter().filter(is_denied).map(|result| refused(result.eval_action_name(), DENIED)).collect();
+    let blind = results.iter().filter(|result| is_blind(result)).map(EvaluationResult::eval_action_name);
+    found.extend(blind.map(|name| refused(name, NOT_GRANTED)));
     // A policy that names objects or has conditions says no to everything as such: those are asked for once more, with what
     // is to be made.
     let is_open = |result: &&EvaluationResult| {
@@ -89,6 +74,15 @@ pub(super) async fn missing(
     Ok(found)
 }
 
+/// Whether nothing grants a call that only looks. AWS knows no names in permissions for these, so that the answer on everything
+/// is the answer.
+fn is_blind(result: &EvaluationResult) -> bool {
+    let looks = ["autoscaling:Describe", "ec2:Describe", "elasticloadbalancing:Describe"];
+    looks.iter().any(|look| result.eval_action_name().starts_with(look))
+        && *result.eval_decision() == PolicyEvaluationDecisionType::ImplicitDeny
+        && result.missing_context_values().is_empty()
+}
+
 /// A question about what is to be made.
 struct Question {
     names: Vec<&'static str>,
@@ -103,10 +97,15 @@ fn questions(cloud: &Cloud, items: &[PreflightItem], open: &BTreeSet<&str>) -> V
         of_kind.entry(item.address.kind()).or_default().push(item);
     }
     let mut questions = Vec::new();
-    for made in of_kind.values() {
+    for (kind, made) in &of_kind {
         let names: BTreeSet<&'static str> = made.iter().flat_map(|item| to_make(item)).collect();
-        let names: Vec<&'static str> =
-            names.into_iter().filter(|name| *name != PASS_ROLE && open.contains(name)).collect();
+        // What Auto Scaling does in EC2 for the caller is not done to the group.
+        let is_of_it =
+            |name: &str| *kind != Kind::AutoscalingGroup.name() || name.starts_with("autoscaling:");
+        let names: Vec<&'static str> = names
+            .into_iter()
+            .filter(|name| *name != PASS_ROLE && open.contains(name) && is_of_it(name))
+            .collect();
         questions.push(Question { names, arns: arns(cloud, made), context: context(cloud, made) });
     }
     if open.contains(PASS_ROLE)
@@ -168,27 +167,51 @@ async fn simulate(
 fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
     let (partition, region, account) = (cloud.partition(), cloud.region(), cloud.account());
     let of = |item: &&PreflightItem| {
-        let kind = item.address.kind();
-        if let Some((_, resource)) = NEW_IN_EC2.iter().find(|(known, _)| *known == kind) {
-            return Some(cloud.ec2_arn(None, resource, "*"));
-        }
-        let name = text(&item.desired, "name")?;
-        let global = |resource: String| format!("arn:{partition}:iam::{account}:{resource}");
+        let name = text(&item.desired, "name");
+        let global = |resource: &str| Some(format!("arn:{partition}:iam::{account}:{resource}/{}", name?));
         let regional = |service: &str, resource: String| {
-            format!("arn:{partition}:{service}:{region}:{account}:{resource}")
+            Some(format!("arn:{partition}:{service}:{region}:{account}:{resource}"))
         };
-        Some(match kind {
-            "aws_iam_role" => global(format!("role/{name}")),
-            "aws_iam_instance_profile" => global(format!("instance-profile/{name}")),
-            "aws_autoscaling_group" => {
-                regional("autoscaling", format!("autoScalingGroup:*:autoScalingGroupName/{name}"))
+        let new = |resource: &str| Some(cloud.ec2_arn(None, resource, "*"));
+        match Kind::of(item.address.kind())? {
+            Kind::EbsVolume => new("volume"),
+            Kind::EgressOnlyInternetGateway => new("egress-only-internet-gateway"),
+            Kind::Eip => new("elastic-ip"),
+            Kind::InternetGateway => new("internet-gateway"),
+            Kind::KeyPair => new("key-pair"),
+            Kind::LaunchTemplate => new("launch-template"),
+            Kind::NatGateway => new("natgateway"),
+            Kind::RouteTable => new("route-table"),
+            Kind::SecurityGroup => new("security-group"),
+            Kind::Subnet => new("subnet"),
+            Kind::Vpc => new("vpc"),
+            Kind::VpcDhcpOptions => new("dhcp-options"),
+            Kind::IamRole => global("role"),
+            Kind::IamInstanceProfile => global("instance-profile"),
+            Kind::AutoscalingGroup => {
+                regional("autoscaling", format!("autoScalingGroup:*:autoScalingGroupName/{}", name?))
             }
-            "aws_lb" => regional("elasticloadbalancing", format!("loadbalancer/net/{name}/*")),
-            "aws_lb_target_group" => regional("elasticloadbalancing", format!("targetgroup/{name}/*")),
-            "aws_sqs_queue" => regional("sqs", name.to_owned()),
-            "aws_cloudwatch_event_rule" => regional("events", format!("rule/{name}")),
-            _ => return None,
-        })
+            Kind::Lb => regional("elasticloadbalancing", format!("loadbalancer/net/{}/*", name?)),
+            Kind::LbTargetGroup => regional("elasticloadbalancing", format!("targetgroup/{}/*", name?)),
+            Kind::SqsQueue => regional("sqs", name?.to_owned()),
+            Kind::CloudwatchEventRule => regional("events", format!("rule/{}", name?)),
+            // Policies name them by what they belong to, or by ids that AWS chooses.
+            Kind::AutoscalingLifecycleHook
+            | Kind::CloudwatchEventTarget
+            | Kind::IamOpenidConnectProvider
+            | Kind::IamRolePolicy
+            | Kind::IamRolePolicyAttachment
+            | Kind::LbListener
+            | Kind::Route
+            | Kind::Route53Record
+            | Kind::Route53Zone
+            | Kind::Route53ZoneAssociation
+            | Kind::RouteTableAssociation
+            | Kind::S3Object
+            | Kind::SecurityGroupRule
+            | Kind::VpcDhcpOptionsAssociation
+            | Kind::VpcIpv4CidrBlockAssociation => None,
+        }
     };
     let arns: BTreeSet<String> = made.iter().filter_map(of).collect();
     arns.into_iter().take(AT_ONCE).collect()
@@ -274,12 +297,5 @@ mod tests {
         assert_eq!(principal(session), "arn:aws:iam::123456789012:role/admin");
         assert_eq!(principal("arn:aws:iam::1:user/x"), "arn:aws:iam::1:user/x");
         assert_eq!((session_role(session), session_role("arn:aws:iam::1:user/x")), (Some("admin"), None));
-    }
-
-    #[test]
-    fn every_type_is_known() {
-        for (kind, _) in NEW_IN_EC2 {
-            assert!(slipway_aws_model::types::get(kind).is_some(), "{kind}");
-        }
     }
 }
