@@ -78,17 +78,14 @@ pub(crate) fn steps(
         // No more at once than the budget, whatever is ready.
         let lanes = (surge + unavailable).max(1);
         after.extend(removals.len().checked_sub(lanes).and_then(|index| removals.get(index)).copied());
-        let cordon = roll.gate(operation::CORDON, member_argument(member), &after);
-        let mut arguments = member_argument(member);
-        #[expect(clippy::cast_possible_wrap, reason = "milliseconds of a time-out")]
-        arguments
-            .set(&slipway_resource::Path::key("timeout_ms"), Value::Integer(rollout.drain_timeout_ms as i64));
-        let drain = roll.gate(operation::DRAIN, arguments, &[cordon]);
+        if rollout.drains() {
+            after = vec![roll.emptied(member, &after)];
+        }
         let mut removal = member_argument(member);
         if matches!(member.fate, Fate::Retire { .. }) {
             removal.set(&slipway_resource::Path::key("retire"), Value::Bool(true));
         }
-        removals.push(roll.gate(operation::REMOVE, removal, &[drain]));
+        removals.push(roll.gate(operation::REMOVE, removal, &after));
         next = next_leaving.next();
     }
     ends.extend(removals);
@@ -117,6 +114,15 @@ struct Roll<'a> {
 }
 
 impl Roll<'_> {
+    /// The gates that empty a node before it goes.
+    fn emptied(&mut self, member: &Member, after: &[NodeId]) -> NodeId {
+        let cordon = self.gate(operation::CORDON, member_argument(member), after);
+        let mut arguments = member_argument(member);
+        let timeout = i64::try_from(self.rollout.drain_timeout_ms).unwrap_or(i64::MAX);
+        arguments.set(&slipway_resource::Path::key("timeout_ms"), Value::Integer(timeout));
+        self.gate(operation::DRAIN, arguments, &[cordon])
+    }
+
     fn gate(&mut self, name: &str, arguments: Value, after: &[NodeId]) -> NodeId {
         let declared = self.kind.operations.get(name).map(|declared| declared.duration_ms);
         let estimate = self.rollout.durations_ms.get(name).copied().or(declared).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::Disruption;
+use slipway_resource::provider::{Disruption, Rollout};
 use slipway_resource::{Address, Digest, Path};
 
 use super::Inputs;
@@ -17,7 +17,7 @@ use crate::lint::lint;
 use crate::orphans;
 use crate::providers::preflight;
 use crate::queue::ReadyQueue;
-use crate::reason::ReasonCode;
+use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
 use crate::{estimate, ground, holds, on_demand, prices, scope};
 
@@ -60,6 +60,7 @@ pub(super) async fn finish(
     // Before anything is left out: what a part makes may be what the whole would lose.
     guard.enforce(&mut decided)?;
     name_machines_of_replaced(&mut decided);
+    name_data_of_machines(&mut decided);
     let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
     let pending = part.map_or_else(Vec::new, |part| {
         let leaving = guard.leaving(&decided);
@@ -152,6 +153,24 @@ fn name_machines_of_replaced(decided: &mut Decided) {
                 if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
             format!("replacing it removes {machines}, without a drain")
         });
+    }
+}
+
+/// Data that machines take with them is named, and its loss is confirmed by the pool's name.
+fn name_data_of_machines(decided: &mut Decided) {
+    for decision in decided.by_address.values_mut() {
+        let goes = |rollout: &&Rollout| {
+            rollout.has_leaving() || decision.change.action.is_replace() && !rollout.members.is_empty()
+        };
+        let Some(loses) = decision.rollout.as_ref().filter(goes).and_then(|rollout| rollout.loses.clone())
+        else {
+            continue;
+        };
+        let change = &mut decision.change;
+        change
+            .reasons
+            .push(Reason::new(ReasonCode::Provider, format!("each machine that goes loses {loses}")));
+        change.confirmation.get_or_insert_with(|| format!("its machines lose {loses}"));
     }
 }
 

@@ -63,6 +63,7 @@ fn rollouts() -> impl Strategy<Value = Rollout> {
             ready_timeout_ms: 1,
             prerequisites: Vec::new(),
             durations_ms: BTreeMap::new(),
+            loses: None,
         }
     })
 }
@@ -149,6 +150,7 @@ fn the_first_machine_goes_alone() {
         ready_timeout_ms: 1,
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::new(),
+        loses: None,
     };
     let steps = plan(&rollout);
     let find = |name: &str, subject: &str| {
@@ -160,4 +162,30 @@ fn the_first_machine_goes_alone() {
     let second = find("cordon", "m1");
     assert!(second.depends_on.contains(&find("remove", "m0").id));
     assert!(find("cordon", "m0").depends_on.contains(&find("verify", "slot 1").id));
+}
+
+#[test]
+fn machines_that_are_not_drained_have_no_gates_for_it() {
+    let members = (0..2).map(|index| member(index, 1, true)).collect();
+    let rollout = Rollout {
+        group: "worker".into(),
+        exclusive: false,
+        after: Vec::new(),
+        size: 2,
+        members,
+        max_surge: 1,
+        max_unavailable: 0,
+        drain_timeout_ms: 0,
+        ready_timeout_ms: 1,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::new(),
+        loses: None,
+    };
+    let steps = plan(&rollout);
+    assert!(
+        steps.iter().all(|step| !step.title().starts_with("cordon") && !step.title().starts_with("drain"))
+    );
+    let find = |title: &str| steps.iter().find(|step| step.title() == title).unwrap();
+    let removal = find("remove sim_machine_pool.workers (m0)");
+    assert!(removal.depends_on.contains(&find("verify sim_machine_pool.workers (slot 1)").id));
 }

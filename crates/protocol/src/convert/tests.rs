@@ -280,8 +280,9 @@ fn rollout() -> impl Strategy<Value = Rollout> {
         prop::collection::vec(member, 0..3),
         prop::collection::vec(prerequisite, 0..2),
         prop::collection::btree_map(".{0,4}", any::<u64>(), 0..2),
+        prop::option::of(".{0,4}"),
     )
-        .prop_map(|(plain, after, members, prerequisites, durations_ms)| {
+        .prop_map(|(plain, after, members, prerequisites, durations_ms, loses)| {
             let (group, exclusive, [size, max_surge, max_unavailable], timeouts) = plain;
             let [drain_timeout_ms, ready_timeout_ms] = timeouts;
             Rollout {
@@ -296,6 +297,7 @@ fn rollout() -> impl Strategy<Value = Rollout> {
                 ready_timeout_ms,
                 prerequisites,
                 durations_ms,
+                loses,
             }
         })
 }

@@ -749,6 +749,10 @@ pub struct Rollout {
     /// How many machines there shall be when it is through.
     #[prost(uint32, tag = "11")]
     pub size: u32,
+    /// Data that is lost with each machine that goes, as `its disk /dev/xvdb`: the plan names it, and asks for a confirmation by
+    /// name. Absent where a machine holds nothing that another one does not get.
+    #[prost(string, optional, tag = "12")]
+    pub loses: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Member {
@@ -824,7 +828,7 @@ pub struct PreflightRequest {
 pub struct PreflightItem {
     #[prost(string, tag = "1")]
     pub address: ::prost::alloc::string::String,
-    /// `create`, `update` or `delete`.
+    /// `create`, `update`, `replace` or `delete`. A resource whose successor is created before it is deleted has two items.
     #[prost(string, tag = "2")]
     pub action: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "3")]

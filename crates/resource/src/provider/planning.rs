@@ -132,7 +132,7 @@ pub struct Rollout {
     pub max_surge: u32,
     /// How many may be missing.
     pub max_unavailable: u32,
-    /// How long a drain may take, in milliseconds.
+    /// How long a drain may take, in milliseconds; 0 where machines go without being cordoned and drained.
     pub drain_timeout_ms: u64,
     /// How long a machine may take to become a ready node, in milliseconds.
     pub ready_timeout_ms: u64,
@@ -142,9 +142,19 @@ pub struct Rollout {
     /// Expected durations of the gates in milliseconds, where they differ from the type's.
     #[serde(default)]
     pub durations_ms: BTreeMap<String, u64>,
+    /// Data that is lost with each machine that goes, as `its disk /dev/xvdb`; none where a machine holds nothing that another one
+    /// does not get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loses: Option<String>,
 }
 
 impl Rollout {
+    /// Whether a machine is cordoned and drained before it goes.
+    #[must_use]
+    pub fn drains(&self) -> bool {
+        self.drain_timeout_ms > 0
+    }
+
     /// Whether any machine goes.
     #[must_use]
     pub fn has_leaving(&self) -> bool {

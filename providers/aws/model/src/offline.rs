@@ -32,18 +32,21 @@ pub fn schema() -> Arc<Schema> {
 pub struct Offline {
     scope: Scope,
     prices: Value,
+    gates: plan::Gates,
 }
 
 impl Offline {
     /// A session for a region; without one the zones of the cluster say which it is.
     #[must_use]
     pub fn new(region: Option<String>) -> Self {
-        Self { scope: Scope { account: String::new(), region }, prices: Value::Null }
+        let scope = Scope { account: String::new(), region };
+        Self { scope, prices: Value::Null, gates: plan::Gates::OfInstances }
     }
 
-    /// The same with the provider's settings, of which it reads the list of prices.
+    /// The same with the provider's settings, of which it reads the list of prices and whether nodes can be drained.
     #[must_use]
     pub fn with_settings(mut self, settings: &Value) -> Self {
+        self.gates = plan::Gates::of_settings(settings);
         self.prices = settings.get("prices").cloned().unwrap_or_default();
         self
     }
@@ -77,7 +80,7 @@ impl Session for Offline {
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        items.iter().map(plan::plan).collect()
+        items.iter().map(|item| plan::plan(item, self.gates)).collect()
     }
 
     fn prices(&self) -> bool {

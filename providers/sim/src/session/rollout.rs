@@ -117,6 +117,7 @@ pub(super) fn rollout(
         ready_timeout_ms: number("ready_timeout_ms", 900_000),
         prerequisites: prerequisites(wanted, observed),
         durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
+        loses: None,
     })
 }
 

@@ -15,6 +15,11 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{Fate, Member, PlanItem, Rollout, operation};
 use slipway_resource::{Identity, Path, Value};
 
+/// The group of pools whose instances are no nodes.
+const BASTION: &str = "bastion";
+/// What the gates do not do without the cluster's API.
+const UNGUARDED: &str = "no node is cordoned or drained, and an instance in service counts as ready: \
+                         `provider.config.clusterApi` is not set";
 /// How long it takes until an instance is a ready node, in milliseconds.
 const BOOT_MS: u64 = 60_000;
 /// How long a drain may take, where nobody says, in milliseconds.
@@ -22,29 +27,49 @@ const DRAIN_MS: u64 = 900_000;
 /// How long an instance may take to become a ready node, where nobody says, in milliseconds.
 const READY_MS: u64 = 900_000;
 
+/// What the gates of a roll can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gates {
+    /// The cluster's API is configured: nodes are cordoned, drained, and waited for.
+    OfNodes,
+    /// It is not: instances are launched and terminated, and no more.
+    OfInstances,
+}
+
+impl Gates {
+    /// The gates that the provider's settings allow.
+    #[must_use]
+    pub fn of_settings(settings: &Value) -> Self {
+        match settings.get("clusterApi") {
+            None | Some(Value::Null) => Self::OfInstances,
+            Some(_) => Self::OfNodes,
+        }
+    }
+}
+
 /// What becomes of the instances of a group. Without instances, it says which groups come first.
-pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
+pub(super) fn rollout(wanted: &Value, observed: Option<&Value>, gates: Gates) -> Rollout {
     let size = size(wanted, observed);
     let members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
-    of_members(&Manner::of(wanted), size, members)
+    of_members(&Manner::of(wanted), size, members, gates)
 }
 
 /// How the instances of a group leave that goes itself; `None` where it has none.
-pub(super) fn of_removal(item: &PlanItem) -> Option<Rollout> {
+pub(super) fn of_removal(item: &PlanItem, gates: Gates) -> Option<Rollout> {
     let observed = item.observed.as_ref()?;
     // AWS does not show how instances are replaced; the state knows.
     let manner = Manner::of(item.last_applied.as_ref().unwrap_or(observed));
     let goes = || Fate::Retire { reason: "its group goes".to_owned() };
     let seen = instances(observed).into_iter();
     let members: Vec<Member> = seen.map(|instance| member(instance, goes())).collect();
-    (!members.is_empty()).then(|| of_members(&manner, 0, members))
+    (!members.is_empty()).then(|| of_members(&manner, 0, members, gates))
 }
 
 /// The instances that an update takes out of its group, since it shall have fewer: those that the plan has named, from the
 /// same attributes by the same rule.
 #[must_use]
 pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
-    let members = rollout(desired, Some(prior)).members.into_iter();
+    let members = rollout(desired, Some(prior), Gates::OfNodes).members.into_iter();
     let left: Vec<&str> = instances(prior)
         .into_iter()
         .filter(|one| is_detached(one))
@@ -57,13 +82,14 @@ pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
         .collect()
 }
 
-fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
+fn of_members(manner: &Manner, size: u32, members: Vec<Member>, gates: Gates) -> Rollout {
     let (max_surge, max_unavailable) = manner.limits(size);
+    let drains = gates == Gates::OfNodes && manner.drain && manner.has_nodes();
     Rollout {
         group: manner.group.clone(),
         exclusive: manner.group == "control-plane",
         after: match manner.group.as_str() {
-            "control-plane" | "bastion" => Vec::new(),
+            "control-plane" | BASTION => Vec::new(),
             "api-server" => vec!["control-plane".to_owned()],
             _ => vec!["control-plane".to_owned(), "api-server".to_owned()],
         },
@@ -71,15 +97,16 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
         members,
         max_surge,
         max_unavailable,
-        drain_timeout_ms: manner.drain_timeout_ms,
+        drain_timeout_ms: if drains { manner.drain_timeout_ms } else { 0 },
         ready_timeout_ms: manner.ready_timeout_ms,
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::from([(operation::VERIFY.to_owned(), BOOT_MS + manner.settle_ms)]),
+        loses: manner.loses(),
     }
 }
 
 /// Sentences on a rollout.
-pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
+pub(super) fn reasons(rollout: &Rollout, gates: Gates) -> Vec<String> {
     let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     for member in &rollout.members {
         match &member.fate {
@@ -88,15 +115,14 @@ pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
             Fate::Retire { reason } => *counts.entry((true, reason)).or_default() += 1,
         }
     }
-    counts
-        .into_iter()
-        .map(|((leaves, reason), count)| match (leaves, count) {
-            (false, 1) => format!("1 instance is replaced: {reason}"),
-            (false, _) => format!("{count} instances are replaced: {reason}"),
-            (true, 1) => format!("1 instance leaves: {reason}"),
-            (true, _) => format!("{count} instances leave: {reason}"),
-        })
-        .collect()
+    let unguarded = rollout.has_leaving() && gates == Gates::OfInstances && rollout.group != BASTION;
+    let fates = counts.into_iter().map(|((leaves, reason), count)| match (leaves, count) {
+        (false, 1) => format!("1 instance is replaced: {reason}"),
+        (false, _) => format!("{count} instances are replaced: {reason}"),
+        (true, 1) => format!("1 instance leaves: {reason}"),
+        (true, _) => format!("{count} instances leave: {reason}"),
+    });
+    fates.chain(unguarded.then(|| UNGUARDED.to_owned())).collect()
 }
 
 /// How the instances of a group are replaced: its `rollout` block.
@@ -120,6 +146,8 @@ pub struct Manner {
     pub ready_timeout_ms: u64,
     /// For how long a node has to stay ready before the next one goes.
     pub settle_ms: u64,
+    /// The data disks that are deleted with an instance.
+    pub data_disks: Vec<String>,
 }
 
 impl Default for Manner {
@@ -134,6 +162,7 @@ impl Default for Manner {
             drain_timeout_ms: DRAIN_MS,
             ready_timeout_ms: READY_MS,
             settle_ms: 0,
+            data_disks: Vec::new(),
         }
     }
 }
@@ -165,6 +194,13 @@ impl Manner {
             drain_timeout_ms: millis("drain_timeout_ms", usual.drain_timeout_ms),
             ready_timeout_ms: millis("ready_timeout_ms", usual.ready_timeout_ms),
             settle_ms: millis("settle_ms", usual.settle_ms),
+            data_disks: block
+                .get("data_disks")
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|disk| disk.as_str().map(str::to_owned))
+                .collect(),
         }
     }
 
@@ -181,10 +217,19 @@ impl Manner {
         }
     }
 
+    /// The data that is lost with an instance; `None` where it has no disk of its own that is deleted with it.
+    fn loses(&self) -> Option<String> {
+        match self.data_disks.as_slice() {
+            [] => None,
+            [one] => Some(format!("its data disk {one}")),
+            several => Some(format!("its data disks {}", several.join(", "))),
+        }
+    }
+
     /// Whether the instances are nodes of the cluster.
     #[must_use]
     pub fn has_nodes(&self) -> bool {
-        self.group != "bastion"
+        self.group != BASTION
     }
 
     /// One line of at most 256 characters, for a tag.

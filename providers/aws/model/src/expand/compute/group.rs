@@ -126,7 +126,8 @@ fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
     };
     let word = |word: &dyn std::fmt::Debug| Value::from(format!("{word:?}").to_lowercase());
     let millis = |span: Duration| Value::from(i64::try_from(span.get().as_millis()).unwrap_or(i64::MAX));
-    Value::map([
+    let disks: Vec<String> = data_disks(pool).collect();
+    let mut block = Value::map([
         ("group", Value::from(group)),
         ("max_surge", Value::from(max_surge)),
         ("max_unavailable", Value::from(max_unavailable)),
@@ -136,7 +137,23 @@ fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
         ("drain_timeout_ms", millis(drain.timeout)),
         ("ready_timeout_ms", millis(*ready_timeout)),
         ("settle_ms", millis(*settle)),
-    ])
+    ]);
+    if let (Value::Map(entries), false) = (&mut block, disks.is_empty()) {
+        entries.insert("data_disks".to_owned(), Value::list(disks));
+    }
+    block
+}
+
+/// The data disks of a pool that are deleted with their machines, by device and mount path.
+fn data_disks(pool: &NodePool) -> impl Iterator<Item = String> {
+    let disks = pool.volumes.iter().filter(|disk| disk.delete_on_termination);
+    disks.filter_map(|disk| {
+        let device = disk.device.clone()?;
+        Some(match &disk.mount_path {
+            Some(path) => format!("{device} ({path})"),
+            None => device,
+        })
+    })
 }
 
 fn tag_blocks(builder: &Builder<'_>, pool: &NodePool) -> Value {
