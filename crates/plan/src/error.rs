@@ -207,7 +207,7 @@ fn display_cycle(addresses: &[Address]) -> String {
 }
 
 fn is_refused(loss: &Loss) -> bool {
-    matches!(loss.kind, LossKind::Refused { .. })
+    matches!(loss.kind, LossKind::Refused { .. } | LossKind::KeyReplaced { .. })
 }
 
 fn listed(items: &[impl Display], separator: &str) -> String {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use slipway_resource::diff::Change;
 use slipway_resource::schema::{Held, Irreplaceable};
 use slipway_resource::{Address, Identity, Path};
 
@@ -48,6 +49,11 @@ pub enum LossKind {
         /// The reason.
         reason: String,
     },
+    /// A key for data would be replaced by another one, while the object itself stays.
+    KeyReplaced {
+        /// The attributes that hold the key.
+        paths: Vec<Path>,
+    },
 }
 
 impl fmt::Display for Loss {
@@ -69,6 +75,15 @@ impl fmt::Display for Loss {
                 write!(formatter, " has several objects ({})", identities.join(", "))
             }
             LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
+            LossKind::KeyReplaced { paths } => {
+                let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+                write!(
+                    formatter,
+                    " has {}, which cannot be replaced: data encrypted with the previous key cannot be read with another \
+                     key; a rotation in stages does not exist yet",
+                    paths.join(", ")
+                )
+            }
         }
     }
 }
@@ -101,36 +116,55 @@ impl<'a> Guard<'a> {
             if let Some(rule) = self.rule(address) {
                 losses.extend(self.look(rule, address, decision));
             }
+            losses.extend(self.replaced_key(&decision.change));
         }
         if !losses.is_empty() {
             return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
         }
         self.name_last_holders(decided);
         for decision in decided.by_address.values_mut() {
-            self.name_changed_keys(&mut decision.change);
+            self.name_removed_keys(&mut decision.change);
         }
         Ok(())
     }
 
-    /// Has a change confirmed by name that replaces or removes a key for data: what was encrypted with it cannot be read any
-    /// more, also where the object itself stays.
-    fn name_changed_keys(&self, change: &mut ResourceChange) {
-        if !matches!(change.action, ChangeAction::Update) && !change.action.is_replace() {
-            return;
-        }
-        let is_key = |path: &Path| (self.is_key)(&change.address, path);
-        let keys: Vec<String> = change
-            .changes
-            .iter()
-            .filter(|changed| !changed.before.is_null() && is_key(&changed.path))
-            .map(|changed| changed.path.to_string())
+    /// The keys for data that a change replaces by others. Data that was encrypted with them cannot be read any more, also
+    /// where the object itself stays.
+    fn replaced_key(&self, change: &ResourceChange) -> Option<Loss> {
+        let paths: Vec<Path> = self
+            .changed_keys(change)
+            .filter(|changed| !changed.after.is_null())
+            .map(|changed| changed.path.clone())
             .collect();
+        if paths.is_empty() {
+            return None;
+        }
+        Some(Loss {
+            address: change.address.clone(),
+            fingerprint: None,
+            kind: LossKind::KeyReplaced { paths },
+        })
+    }
+
+    /// Requires the confirmation by name of a change that removes a key for data.
+    fn name_removed_keys(&self, change: &mut ResourceChange) {
+        let keys: Vec<String> = self.changed_keys(change).map(|changed| changed.path.to_string()).collect();
         if keys.is_empty() {
             return;
         }
         let keys = keys.join(", ");
-        let text = format!("it changes {keys}: data encrypted with the previous key cannot be read any more");
+        let text = format!("it removes {keys}: data encrypted with this key cannot be read any more");
         change.confirmation.get_or_insert(text);
+    }
+
+    /// The changed attributes that are keys for data, of an object that exists and had one.
+    fn changed_keys<'b>(&'b self, change: &'b ResourceChange) -> impl Iterator<Item = &'b Change> {
+        let is_changed = matches!(change.action, ChangeAction::Update) || change.action.is_replace();
+        change
+            .changes
+            .iter()
+            .filter(move |changed| is_changed && !changed.before.is_null())
+            .filter(|changed| (self.is_key)(&change.address, &changed.path))
     }
 
     /// The objects whose deletion has to be confirmed by name, and why.
@@ -206,7 +240,7 @@ impl<'a> Guard<'a> {
                 if !rule.refusal.is_empty() {
                     return loss(LossKind::Refused { reason: rule.refusal.clone() });
                 }
-                change.confirmation = Some(format!("replacing it loses {}", told(fingerprint.as_deref())));
+                change.confirmation = Some(format!("replacing it loses {}", lost(fingerprint.as_deref())));
                 None
             }
             _ => None,
@@ -282,14 +316,14 @@ impl<'a> Guard<'a> {
                 leaving.iter().find(|change| change.confirmation.is_some()).or_else(|| leaving.first());
             let Some(address) = named.map(|change| change.address.clone()) else { continue };
             if let Some(decision) = decided.by_address.get_mut(&address) {
-                let text = format!("deleting it loses {}", told(Some(&fingerprint)));
+                let text = format!("deleting it loses {}", lost(Some(&fingerprint)));
                 decision.change.confirmation = Some(text);
             }
         }
     }
 }
 
-fn told(fingerprint: Option<&str>) -> String {
+fn lost(fingerprint: Option<&str>) -> String {
     match fingerprint {
         Some(fingerprint) => format!("its data for good ({fingerprint})"),
         None => "its data for good".to_owned(),

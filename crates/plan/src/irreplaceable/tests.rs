@@ -283,8 +283,8 @@ fn what_is_gone_and_held_nothing_is_made_again() {
 }
 
 #[test]
-fn a_changed_key_for_data_is_confirmed_by_name() {
-    let changed = |name: &str, before: Value, after: Value| {
+fn a_key_for_data_is_not_replaced_and_its_removal_is_confirmed_by_name() {
+    let changed = |name: &str, before: Value, after: Value| -> Result<Option<String>, Error> {
         let mut world = world(&[Case {
             recorded: true,
             there: None,
@@ -300,12 +300,15 @@ fn a_changed_key_for_data_is_confirmed_by_name() {
             replaces: false,
             sensitive: true,
         }];
-        enforce(&mut world, &rule(""), Mode::Apply).unwrap();
-        world.decided.by_address[&address(0)].change.confirmation.clone()
+        enforce(&mut world, &rule(""), Mode::Apply)?;
+        Ok(world.decided.by_address[&address(0)].change.confirmation.clone())
     };
-    let confirmed = changed("key", "old".into(), "new".into()).unwrap();
-    assert_eq!(confirmed, "it changes key: data encrypted with the previous key cannot be read any more");
-    assert!(changed("key", "old".into(), Value::Null).is_some(), "a key that is removed");
-    assert_eq!(changed("key", Value::Null, "new".into()), None, "the first key");
-    assert_eq!(changed("label", "old".into(), "new".into()), None);
+    let refused: Error = changed("key", "old".into(), "new".into()).unwrap_err();
+    assert_eq!(refused.code(), "PLAN0021");
+    let text = "has key, which cannot be replaced: data encrypted with the previous key";
+    assert!(refused.to_string().contains(text), "{refused}");
+    let removed = changed("key", "old".into(), Value::Null).unwrap().unwrap();
+    assert_eq!(removed, "it removes key: data encrypted with this key cannot be read any more");
+    assert_eq!(changed("key", Value::Null, "new".into()).unwrap(), None, "the first key");
+    assert_eq!(changed("label", "old".into(), "new".into()).unwrap(), None);
 }
