@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use slipway_bootstrap::preflight::Questions;
 use slipway_cluster_input::Host;
 use slipway_protocol::{Client, Deadlines, Life, Tunnel};
-use slipway_provider_node::told;
+use slipway_provider_node::machine_facts;
 use slipway_resource::provider::SessionRequest;
 use slipway_resource::{Digest, Provider as _, ProviderError, Session};
 use tokio::sync::{Mutex, OnceCell};
@@ -140,7 +140,7 @@ echo "no folder takes a program" >&2
 exit 3"#;
         let executable = self.executable()?;
         let sent = ssh.send(script, &executable, TRANSFER).await;
-        let file = sent.map_err(|failure| failure.told(name, "take an agent to look"))?;
+        let file = sent.map_err(|failure| failure.into_error(name, "take an agent to look"))?;
         let script = format!(
             r#"exec 9<"{file}" && rm -f "{file}" && exec /proc/self/fd/9 node serve --stdio"#,
             file = file.trim()
@@ -162,7 +162,7 @@ exit 3"#;
         let Some(ssh) = Ssh::to(host, &self.config)? else {
             let Some(agent) = self.of(name).await? else { return Ok(facts::of_unseen(host, &self.config)) };
             let catalog = agent.session.catalog().await?;
-            return Ok(match catalog.data.get(told::KEY).and_then(serde_json::Value::as_str) {
+            return Ok(match catalog.data.get(machine_facts::KEY).and_then(serde_json::Value::as_str) {
                 Some(printed) => facts::read(printed, host, &self.config),
                 // One that works below another root has no machine that could tell.
                 None => facts::of_unseen(host, &self.config),
@@ -171,8 +171,9 @@ exit 3"#;
         if let Some(error) = self.known_unreached(name) {
             return Err(error);
         }
-        let printed = ssh.run(&told::script()).await;
-        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "tell about itself")))?;
+        let printed = ssh.run(&machine_facts::script()).await;
+        let printed =
+            self.noted(name, printed.map_err(|failure| failure.into_error(name, "tell about itself")))?;
         Ok(facts::read(&printed, host, &self.config))
     }
 
@@ -189,7 +190,8 @@ exit 3"#;
         }
         let begin = Timestamp::now().as_second();
         let printed = ssh.run(&preflight::script(questions, &self.config.root)).await;
-        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "be looked at")))?;
+        let printed =
+            self.noted(name, printed.map_err(|failure| failure.into_error(name, "be looked at")))?;
         // The host told its time somewhere between.
         let now = begin.midpoint(Timestamp::now().as_second());
         Ok(Some(preflight::read(&printed, questions, &self.config.root, now)))
@@ -204,7 +206,8 @@ exit 3"#;
         let (host, _) = self.host(name)?;
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
         let printed = ssh.run(&preflight::of_images(questions)).await;
-        let printed = self.noted(name, printed.map_err(|failure| failure.told(name, "tell its images")))?;
+        let printed =
+            self.noted(name, printed.map_err(|failure| failure.into_error(name, "tell its images")))?;
         Ok(Some(preflight::read(&printed, questions, &self.config.root, 0)))
     }
 
@@ -214,7 +217,7 @@ exit 3"#;
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
         let file = format!("{}/var/lib/slipway/owner", self.config.root.trim_end_matches('/'));
         let printed = ssh.run(&format!("if [ -e {file} ]; then cat {file}; fi")).await;
-        let printed = printed.map_err(|failure| failure.told(name, "tell whose node it is"))?;
+        let printed = printed.map_err(|failure| failure.into_error(name, "tell whose node it is"))?;
         if printed.trim().is_empty() {
             return Ok(None);
         }
@@ -252,7 +255,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         let executable = self.executable()?;
         ssh.send(&script, &executable, TRANSFER)
             .await
-            .map_err(|failure| failure.told(name, "take its agent"))?;
+            .map_err(|failure| failure.into_error(name, "take its agent"))?;
         *slot = self.connect(host).await?.map(Arc::new);
         if slot.is_none() {
             return Err(permanent(format!("the agent of {name} does not start")));
@@ -275,7 +278,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         let script = format!(
             "rm -rf {FOLDER}; cd {kept} 2>/dev/null && rm -f owned/*.json owner && rmdir owned draft supervised run replaced 2>/dev/null; cd / && rmdir {kept} 2>/dev/null; true"
         );
-        ssh.run(&script).await.map(drop).map_err(|failure| failure.told(name, "let its agent go"))
+        ssh.run(&script).await.map(drop).map_err(|failure| failure.into_error(name, "let its agent go"))
     }
 
     /// The digest of the executable that hosts get, as hexadecimal digits.
@@ -360,6 +363,6 @@ async fn said_digest(tunnel: &Tunnel) -> Option<String> {
 /// What became of a script is of no use without the host that it ran on.
 impl From<Failure> for ProviderError {
     fn from(failure: Failure) -> Self {
-        failure.told("the host", "do what it was asked")
+        failure.into_error("the host", "do what it was asked")
     }
 }

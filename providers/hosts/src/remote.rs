@@ -33,6 +33,6 @@ impl Remote {
     /// # Errors
     /// When the host cannot be entered, or the script fails.
     pub async fn run(&self, script: &str) -> Result<String, ProviderError> {
-        self.ssh.run(script).await.map_err(|failure| failure.told(&self.name, "do what it was asked"))
+        self.ssh.run(script).await.map_err(|failure| failure.into_error(&self.name, "do what it was asked"))
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use slipway_resource::ProviderError;
 
 use crate::error::{of_path, permanent};
+use crate::folders;
 use crate::root::Root;
 
 pub(crate) use temporary::clear as clear_temporaries;
@@ -268,6 +269,8 @@ impl Disk {
             return Ok(());
         }
         self.make_folders(&parent(folder)?)?;
+        let below = folder.strip_prefix(self.root.path()).unwrap_or(folder);
+        folders::remember(self, &Path::new("/").join(below))?;
         self.at("create folder");
         match fs::create_dir(folder) {
             Ok(()) => sync_folder(&parent(folder)?),

@@ -5,6 +5,7 @@ use slipway_resource::{ErrorClass, Ownership, ProviderError};
 
 use crate::disk::Disk;
 use crate::error::{conflict, permanent};
+use crate::folders;
 use crate::ledger::Ledger;
 
 /// The file that says so.
@@ -58,9 +59,10 @@ pub(crate) fn check(disk: &Disk, ownership: &Ownership) -> Result<(), ProviderEr
     }
 }
 
-/// Gives the node back when nothing of the cluster is left on it.
+/// Gives the node back when nothing of the cluster is left on it, without the empty folders that were made for it.
 pub(crate) fn release(disk: &Disk, ledger: &Ledger) -> Result<(), ProviderError> {
     if ledger.is_empty()? {
+        folders::remove_empty(disk)?;
         disk.remove(FILE)?;
     }
     Ok(())

@@ -83,7 +83,8 @@ pub(crate) fn if_empty(disk: &Disk, path: &str) -> Result<bool, ProviderError> {
         Ok(()) => Ok(true),
         Err(error) => match error.kind() {
             std::io::ErrorKind::NotFound => Ok(true),
-            std::io::ErrorKind::DirectoryNotEmpty => Ok(false),
+            // A mount point stays, also when it is empty.
+            std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::ResourceBusy => Ok(false),
             _ => Err(of_path(&place, "remove", &error)),
         },
     }

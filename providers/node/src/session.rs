@@ -20,8 +20,8 @@ use crate::Checkpoint;
 use crate::config::Config;
 use crate::host::Host;
 use crate::kind::Kinds;
+use crate::machine_facts;
 use crate::planning;
-use crate::told;
 use turns::Turns;
 
 /// The work on one node.
@@ -54,7 +54,7 @@ impl Session for NodeSession {
     }
 
     async fn catalog(&self) -> Result<Catalog, ProviderError> {
-        told::catalog(&self.host).await
+        machine_facts::catalog(&self.host).await
     }
 
     async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {

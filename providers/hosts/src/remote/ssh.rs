@@ -51,7 +51,7 @@ impl From<ProviderError> for Failure {
 
 impl Failure {
     /// The failure as a provider tells it.
-    pub fn told(self, host: &str, what: &str) -> ProviderError {
+    pub fn into_error(self, host: &str, what: &str) -> ProviderError {
         match self {
             Self::Unreachable(error) => error,
             Self::Ended(code, words) => permanent(format!("{host} cannot {what} (exit {code}): {words}")),

@@ -77,3 +77,35 @@ async fn files_of_the_network_go_unless_they_were_there() {
     assert!(!bench.path("/etc/cni/net.d/10-flannel.conflist").exists());
     assert!(bench.path("/etc/cni/net.d/10-mine.conflist").exists());
 }
+
+#[tokio::test]
+async fn empty_folders_go_with_the_last_object_and_those_from_before_stay() {
+    let bench = Bench::new().await;
+    bench.put("/etc/hosts", "127.0.0.1 localhost");
+    std::fs::create_dir_all(bench.path("/etc/systemd/system")).unwrap();
+    let paths = [
+        "/etc/kubernetes/pki/etcd/ca.crt",
+        "/etc/kubernetes/manifests/etcd.yaml",
+        "/etc/systemd/system/kubelet.service.d/10-slipway.conf",
+    ];
+    for (number, path) in paths.iter().enumerate() {
+        let wanted = value(json!({"path": path, "content": "ours"}));
+        bench.create(&format!("file.f{number}"), wanted).await.unwrap();
+    }
+    // Somebody else puts a file into a folder that was made for ours.
+    bench.put("/etc/kubernetes/pki/notes.txt", "theirs");
+    for (number, path) in paths.iter().enumerate() {
+        bench.delete(&format!("file.f{number}"), path).await.unwrap();
+    }
+    for gone in
+        ["/etc/kubernetes/manifests", "/etc/kubernetes/pki/etcd", "/etc/systemd/system/kubelet.service.d"]
+    {
+        assert!(!bench.path(gone).exists(), "{gone}");
+    }
+    assert_eq!(bench.text("/etc/kubernetes/pki/notes.txt"), "theirs");
+    assert!(bench.path("/etc/systemd/system").is_dir(), "it was there before");
+    assert!(
+        !bench.path("/var/lib/slipway/folders").exists(),
+        "nothing is remembered of a node that is given back"
+    );
+}
