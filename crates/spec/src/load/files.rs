@@ -22,13 +22,15 @@ const STDIN_SHOWN: &str = "<stdin>";
 type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
 
 /// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.
+/// Where there is more than a command takes, no file is returned: the folder is a foreign one, and problems of its files
+/// would take long to find and say nothing.
 pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
     let mut search =
         Search { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), entries: 0 };
     for path in paths {
         if let Err(stop) = search.given(path) {
             search.diagnostics.push(stop);
-            break;
+            return (Vec::new(), search.diagnostics);
         }
     }
     let Search { found, mut diagnostics, .. } = search;
@@ -42,7 +44,7 @@ pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec
             Ok(text) if text.len() as u64 > rest => {
                 let message = format!("the spec files have more than {} together", size::SPECS);
                 diagnostics.push(too_much(message));
-                break;
+                return (Vec::new(), diagnostics);
             }
             Ok(text) => {
                 rest -= text.len() as u64;
@@ -258,7 +260,8 @@ mod tests {
         let (files, diagnostics) = paths(folder.path());
         assert_eq!((files.len(), diagnostics.len()), (count::SPEC_FILES, 0));
         fs::write(folder.path().join("one-more.yaml"), "").unwrap();
-        let (_, diagnostics) = paths(folder.path());
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!((files.len(), diagnostics.len()), (0, 1), "no file of a foreign folder is read");
         assert_eq!(diagnostics[0].code.id, "LIMIT0003");
     }
 }
