@@ -353,7 +353,7 @@ pub enum Error {
         cluster: String,
     },
     /// The cluster has no API that Slipway could give access to.
-    #[error("{cluster} has no API that Slipway could let somebody into")]
+    #[error("{cluster} has no Kubernetes API: provider {provider} makes machines that do not run Kubernetes")]
     NoApi {
         /// The cluster.
         cluster: String,

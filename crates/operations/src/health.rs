@@ -131,7 +131,8 @@ fn machines(state: &State) -> Result<Vec<Machine>, Error> {
 /// Reads the health of a cluster.
 ///
 /// # Errors
-/// When its state cannot be read, or when credentials for its API cannot be created.
+/// [`Error::NoApi`] when the provider of the cluster makes machines that run no Kubernetes. Also when its state cannot be
+/// read, or when credentials for its API cannot be created.
 pub async fn look(opened: &Opened) -> Result<Health, Error> {
     let Some(state) = &opened.state else {
         return Ok(Health {
@@ -154,6 +155,8 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
             Ok((nodes, pods)) => (None, nodes, pods),
             Err(error) => (Some(error.message), BTreeMap::new(), Vec::new()),
         },
+        // The provider of such a cluster cannot tell more than a plan does.
+        Err(_) if !opened.is_on_hosts() => return Err(opened.no_authority()),
         Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
     };
     let mut health = Vec::new();

@@ -63,7 +63,13 @@ fn questions_name_what_answers_them() -> Result<()> {
     let moved = place.expect(1, &["state", "mv", "line", "sim_network.main", "sim_network.other"])?.err;
     ensure!(moved.contains("CLI0014"), "{moved}");
     let entered = place.expect(1, &["kubeconfig", "line"])?.err;
-    ensure!(entered.contains("has no API") && !entered.contains("slipway apply"), "{entered}");
+    ensure!(entered.contains("has no Kubernetes API") && !entered.contains("slipway apply"), "{entered}");
+    // Nothing was looked at: that is neither healthy nor unhealthy.
+    let looked = place.expect(1, &["validate", "line"])?;
+    ensure!(looked.err.contains("CLI0041") && looked.err.contains("`slipway drift line`"), "{looked:?}");
+    ensure!(looked.out.is_empty(), "{looked:?}");
+    let logs = place.expect(1, &["logs", "nobody"])?.err;
+    ensure!(logs.contains("CLI0043"), "{logs}");
     Ok(())
 }
 

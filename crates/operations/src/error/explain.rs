@@ -107,10 +107,10 @@ impl Error {
                 vec![format!("it has the SHA-256 {found}, and the spec pins {pinned}")]
             }
             Self::File { source, .. } => vec![source.to_string()],
-            Self::NoApi { provider, .. } => vec![format!(
-                "the provider {provider} makes infrastructure; the authority of a cluster is in the state only for \
-                 clusters on hosts"
-            )],
+            Self::NoApi { .. } => vec![
+                "kubeconfig and validate need the authority of a cluster; the state has it only for clusters on hosts"
+                    .to_owned(),
+            ],
             _ => chain(self),
         }
     }
@@ -252,9 +252,10 @@ impl Error {
             Self::NotDamaged { .. } => {
                 one("`--force` rebuilds it all the same, and what was applied last is not known afterwards")
             }
-            Self::NoApi { .. } => one(
-                "`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API",
-            ),
+            Self::NoApi { cluster, .. } => vec![
+                format!("`slipway drift {cluster}` compares the cluster's objects with the state"),
+                "`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API".to_owned(),
+            ],
             Self::NoAuthority { .. } => {
                 one("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")
             }
