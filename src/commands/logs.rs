@@ -30,11 +30,12 @@ pub(crate) async fn read(
     let name = &host.name;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     if component.is_empty() || !component.bytes().all(plain) {
-        return Err(CommandError::new("CLI0043", format!("`{component}` is the name of no component")));
+        return Err(CommandError::new("CLI0045", format!("`{component}` is not the name of a component"))
+            .hint("a name has letters, digits, `-` and `.`: kubelet, containerd, kube-apiserver, etcd"));
     }
     let remote = Remote::to(&host.clone().into(), networks)?.ok_or_else(|| {
         CommandError::new(
-            "CLI0043",
+            "CLI0046",
             format!("{name} is entered by its agent only, which has no logs to show"),
         )
         .hint("`slipway node logs` on the machine itself shows them")
@@ -62,7 +63,7 @@ async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, 
             .hint("`slipway validate CLUSTER` lists the nodes of a cluster")),
         (Some((last, _)), false) => {
             let mut error =
-                CommandError::new("CLI0043", format!("several clusters have a node {}", arguments.node));
+                CommandError::new("CLI0044", format!("several clusters have a node {}", arguments.node));
             for (cluster, _) in found.iter().map(|(name, host)| (name, host)) {
                 error = error.cause(cluster.clone());
             }

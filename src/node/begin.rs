@@ -11,6 +11,7 @@ use slipway_resource::{Secret, SecretText};
 
 use super::facts::{below, init_system};
 use super::secrets::NodeSecrets;
+use super::settings;
 use super::spec::NodeSpec;
 use crate::error::CommandError;
 
@@ -87,7 +88,7 @@ fn random_failed(error: impl std::fmt::Display) -> CommandError {
 pub(crate) fn whole_seconds(now: Timestamp, span: std::time::Duration) -> Result<Timestamp, CommandError> {
     let end = SignedDuration::try_from(span).ok().and_then(|span| now.checked_add(span).ok());
     end.and_then(|end| Timestamp::from_second(end.as_second()).ok())
-        .ok_or_else(|| CommandError::new("NODE0001", "the token would live longer than time is counted"))
+        .ok_or_else(|| settings::invalid("the token would live longer than time is counted"))
 }
 
 /// What an expansion takes from the host.

@@ -14,6 +14,7 @@ use slipway_resource::SecretText;
 use tokio::time::Instant;
 
 use super::api::{Answer, Api, ApiError, Credentials, Trust};
+use super::settings;
 use crate::error::CommandError;
 
 /// How long to wait before it is asked again.
@@ -44,7 +45,7 @@ pub(crate) async fn find(
     match how {
         Discovery::Token(how) => {
             let Some(text) = token.or(how.token.text.as_ref()) else {
-                return Err(CommandError::new("NODE0001", "the token of the discovery is not known here")
+                return Err(settings::missing("the token of the discovery is not known here")
                     .hint("give it with --token"));
             };
             let token: Token =
@@ -61,7 +62,7 @@ pub(crate) async fn find(
 async fn by_token(how: &TokenDiscovery, token: &Token, patience: Duration) -> Result<Found, CommandError> {
     let pins: Result<Vec<Pin>, _> = how.ca_cert_hashes.iter().map(|pin| pin.parse()).collect();
     let pins = pins.map_err(|error: slipway_bootstrap::pki::PinError| {
-        CommandError::new("NODE0001", error.to_string())
+        settings::invalid(error.to_string())
             .hint("`slipway node token create --print-join-command` prints the pin")
     })?;
     let server = format!("https://{}", how.api_server_endpoint);

@@ -8,6 +8,7 @@ use slipway_bootstrap::kubeadm::{self, Reading};
 use slipway_spec::diagnostic::{self, Diagnostic, Severity};
 use slipway_spec::source::SourceFile;
 
+use super::settings;
 use crate::error::CommandError;
 
 /// Reads documents; every problem is reported at once, each at its place. What is only worth knowing is returned.
@@ -27,7 +28,7 @@ pub(crate) fn init(path: &Path, detected: &Detected) -> Result<Configuration, Co
 /// What documents say of a node that joins.
 pub(crate) fn join(path: &Path, detected: &Detected) -> Result<Configuration, CommandError> {
     read(path, detected)?.join.ok_or_else(|| {
-        CommandError::new("NODE0001", format!("{} has no JoinConfiguration", path.display()))
+        settings::missing(format!("{} has no JoinConfiguration", path.display()))
             .hint("`slipway node config print join-defaults` shows one with all defaults")
     })
 }

@@ -22,6 +22,7 @@ use super::discovery::{self, Found, patiently, texts};
 use super::facts::below;
 use super::machine::Machine;
 use super::secrets::NodeSecrets;
+use super::settings;
 use super::spec::{Joined, NodeSpec};
 use crate::error::CommandError;
 
@@ -77,7 +78,7 @@ pub(crate) async fn find(
         }
     }
     let Some(join) = spec.configuration.join.clone() else {
-        return Err(CommandError::new("NODE0001", "nothing says which cluster to join"));
+        return Err(settings::missing("nothing says which cluster to join"));
     };
     let timeouts = spec.configuration.node.timeouts;
     let text = match &join.discovery {

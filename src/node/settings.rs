@@ -93,7 +93,7 @@ pub(crate) fn join(
         });
     }
     let Some(join) = &mut configuration.join else {
-        return Err(CommandError::new("NODE0001", "nothing says which cluster to join").hint(
+        return Err(missing("nothing says which cluster to join").hint(
             "name an API server with --token and --discovery-token-ca-cert-hash, a --discovery-file, or a --config with a JoinConfiguration",
         ));
     };
@@ -102,7 +102,7 @@ pub(crate) fn join(
         && token.ca_cert_hashes.is_empty()
         && !token.unsafe_skip_ca_verification
     {
-        return Err(CommandError::new("NODE0001", "nothing says which CA the cluster has").hint(
+        return Err(missing("nothing says which CA the cluster has").hint(
             "`slipway node token create --print-join-command` on a control plane prints --discovery-token-ca-cert-hash; --discovery-token-unsafe-skip-ca-verification goes without",
         ));
     }
@@ -139,7 +139,7 @@ fn discovery(settings: &JoinSettings) -> Result<Option<Discovery>, CommandError>
     }
     let token = options.discovery_token.as_ref().or(options.node.token.as_ref());
     let Some(token) = token else {
-        return Err(CommandError::new("NODE0001", "a join by an API server's address needs a token")
+        return Err(missing("a join by an API server's address needs a token")
             .hint("`slipway node token create` on a control plane makes one; give it with --token"));
     };
     Ok(Some(Discovery::Token(TokenDiscovery {
@@ -172,6 +172,16 @@ fn node(node: &mut NodeSettings, options: &NodeSettingsArguments) {
     }
 }
 
+/// An option or a field of the documents has a value that cannot be used.
+pub(crate) fn invalid(message: impl Into<String>) -> CommandError {
+    CommandError::new("NODE0001", message)
+}
+
+/// A setting is required, and neither an option nor a document has it.
+pub(crate) fn missing(message: impl Into<String>) -> CommandError {
+    CommandError::new("NODE0017", message)
+}
+
 /// A secret that is known here and that is stored nowhere.
 pub(crate) fn secret(source: &str, text: &str) -> Secret {
     Secret { text: Some(SecretText::new(text)), ..Secret::new(source) }
@@ -187,7 +197,6 @@ where
     T: std::str::FromStr,
     T::Err: std::fmt::Display,
 {
-    text.parse().map_err(|error: T::Err| {
-        CommandError::new("NODE0001", format!("{what}: `{text}` cannot be used")).cause(error.to_string())
-    })
+    text.parse()
+        .map_err(|error: T::Err| invalid(format!("{what}: `{text}` cannot be used")).cause(error.to_string()))
 }

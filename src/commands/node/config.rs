@@ -73,11 +73,8 @@ fn print(which: ConfigDefaults, components: &[String]) -> Result<String, Command
                         configuration.kube_proxy = Some(proxy_defaults(&configuration)?)
                     }
                     other => {
-                        return Err(CommandError::new(
-                            "NODE0001",
-                            format!("there is no component document {other}"),
-                        )
-                        .hint("there are KubeletConfiguration and KubeProxyConfiguration"));
+                        return Err(settings::invalid(format!("there is no component document {other}"))
+                            .hint("there are KubeletConfiguration and KubeProxyConfiguration"));
                     }
                 }
             }
@@ -150,8 +147,9 @@ fn images(arguments: &ImagesArguments) -> Result<(Vec<String>, Option<String>), 
 async fn pull(context: &Context, arguments: &ImagesArguments) -> Result<(), CommandError> {
     let (images, socket) = images(arguments)?;
     let Some(socket) = socket else {
-        return Err(CommandError::new("NODE0001", "this host has several container runtimes")
-            .hint("name one with --cri-socket"));
+        return Err(
+            settings::missing("this host has several container runtimes").hint("name one with --cri-socket")
+        );
     };
     let failed = |text: String| CommandError::new("NODE0013", "an image cannot be fetched").cause(text);
     let mut runtime = Cri::connect(&socket).await.map_err(failed)?;

@@ -49,7 +49,7 @@ async fn create(context: &Context, arguments: &TokenCreateArguments) -> Result<(
         None => Token::generate().map_err(super::no_randomness)?,
     };
     if let Some(wrong) = arguments.groups.iter().find(|group| !is_group(group)) {
-        return Err(CommandError::new("NODE0001", format!("`{wrong}` cannot be a group of a token")).hint(
+        return Err(settings::invalid(format!("`{wrong}` cannot be a group of a token")).hint(
             "a group begins with system:bootstrappers: and goes on in small letters, digits, `-` and `:`",
         ));
     }

@@ -23,7 +23,7 @@ const FAILURES: usize = 60;
 /// The groups of a token for a node.
 pub(super) fn groups(node: &str) -> Result<Vec<String>, CommandError> {
     groups_of_node(node).map(Vec::from).ok_or_else(|| {
-        CommandError::new("NODE0001", format!("no node can be called `{node}`"))
+        settings::invalid(format!("no node can be called `{node}`"))
             .hint("a node's name has small letters, digits, `-` and `.`, and begins and ends with a letter or a digit")
     })
 }
