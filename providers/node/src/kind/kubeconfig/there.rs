@@ -13,6 +13,26 @@ use crate::attributes::Attributes;
 use crate::disk::Disk;
 use crate::error::permanent;
 
+/// Why the client certificate of a kubeconfig cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Flaw {
+    #[error("it has no client certificate")]
+    NoCertificate,
+    #[error("it has no client key")]
+    NoKey,
+    #[error("its CA is not there")]
+    NoAuthority,
+    #[error(transparent)]
+    Certificate(verify::Problem),
+}
+
+impl Flaw {
+    /// Whether the certificate was signed by another authority, or for another key.
+    const fn is_of_signature(&self) -> bool {
+        matches!(self, Self::Certificate(verify::Problem::OtherKey | verify::Problem::NotSigned { .. }))
+    }
+}
+
 /// A kubeconfig that is there.
 pub(super) struct There {
     document: Document,
@@ -71,7 +91,7 @@ impl There {
                 problems.push(format!("its client certificate is not the file {certificate}"));
             }
         } else {
-            problems.extend(self.certificate_problems(disk, wanted)?);
+            problems.extend(self.certificate_problems(disk, wanted)?.iter().map(ToString::to_string));
         }
         Ok(problems)
     }
@@ -100,15 +120,9 @@ impl There {
         (ders(there) != ders(asked)).then(|| format!("the CA that it trusts is not {path}"))
     }
 
-    fn certificate_problems(
-        &self,
-        disk: &Disk,
-        wanted: Attributes<'_>,
-    ) -> Result<Vec<String>, ProviderError> {
-        let Some(certificate) = &self.certificate else {
-            return Ok(vec!["it has no client certificate".to_owned()]);
-        };
-        let Some(key) = &self.key else { return Ok(vec!["it has no client key".to_owned()]) };
+    fn certificate_problems(&self, disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Flaw>, ProviderError> {
+        let Some(certificate) = &self.certificate else { return Ok(vec![Flaw::NoCertificate]) };
+        let Some(key) = &self.key else { return Ok(vec![Flaw::NoKey]) };
         let subject =
             Subject::new(wanted.text("common_name")?).with_organizations(wanted.texts("organizations"));
         let now = Timestamp::now();
@@ -116,17 +130,17 @@ impl There {
             Template::leaf(subject, now, x509::validity(wanted)).map_err(of_pki("validity_seconds"))?;
         let template = template.with_usages([Usage::Client]);
         let authorities = x509::read_chain(disk, wanted.text("ca_path")?)?.unwrap_or_default();
-        let mut fewest: Option<Vec<String>> = None;
+        let mut fewest: Option<Vec<Flaw>> = None;
         for authority in &authorities {
             let key = Some(key.public_key());
             let found = verify::leaf(certificate, &[], key, authority, &template, now);
-            let found: Vec<String> =
-                found.iter().filter(|problem| problem.is_fatal()).map(ToString::to_string).collect();
+            let found: Vec<Flaw> =
+                found.into_iter().filter(verify::Problem::is_fatal).map(Flaw::Certificate).collect();
             if fewest.as_ref().is_none_or(|fewest| found.len() < fewest.len()) {
                 fewest = Some(found);
             }
         }
-        Ok(fewest.unwrap_or_else(|| vec!["its CA is not there".to_owned()]))
+        Ok(fewest.unwrap_or_else(|| vec![Flaw::NoAuthority]))
     }
 
     /// Whether its certificate must be renewed; one in a file is somebody else's task.
@@ -183,11 +197,8 @@ impl There {
             if wanted.0.get("common_name").is_some()
                 && let Ok(found) = self.certificate_problems(disk, wanted)
             {
-                // What the attributes show is a difference already.
-                let bonds = [verify::Problem::OtherKey.to_string()];
-                problems.extend(
-                    found.into_iter().filter(|text| bonds.contains(text) || text.contains("not signed by")),
-                );
+                // Other problems are differences of attributes already.
+                problems.extend(found.iter().filter(|flaw| flaw.is_of_signature()).map(ToString::to_string));
             }
         }
         if self.certificate.is_none() && self.files.is_some() && wanted.0.get("common_name").is_some() {
