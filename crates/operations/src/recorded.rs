@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use slipway_engine::State;
 use slipway_plan::Snapshot;
+use slipway_resource::pattern::matches;
 use slipway_resource::{Address, ResourceType, Schema};
 use slipway_state_store::{ClusterName, Generation, history};
 
@@ -109,31 +110,4 @@ pub fn select<'a>(
         patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &address.to_string()))
     };
     Ok(addresses().filter(is_named).collect())
-}
-
-/// Whether a text is as a pattern says, in which `*` stands for anything.
-fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).filter_map(|start| rest.get(start..)).any(|rest| matches(after, rest))
-        }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn a_star_stands_for_anything() {
-        for (pattern, text) in
-            [("a.b", "a.b"), ("a.*", "a.b"), ("*", ""), ("*.b", "a.b"), ("a*c*e", "abcde"), ("a*", "a")]
-        {
-            assert!(matches(pattern, text), "{pattern} {text}");
-        }
-        for (pattern, text) in [("a.b", "a.bc"), ("a.*", "b.a"), ("a*c", "abcd"), ("", "a")] {
-            assert!(!matches(pattern, text), "{pattern} {text}");
-        }
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use slipway_resource::pattern::matches;
 use slipway_resource::{Desired, Mode, Moved, Path, ResourceType, Segment, Value, validate};
 
 use crate::observations::Found;
 use crate::providers::Providers;
-use crate::target;
 
 /// Marks attributes as somebody else's: pairs of an address pattern and an attribute path, `*` for all.
 ///
@@ -26,8 +26,7 @@ pub fn ignore_changes<'a>(
         let mut matched = false;
         let mut names: BTreeSet<&str> = BTreeSet::new();
         let mut known = path.segments().is_empty();
-        for resource in
-            desired.iter_mut().filter(|resource| target::matches(pattern, &resource.address.to_string()))
+        for resource in desired.iter_mut().filter(|resource| matches(pattern, &resource.address.to_string()))
         {
             matched = true;
             if let Some((_, _, kind)) = providers.of_type(resource.address.kind()) {

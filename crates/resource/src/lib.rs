@@ -12,6 +12,7 @@ pub mod form;
 pub mod normalised;
 mod ownership;
 pub mod path;
+pub mod pattern;
 pub mod provider;
 mod resource;
 pub mod schema;

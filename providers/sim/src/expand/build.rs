@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use slipway_cluster_input::ClusterInput;
 use slipway_resource::provider::{ExpandNote, Expansion};
-use slipway_resource::{Address, Desired, Identity, Lifecycle, Path, ProviderError, Value};
+use slipway_resource::{Address, Desired, Identity, Lifecycle, Path, ProviderError, Value, pattern};
 
 use super::{address, refuse};
-use crate::fault::matches_glob;
 use crate::kind;
 
 /// Collects the resources of one cluster.
@@ -96,7 +95,7 @@ impl<'a> Builder<'a> {
             };
             let mut hits = 0;
             for (address, resource) in &mut self.resources {
-                if matches_glob(ignored.resource.as_bytes(), address.to_string().as_bytes()) {
+                if pattern::matches(&ignored.resource, &address.to_string()) {
                     resource.lifecycle.ignore_changes.push(path.clone());
                     hits += 1;
                 }
