@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use slipway_engine::journal::EndResult;
 use slipway_engine::{Recovery, StopSignal};
 use slipway_operations::{
-    Approvals, Decide, Declined, Environment, Event, Manner, Names, Observer, Occasion, Outcome, Request,
-    Subject, Terms, bring,
+    Approvals, Decide, Declined, Environment, Event, Manner, Names, Observer, Occasion, Outcome, Plannable,
+    Request, Terms, bring,
 };
 use slipway_plan::{Confirmation, Plan};
 use slipway_resource::ErrorClass;
@@ -20,11 +20,11 @@ use crate::program::Context;
 use crate::ui;
 use crate::ui::progress::Progress;
 
-/// Brings a subject to what a request says: shows the plan, asks, runs, and reports. Returns whether everything is done.
+/// Brings a cluster or a node to what a request says: shows the plan, asks, runs, and reports. Returns whether everything is done.
 pub(crate) async fn carry_out(
     context: &Context,
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     request: &Request,
     (arguments, full): (&RunArguments, bool),
 ) -> Result<bool, CommandError> {
@@ -33,7 +33,7 @@ pub(crate) async fn carry_out(
     let terms = terms(context, arguments);
     let decide = Asking { context, arguments, full };
     let manner = Manner { terms: &terms, decide: &decide, stop };
-    report(context, &bring(&environment, subject, request, manner).await?)
+    report(context, &bring(&environment, plannable, request, manner).await?)
 }
 
 /// Shows how an operation ended. Returns whether everything is done.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use slipway_bootstrap::expand::Phased;
 use slipway_bootstrap::phase::{self, Command};
 use slipway_bootstrap::preflight::Questions;
-use slipway_operations::{Request, Subject as _};
+use slipway_operations::{Plannable as _, Request};
 use slipway_plan::file::Mode;
 use slipway_plan::{Options, Providers};
 
@@ -17,10 +17,10 @@ use super::facts::below;
 use super::leave::Leaving;
 use super::machine::Machine;
 use super::phases::Selection;
+use super::plannable::{CLEANUP, PlannableNode, Released};
 use super::preflight;
 use super::secrets::NodeSecrets;
 use super::spec::NodeSpec;
-use super::subject::{CLEANUP, NodeSubject, Released};
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::commands::{done, pending};
@@ -136,7 +136,7 @@ impl<'a> Work<'a> {
                 CommandError::file("the folder of the machine's secrets", &self.machine.root, &error)
             })?;
         }
-        let subject = NodeSubject {
+        let plannable = PlannableNode {
             spec,
             phased,
             selection: self.selection,
@@ -149,8 +149,8 @@ impl<'a> Work<'a> {
             leaving,
         };
         let is_nothing = match mode {
-            Mode::Delete => subject.nothing_leaves(),
-            Mode::Apply | Mode::Drift => subject.is_nothing(),
+            Mode::Delete => plannable.nothing_leaves(),
+            Mode::Apply | Mode::Drift => plannable.is_nothing(),
         };
         if is_nothing {
             return Ok(ExitCode::SUCCESS);
@@ -162,15 +162,15 @@ impl<'a> Work<'a> {
             Mode::Apply | Mode::Drift => Request::apply_with(options),
         };
         if manner.dry_run {
-            let prior = subject.state().map(|state| &state.snapshot);
-            let plan = subject.plan_from(&request, prior).await?.plan;
+            let prior = plannable.state().map(|state| &state.snapshot);
+            let plan = plannable.plan_from(&request, prior).await?.plan;
             let show = ShowOptions { output: manner.output, full: manner.full };
             ui::show::plan(self.context, &plan, &show)?;
             return Ok(pending(&plan));
         }
         let environment = self.context.without_store();
         let run = (manner.run, manner.full);
-        Ok(done(carry_out(self.context, &environment, &subject, &request, run).await?))
+        Ok(done(carry_out(self.context, &environment, &plannable, &request, run).await?))
     }
 }
 

@@ -12,10 +12,10 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::holding::{Held, Taking};
 use crate::observe::{self, Event};
+use crate::plannable::{Plannable, Planned};
 use crate::protection;
 use crate::providers::KUBERNETES;
 use crate::request::{Request, Terms};
-use crate::subject::{Planned, Subject};
 
 /// How plans are executed: the terms, the decisions, and the signal that stops a run.
 #[derive(Clone)]
@@ -84,41 +84,41 @@ impl Outcome {
 /// When no plan can be made, the plan is not approved, or another process holds the cluster. A failed step is in the report.
 pub async fn bring(
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     request: &Request,
     manner: Manner<'_>,
 ) -> Result<Outcome, Error> {
     let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
     let taking = Taking { operation: request.operation(), wait: manner.terms.wait, uid: None };
-    if subject.state().is_some_and(busy) {
+    if plannable.state().is_some_and(busy) {
         // Somebody is at work here, or was interrupted: what to plan for is known once the cluster is held.
-        let held = Held::take(environment, subject, taking).await?;
-        let held = held.unless_protected(request.mode, subject.cluster(), request.unprotect).await?;
-        return under_hold(environment, subject, request, manner, held, None).await;
+        let held = Held::take(environment, plannable, taking).await?;
+        let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
+        return under_hold(environment, plannable, request, manner, held, None).await;
     }
-    let planned = subject.plan_from(request, subject.state().map(|state| &state.snapshot)).await?;
-    let named = review(environment, subject, &planned.plan, &manner, Occasion::First).await?;
+    let planned = plannable.plan_from(request, plannable.state().map(|state| &state.snapshot)).await?;
+    let named = review(environment, plannable, &planned.plan, &manner, Occasion::First).await?;
     if protection::is_nothing(&planned.plan) {
         return Ok(Outcome::Nothing);
     }
-    let held = Held::take(environment, subject, Taking { uid: planned.uid.as_ref(), ..taking }).await?;
-    let held = held.unless_protected(request.mode, subject.cluster(), request.unprotect).await?;
+    let held = Held::take(environment, plannable, Taking { uid: planned.uid.as_ref(), ..taking }).await?;
+    let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
     if held.is_fresh(&planned.plan) {
-        return finish(environment, subject, planned, held, (named, manner.stop)).await;
+        return finish(environment, plannable, planned, held, (named, manner.stop)).await;
     }
-    under_hold(environment, subject, request, manner, held, Some((planned, named))).await
+    under_hold(environment, plannable, request, manner, held, Some((planned, named))).await
 }
 
 /// Plans again under the hold, and executes the plan. A plan that differs from the approved one needs a new decision.
 async fn under_hold(
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     request: &Request,
     manner: Manner<'_>,
     held: Held,
     approved: Option<(Planned, Names)>,
 ) -> Result<Outcome, Error> {
-    let planned = match subject.plan_from(request, held.prior()).await {
+    let planned = match plannable.plan_from(request, held.prior()).await {
         Ok(planned) => planned,
         Err(error) => return held.give_back(error).await,
     };
@@ -126,10 +126,10 @@ async fn under_hold(
     let agreed = match approved {
         // The same changes, and all the same another plan than the one that was approved.
         Some((approved, named)) if approved.plan.changes == plan.changes => {
-            approving::check(environment, subject.backend(), plan, manner.terms).await.map(|()| named)
+            approving::check(environment, plannable.backend(), plan, manner.terms).await.map(|()| named)
         }
-        Some(_) => review(environment, subject, plan, &manner, Occasion::Changed).await,
-        None => review(environment, subject, plan, &manner, Occasion::First).await,
+        Some(_) => review(environment, plannable, plan, &manner, Occasion::Changed).await,
+        None => review(environment, plannable, plan, &manner, Occasion::First).await,
     };
     let named = match agreed {
         Ok(named) => named,
@@ -139,19 +139,19 @@ async fn under_hold(
         held.holder.release(None).await?;
         return Ok(Outcome::Nothing);
     }
-    finish(environment, subject, planned, held, (named, manner.stop)).await
+    finish(environment, plannable, planned, held, (named, manner.stop)).await
 }
 
 /// Shows a plan and gets a decision about it. Returns the names that confirm what the plan loses.
 async fn review(
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     plan: &Plan,
     manner: &Manner<'_>,
     occasion: Occasion,
 ) -> Result<Names, Error> {
     manner.decide.review(plan, occasion).await?;
-    agree(environment, subject.backend(), plan, manner).await
+    agree(environment, plannable.backend(), plan, manner).await
 }
 
 /// Checks everything that a plan needs before it is executed: no finding stops it, it has its approvals, and the decision is
@@ -186,12 +186,12 @@ pub(crate) async fn agree(
 /// Executes an approved plan. An empty plan after an interrupted run only commits what that run has done.
 async fn finish(
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     planned: Planned,
     held: Held,
     (confirmed, stop): (Names, StopSignal),
 ) -> Result<Outcome, Error> {
-    let applied = run(environment, subject, planned, held, (confirmed, stop)).await?;
+    let applied = run(environment, plannable, planned, held, (confirmed, stop)).await?;
     if protection::is_nothing(&applied.plan) {
         return Ok(Outcome::Completed(applied));
     }
@@ -201,13 +201,13 @@ async fn finish(
 /// Executes a plan under a hold.
 pub(crate) async fn run(
     environment: &Environment,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     Planned { plan, observed_at, texts, .. }: Planned,
     held: Held,
     (confirmed, stop): (Names, StopSignal),
 ) -> Result<Applied, Error> {
-    let acting = match subject.acting(&plan, held.holder.journal(), &held.state).await {
-        Ok(providers) => subject.secret_store(&held.state.snapshot.uid).map(|store| (providers, store)),
+    let acting = match plannable.acting(&plan, held.holder.journal(), &held.state).await {
+        Ok(providers) => plannable.secret_store(&held.state.snapshot.uid).map(|store| (providers, store)),
         Err(error) => Err(error),
     };
     let (providers, store) = match acting {

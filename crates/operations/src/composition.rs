@@ -50,26 +50,26 @@ pub(crate) struct Inside {
 /// Settings that a provider of hosts gets beside the settings of the user, if its configuration has them: the hosts of the
 /// specs, hosts that the cluster still has and the specs do not, the place of inventories, and whether the whole cluster is
 /// deleted.
-pub(crate) fn told(
+pub(crate) fn core_settings(
     schema: &Schema,
     cluster: &Cluster,
     prior: Option<&Snapshot>,
     state: Option<&str>,
     leaving: bool,
 ) -> Result<BTreeMap<String, serde_json::Value>, Error> {
-    let mut told = BTreeMap::new();
+    let mut settings = BTreeMap::new();
     if schema.config.contains_key("hosts") {
         let hosts = serde_json::to_value(hosts(cluster, prior)?)
             .map_err(|error| Error::internal("the hosts cannot be written as JSON", error))?;
-        told.insert("hosts".to_owned(), hosts);
+        settings.insert("hosts".to_owned(), hosts);
     }
     if let Some(state) = state.filter(|_| schema.config.contains_key("state")) {
-        told.insert("state".to_owned(), state.into());
+        settings.insert("state".to_owned(), state.into());
     }
     if leaving && schema.config.contains_key("leaving") {
-        told.insert("leaving".to_owned(), true.into());
+        settings.insert("leaving".to_owned(), true.into());
     }
-    Ok(told)
+    Ok(settings)
 }
 
 /// The hosts of a cluster, as the contract has them: those of the spec, those of the spec in the state, and those that the

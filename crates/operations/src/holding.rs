@@ -13,8 +13,8 @@ use crate::actor::Actor;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observe::Event;
+use crate::plannable::Plannable;
 use crate::protection::{self, Known};
-use crate::subject::Subject;
 
 /// A cluster that is held to execute a plan, with the state as the hold found it.
 pub struct Held {
@@ -41,11 +41,11 @@ impl Held {
     /// Takes a cluster and resolves the steps of an interrupted run.
     pub(crate) async fn take(
         environment: &Environment,
-        subject: &dyn Subject,
+        plannable: &dyn Plannable,
         taking: Taking<'_>,
     ) -> Result<Self, Error> {
-        let cluster = subject.cluster();
-        let backend = subject.backend().ok_or_else(|| Error::NoState { cluster: cluster.to_owned() })?;
+        let cluster = plannable.cluster();
+        let backend = plannable.backend().ok_or_else(|| Error::NoState { cluster: cluster.to_owned() })?;
         let uid = match taking.uid {
             Some(uid) => slipway_state_store::ClusterUid::new(uid.as_str())?,
             None => slipway_state_store::ClusterUid::random()?,
@@ -53,7 +53,7 @@ impl Held {
         let acquire = acquire(environment, taking.operation, taking.wait).create(uid);
         let holder =
             Holder::acquire(backend, &ClusterName::new(cluster)?, acquire, Arc::new(SystemClock)).await?;
-        match settle(environment, &holder, subject, taking.operation).await {
+        match settle(environment, &holder, plannable, taking.operation).await {
             Ok((state, protection, recovered)) => Ok(Self { holder, state, protection, recovered }),
             Err(error) => give_back(holder, error).await,
         }
@@ -112,23 +112,24 @@ pub(crate) fn acquire(environment: &Environment, operation: &str, wait: Option<D
 async fn settle(
     environment: &Environment,
     holder: &Holder,
-    subject: &dyn Subject,
+    plannable: &dyn Plannable,
     operation: &str,
 ) -> Result<(State, Known, bool), Error> {
-    let cluster = subject.cluster();
+    let cluster = plannable.cluster();
     let view = holder.read().await?;
     let complete = view.snapshot.as_ref().map(|bytes| State::snapshot_of(cluster, bytes)).transpose()?;
     let mut state = State::of_view(cluster, view)?;
     let protection = Known::of(complete.as_ref(), &state);
     // Nobody waits for what another spec had wanted, or for what goes.
-    let superseded = operation == "delete" || subject.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
-    let providers = subject.recovering().await?;
+    let superseded =
+        operation == "delete" || plannable.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
+    let providers = plannable.recovering().await?;
     let resolved = recover(holder, &mut state, &providers, superseded).await?;
     let recovered = !resolved.is_empty();
     for step in resolved {
         environment.observer.event(Event::Recovered(step));
     }
-    subject.taken(&mut state);
+    plannable.taken(&mut state);
     Ok((state, protection, recovered))
 }
 

@@ -17,6 +17,7 @@ use crate::composition;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observe;
+use crate::plannable::{Plannable, Planned};
 use crate::protection::Known;
 use crate::providers::{self, Asked};
 use crate::request::Request;
@@ -24,7 +25,6 @@ use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
 use crate::state::{protection_of, to_json};
-use crate::subject::{Planned, Subject};
 use crate::trust::Grounds;
 
 /// A cluster with its state as it was read, its provider, and what decides about what its spec names.
@@ -93,15 +93,15 @@ impl Opened {
         let prior = state.as_ref().map(|state| &state.snapshot);
         let at = |field: &str| spec.place(field).cloned();
         let grounds = Grounds { policy: environment.policy.clone(), tree: spec.tree.clone() };
-        let told = |schema: &Schema| {
+        let core_settings = |schema: &Schema| {
             if !offline && schema.config.contains_key("hosts") {
                 grounds.check_hosts(&cluster.all_hosts(), &at)?;
             }
             let place = store.map(|store| store.place.as_str());
-            composition::told(schema, cluster, prior, place, purpose == Purpose::Leave)
+            composition::core_settings(schema, cluster, prior, place, purpose == Purpose::Leave)
         };
         let asked = Asked { spec: &spec, grounds: &grounds, offline };
-        let own = providers::open(environment, asked, told, &at).await?;
+        let own = providers::open(environment, asked, core_settings, &at).await?;
         let vault = match store {
             Some(store) => Vault::new(
                 store.backend.clone(),
@@ -187,7 +187,7 @@ impl Opened {
     /// # Errors
     /// When no plan can be made.
     pub async fn plan(&self, request: &Request) -> Result<Planned, Error> {
-        Subject::plan_from(self, request, self.prior()).await
+        Plannable::plan_from(self, request, self.prior()).await
     }
 
     /// The providers of another stage.
@@ -253,7 +253,7 @@ pub(crate) fn records(
 }
 
 #[async_trait(?Send)]
-impl Subject for Opened {
+impl Plannable for Opened {
     fn cluster(&self) -> &str {
         &self.spec.cluster.name
     }

@@ -19,12 +19,12 @@ use crate::composition;
 use crate::error::Error;
 use crate::health;
 use crate::opened::{Opened, records};
+use crate::plannable::Planned;
 use crate::protection;
 use crate::request::Request;
 use crate::secrets::{self, UserSecrets};
 use crate::stage::Stage;
 use crate::state::{generation, to_json};
-use crate::subject::Planned;
 use crate::version;
 use crate::version_change::{self, Beside};
 

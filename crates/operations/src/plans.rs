@@ -16,10 +16,10 @@ use crate::error::Error;
 use crate::holding::{Held, Taking};
 use crate::observe::Event;
 use crate::opened::Opened;
+use crate::plannable::Planned;
 use crate::protection;
 use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
-use crate::subject::Planned;
 
 /// What a place in the state store begins with.
 pub const STORE: &str = "state:";

@@ -49,7 +49,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) async fn open(
     environment: &Environment,
     Asked { spec, grounds, offline }: Asked<'_>,
-    told: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, Error>,
+    core_settings: impl FnOnce(&Schema) -> Result<BTreeMap<String, serde_json::Value>, Error>,
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
@@ -68,14 +68,14 @@ pub(crate) async fn open(
     let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
     let networks = grounds.policy.networks().to_vec();
     let terms = Terms { read_only: grounds.policy.is_read_only(), from_caller, networks };
-    let told = told(&schema)?;
-    if !told.is_empty() {
+    let from_core = core_settings(&schema)?;
+    if !from_core.is_empty() {
         if !config.is_object() {
             config = serde_json::Value::Object(serde_json::Map::new());
         }
         if let Some(fields) = config.as_object_mut() {
             // What the user says himself stands.
-            for (field, value) in told {
+            for (field, value) in from_core {
                 fields.entry(field).or_insert(value);
             }
         }

@@ -174,7 +174,7 @@ fn own_nodes(
         ChangeAction::Forget => nodes.removal = Some(graph.add(address, StepAction::Forget, identity, 0)),
         ChangeAction::Delete => {
             nodes.removal = Some(match cascades.parent(address).cloned() {
-                Some(parent) => graph.add(address, StepAction::GoesWith { parent }, identity, 0),
+                Some(parent) => graph.add(address, StepAction::RemovedWithParent { parent }, identity, 0),
                 None => {
                     let delete = StepAction::Delete { surplus: false };
                     graph.add(address, delete, identity, kind.durations.delete_ms)

@@ -12,8 +12,8 @@ use crate::precondition::Precondition;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::state::Record;
 
-/// All that is known of a wanted resource when it is decided.
-pub(crate) struct Subject<'a> {
+/// What is known of a desired resource when the planner decides about it.
+pub(crate) struct KnownResource<'a> {
     pub desired: &'a Desired,
     /// The wanted attributes, references resolved as far as they are known.
     pub resolved: &'a Value,
@@ -59,18 +59,18 @@ pub(crate) struct Context<'a> {
 }
 
 /// Decides about a resource that the spec wants.
-pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Context<'_>) -> Decision {
-    crate::resolve::restore_references(&mut planned.normalised, subject.resolved);
-    let Some(object) = subject.object else {
-        return create(subject, planned, context);
+pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &Context<'_>) -> Decision {
+    crate::resolve::restore_references(&mut planned.normalised, known.resolved);
+    let Some(object) = known.object else {
+        return create(known, planned, context);
     };
-    let last_applied = subject.record.and_then(|record| record.applied.as_ref());
-    let attributes = subject.seen.unwrap_or(&object.attributes);
-    let all = diff::diff(subject.kind, attributes, &planned.normalised, last_applied);
+    let last_applied = known.record.and_then(|record| record.applied.as_ref());
+    let attributes = known.seen.unwrap_or(&object.attributes);
+    let all = diff::diff(known.kind, attributes, &planned.normalised, last_applied);
     let (ignored, mut changes): (Vec<Change>, Vec<Change>) = all.into_iter().partition(|change| {
-        subject.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
+        known.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
     });
-    if subject.desired.lifecycle.existing.is_some() {
+    if known.desired.lifecycle.existing.is_some() {
         // It is somebody else's, and used as it is.
         changes.clear();
     }
@@ -78,20 +78,20 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         change.replaces |= planned.replace_paths.iter().any(|path| change.path.starts_with(path));
     }
     let mut reasons: Vec<Reason> =
-        changes.iter().map(|change| change_reason(&subject, change, last_applied, context)).collect();
-    let mut action = action(&subject, &changes, last_applied);
+        changes.iter().map(|change| change_reason(&known, change, last_applied, context)).collect();
+    let mut action = action(&known, &changes, last_applied);
     if action == ChangeAction::NoOp {
-        let lifecycle = lifecycle_reasons(&subject);
+        let lifecycle = lifecycle_reasons(&known);
         if !lifecycle.is_empty() {
             action = ChangeAction::Record;
             reasons.extend(lifecycle);
         }
     }
-    if subject.force_replace {
+    if known.force_replace {
         reasons.push(Reason::new(ReasonCode::Requested, "its replacement was asked for"));
     }
     if action == ChangeAction::Adopt {
-        let text = match subject.record {
+        let text = match known.record {
             Some(record) if record.applied.is_none() => {
                 "the state does not have what was applied last, as after it was rebuilt"
             }
@@ -99,44 +99,44 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
         };
         reasons.push(Reason::new(ReasonCode::Unrecorded, text));
     }
-    if let Some(previous) = &subject.previous_address {
+    if let Some(previous) = &known.previous_address {
         reasons.push(Reason::new(ReasonCode::Renamed, format!("it was {previous} before")));
     }
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
-    let drift = drift(&subject, object, attributes, &changes, last_applied);
-    let idle = action == ChangeAction::NoOp && subject.previous_address.is_none();
+    let drift = drift(&known, object, attributes, &changes, last_applied);
+    let idle = action == ChangeAction::NoOp && known.previous_address.is_none();
     let precondition = if idle && planned.rollout.is_none() {
         Precondition::None
     } else {
         let mut managed: Vec<&Value> = vec![&planned.normalised];
         managed.extend(last_applied);
         // Of what is observed without knowing what is wanted: so it is read again before the step.
-        Precondition::unchanged(subject.kind, &object.attributes, &managed)
+        Precondition::unchanged(known.kind, &object.attributes, &managed)
     };
     let mut after = planned.normalised;
     for change in &ignored {
         after.set(&change.path, change.before.clone());
     }
     if action.is_replace() {
-        forget_computed(&mut after, subject.kind, attributes);
+        forget_computed(&mut after, known.kind, attributes);
     }
-    complete(&mut after, subject.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
+    complete(&mut after, known.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
     let change = ResourceChange {
         action,
         identity: Some(object.identity.clone()),
         before: if idle && planned.rollout.is_none() { Value::Null } else { attributes.clone() },
         after,
         changes,
-        ignored: left_alone(&subject, ignored),
+        ignored: left_alone(&known, ignored),
         reasons,
         disruption: planned.disruption,
-        confirmation: if action.is_replace() { confirmation(&subject) } else { None },
+        confirmation: if action.is_replace() { confirmation(&known) } else { None },
         precondition,
-        ..if idle && planned.rollout.is_none() { bare(&subject) } else { blank(&subject) }
+        ..if idle && planned.rollout.is_none() { bare(&known) } else { blank(&known) }
     };
     Decision {
         change,
-        surplus: subject.surplus,
+        surplus: known.surplus,
         rollout: planned.rollout,
         anew: false,
         estimate_ms: planned.estimate_ms,
@@ -149,20 +149,20 @@ pub(crate) fn decide(subject: Subject<'_>, mut planned: Planned, context: &Conte
 
 /// The differences that the spec says to leave alone: those that were hidden from the provider, and those that it shows all
 /// the same.
-fn left_alone(subject: &Subject<'_>, shown: Vec<Change>) -> Vec<Path> {
-    let mut paths = subject.ignored.clone();
+fn left_alone(known: &KnownResource<'_>, shown: Vec<Change>) -> Vec<Path> {
+    let mut paths = known.ignored.clone();
     paths.extend(shown.into_iter().map(|change| change.path));
     paths.sort();
     paths.dedup();
     paths
 }
 
-fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value>) -> ChangeAction {
-    if subject.desired.lifecycle.existing.is_some() {
-        return if subject.record.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt };
+fn action(known: &KnownResource<'_>, changes: &[Change], last_applied: Option<&Value>) -> ChangeAction {
+    if known.desired.lifecycle.existing.is_some() {
+        return if known.record.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt };
     }
-    if subject.force_replace || changes.iter().any(|change| change.replaces) {
-        return if subject.kind.create_before_delete {
+    if known.force_replace || changes.iter().any(|change| change.replaces) {
+        return if known.kind.create_before_delete {
             ChangeAction::ReplaceCreateFirst
         } else {
             ChangeAction::ReplaceDeleteFirst
@@ -172,14 +172,14 @@ fn action(subject: &Subject<'_>, changes: &[Change], last_applied: Option<&Value
         return ChangeAction::Update;
     }
     let recorded =
-        subject.record.zip(subject.object).is_some_and(|(record, object)| record.identity == object.identity);
+        known.record.zip(known.object).is_some_and(|(record, object)| record.identity == object.identity);
     if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
 }
 
 /// What the state shall keep about it otherwise than it does.
-fn lifecycle_reasons(subject: &Subject<'_>) -> Vec<Reason> {
-    let Some(record) = subject.record else { return Vec::new() };
-    let lifecycle = &subject.desired.lifecycle;
+fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
+    let Some(record) = known.record else { return Vec::new() };
+    let lifecycle = &known.desired.lifecycle;
     let mut texts = Vec::new();
     if record.protected != lifecycle.protected {
         texts.push(if lifecycle.protected { "it is protected now" } else { "it is not protected any more" });
@@ -194,9 +194,9 @@ fn lifecycle_reasons(subject: &Subject<'_>) -> Vec<Reason> {
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
 }
 
-fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Decision {
-    let origin = subject.desired.origin(&Path::root()).map(str::to_owned);
-    let vanished = subject.record.is_some_and(|record| !record.existing);
+fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> Decision {
+    let origin = known.desired.origin(&Path::root()).map(str::to_owned);
+    let vanished = known.record.is_some_and(|record| !record.existing);
     let mut reason = if vanished {
         Reason::new(ReasonCode::Vanished, "it is gone from the cloud, and the state knows it")
     } else {
@@ -207,13 +207,13 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
     let mut reasons = vec![reason];
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
     let mut after = planned.normalised.clone();
-    complete(&mut after, subject.kind, None, &[]);
+    complete(&mut after, known.kind, None, &[]);
     let drift = vanished.then(|| ResourceChange {
         action: ChangeAction::Delete,
-        identity: subject.record.map(|record| record.identity.clone()),
-        before: subject.record.and_then(|record| record.applied.clone()).unwrap_or_default(),
+        identity: known.record.map(|record| record.identity.clone()),
+        before: known.record.and_then(|record| record.applied.clone()).unwrap_or_default(),
         reasons: vec![Reason::new(ReasonCode::Vanished, "it was deleted outside Slipway")],
-        ..blank(&subject)
+        ..blank(&known)
     });
     let change = ResourceChange {
         action: ChangeAction::Create,
@@ -221,11 +221,11 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
         reasons,
         disruption: Disruption::None,
         precondition: Precondition::AbsentOrOurs,
-        ..blank(&subject)
+        ..blank(&known)
     };
     Decision {
         change,
-        surplus: subject.surplus,
+        surplus: known.surplus,
         rollout: planned.rollout,
         anew: false,
         estimate_ms: planned.estimate_ms,
@@ -236,35 +236,35 @@ fn create(subject: Subject<'_>, planned: Planned, context: &Context<'_>) -> Deci
     }
 }
 
-fn blank(subject: &Subject<'_>) -> ResourceChange {
-    let lifecycle = &subject.desired.lifecycle;
+fn blank(known: &KnownResource<'_>) -> ResourceChange {
+    let lifecycle = &known.desired.lifecycle;
     ResourceChange {
         record: RecordTemplate {
-            applied: subject.resolved.clone(),
-            depends_on: subject.depends_on.to_vec(),
+            applied: known.resolved.clone(),
+            depends_on: known.depends_on.to_vec(),
             retain: lifecycle.retain,
             protected: lifecycle.protected,
             existing: lifecycle.existing.is_some(),
-            as_found: subject.as_found.clone(),
+            as_found: known.as_found.clone(),
         },
-        sensitive: sensitive_paths(&subject.kind.attributes),
-        ..bare(subject)
+        sensitive: sensitive_paths(&known.kind.attributes),
+        ..bare(known)
     }
 }
 
 /// A change of which nothing is known but whose it is, and was.
-fn bare(subject: &Subject<'_>) -> ResourceChange {
+fn bare(known: &KnownResource<'_>) -> ResourceChange {
     ResourceChange {
-        previous_address: subject.previous_address.clone(),
-        ..ResourceChange::bare(&subject.desired.address, subject.provider, subject.kind.version)
+        previous_address: known.previous_address.clone(),
+        ..ResourceChange::bare(&known.desired.address, known.provider, known.kind.version)
     }
 }
 
 /// Why replacing it needs a named confirmation.
-fn confirmation(subject: &Subject<'_>) -> Option<String> {
-    if subject.kind.stateful {
+fn confirmation(known: &KnownResource<'_>) -> Option<String> {
+    if known.kind.stateful {
         Some("replacing it loses its data".to_owned())
-    } else if subject.desired.lifecycle.protected || subject.record.is_some_and(|record| record.protected) {
+    } else if known.desired.lifecycle.protected || known.record.is_some_and(|record| record.protected) {
         Some("it is protected".to_owned())
     } else {
         None
@@ -273,14 +273,14 @@ fn confirmation(subject: &Subject<'_>) -> Option<String> {
 
 /// Why one attribute differs, with the chain of causes.
 fn change_reason(
-    subject: &Subject<'_>,
+    known: &KnownResource<'_>,
     change: &Change,
     last_applied: Option<&Value>,
     context: &Context<'_>,
 ) -> Reason {
-    let wanted = subject.resolved.at(&change.path).unwrap_or(&Value::Null);
+    let wanted = known.resolved.at(&change.path).unwrap_or(&Value::Null);
     let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
-    let origin = subject.desired.origin(&change.path).map(str::to_owned);
+    let origin = known.desired.origin(&change.path).map(str::to_owned);
     let mut reason = match applied {
         Some(applied) if applied == wanted && wanted.is_known() => {
             Reason::new(ReasonCode::FieldDrifted, format!("{} was changed outside Slipway", change.path))
@@ -297,7 +297,7 @@ fn change_reason(
             .push(Reason::new(ReasonCode::CannotUpdateInPlace, "needs a new object").at(&change.path));
     }
     let mut causes = Vec::new();
-    if let Some(written) = subject.desired.attributes.at(&change.path) {
+    if let Some(written) = known.desired.attributes.at(&change.path) {
         written.for_each_reference(&mut |reference| {
             if let Some(behind) = context.replaced.get(&reference.address) {
                 let mut cause =
@@ -316,7 +316,7 @@ fn change_reason(
 
 /// The part of a difference that somebody else made.
 fn drift(
-    subject: &Subject<'_>,
+    known: &KnownResource<'_>,
     object: &Found,
     attributes: &Value,
     changes: &[Change],
@@ -327,7 +327,7 @@ fn drift(
         .iter()
         .filter(|change| {
             applied.at(&change.path).unwrap_or(&Value::Null)
-                == subject.resolved.at(&change.path).unwrap_or(&Value::Null)
+                == known.resolved.at(&change.path).unwrap_or(&Value::Null)
         })
         .filter(|change| change.after.is_known())
         .map(|change| Change { before: change.after.clone(), after: change.before.clone(), ..change.clone() })
@@ -349,7 +349,7 @@ fn drift(
         after: attributes.clone(),
         changes: drifted,
         reasons,
-        ..blank(subject)
+        ..blank(known)
     })
 }
 

@@ -67,7 +67,7 @@ impl<'p> Index<'p> {
     /// The step with which an object goes.
     fn removal(&self, address: &Address, identity: Option<&Identity>) -> Option<&'p Step> {
         let removes = |step: &&&Step| {
-            matches!(step.action, StepAction::Delete { .. } | StepAction::GoesWith { .. })
+            matches!(step.action, StepAction::Delete { .. } | StepAction::RemovedWithParent { .. })
                 && (step.identity.is_none() || step.identity.as_ref() == identity)
         };
         self.steps.get(address)?.iter().find(removes).copied()
@@ -112,9 +112,9 @@ impl<'p> Index<'p> {
             let has = |wanted: fn(&StepAction) -> bool| of.iter().any(|action| wanted(action));
             let complete = match missing {
                 "updated" => has(|action| matches!(action, StepAction::Update)),
-                "deleted" => {
-                    has(|action| matches!(action, StepAction::Delete { .. } | StepAction::GoesWith { .. }))
-                }
+                "deleted" => has(|action| {
+                    matches!(action, StepAction::Delete { .. } | StepAction::RemovedWithParent { .. })
+                }),
                 _ => true,
             };
             if creates != wanted {
@@ -186,7 +186,7 @@ impl<'p> Index<'p> {
                     };
                     let in_order = lets_go.is_some_and(|own| match &own.action {
                         // Gone together with what it holds, or with what that goes with.
-                        StepAction::GoesWith { parent } => {
+                        StepAction::RemovedWithParent { parent } => {
                             parent == *held
                                 || self.comes_after(removal, own.id)
                                 || self.removal(parent, None).is_none_or(|with| {

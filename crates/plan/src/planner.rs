@@ -11,7 +11,7 @@ use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, valida
 
 use crate::assemble::{self, Decided};
 use crate::change::{ChangeAction, ResourceChange};
-use crate::decide::{self, Context, Decision, Subject, sensitive_paths};
+use crate::decide::{self, Context, Decision, KnownResource, sensitive_paths};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
 use crate::graph::{self, Dependencies};
@@ -343,7 +343,7 @@ impl<'p> Planner<'p> {
             .providers
             .of_type(address.kind())
             .ok_or_else(|| Error::UnknownType(address.clone()))?;
-        let subject = Subject {
+        let known = KnownResource {
             desired: prepared.desired,
             resolved: &prepared.resolved,
             kind,
@@ -358,7 +358,7 @@ impl<'p> Planner<'p> {
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
         };
-        Ok(decide::decide(subject, planned, &Context { locate: self.inputs.locate, replaced }))
+        Ok(decide::decide(known, planned, &Context { locate: self.inputs.locate, replaced }))
     }
 
     /// Decides about everything that exists or is remembered and is not wanted.

@@ -133,7 +133,7 @@ pub(crate) async fn preflight(
     // Nobody is asked whether what needs no call may be done.
     let without_call: BTreeSet<&Address> = steps
         .iter()
-        .filter(|step| matches!(step.action, StepAction::GoesWith { .. }))
+        .filter(|step| matches!(step.action, StepAction::RemovedWithParent { .. }))
         .map(|step| &step.address)
         .collect();
     for (name, handle) in providers.iter() {

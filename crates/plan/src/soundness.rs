@@ -88,7 +88,7 @@ fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Pl
         StepAction::Delete { surplus: true } => {
             step.identity.as_ref().is_some_and(|identity| change.surplus.contains(identity))
         }
-        StepAction::GoesWith { parent } => {
+        StepAction::RemovedWithParent { parent } => {
             let goes = |change: &&ResourceChange| {
                 change.action == ChangeAction::Delete || change.action.is_replace()
             };
@@ -124,7 +124,8 @@ type Does = fn(&Step) -> bool;
 /// The steps without which a change is not done.
 fn wanted(change: &ResourceChange) -> Vec<Does> {
     let create: Does = |step| step.action == StepAction::Create;
-    let delete: Does = |step| matches!(step.action, StepAction::Delete { .. } | StepAction::GoesWith { .. });
+    let delete: Does =
+        |step| matches!(step.action, StepAction::Delete { .. } | StepAction::RemovedWithParent { .. });
     match change.action {
         ChangeAction::Create => vec![create],
         ChangeAction::Update => vec![|step| step.action == StepAction::Update],

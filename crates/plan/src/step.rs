@@ -61,8 +61,9 @@ pub enum StepAction {
         /// Whether the object is an older or doubled one, so that the address keeps its record.
         surplus: bool,
     },
-    /// The object goes with its parent, which an earlier step of this plan deletes; no call.
-    GoesWith {
+    /// The cloud removes the object together with its parent, which an earlier step of this plan deletes; no call.
+    #[serde(rename = "goes-with")]
+    RemovedWithParent {
         /// The parent.
         parent: Address,
     },
@@ -88,7 +89,7 @@ impl StepAction {
         match self {
             Self::Create => "create",
             Self::Update => "update",
-            Self::Delete { .. } | Self::GoesWith { .. } => "delete",
+            Self::Delete { .. } | Self::RemovedWithParent { .. } => "delete",
             Self::Tag => "tag",
             Self::Record => "record",
             Self::Forget => "forget",
@@ -99,7 +100,7 @@ impl StepAction {
     /// Whether a call to the provider is made.
     #[must_use]
     pub fn is_call(&self) -> bool {
-        !matches!(self, Self::Record | Self::Forget | Self::GoesWith { .. })
+        !matches!(self, Self::Record | Self::Forget | Self::RemovedWithParent { .. })
     }
 }
 
@@ -119,7 +120,7 @@ impl Step {
                 let identity = self.identity.as_ref().map_or("", |identity| identity.as_str());
                 format!("delete {} ({identity})", self.address)
             }
-            StepAction::GoesWith { parent } => format!("delete {} (with {parent})", self.address),
+            StepAction::RemovedWithParent { parent } => format!("delete {} (with {parent})", self.address),
             action => format!("{} {}", action.verb(), self.address),
         }
     }

@@ -11,9 +11,9 @@ use crate::cli::node::NodeResetArguments;
 use crate::error::CommandError;
 use crate::node::leave::Leaving;
 use crate::node::machine::Machine;
+use crate::node::plannable::Released;
 use crate::node::secrets::NodeSecrets;
 use crate::node::spec::CLUSTER;
-use crate::node::subject::Released;
 use crate::node::work::{Manner, Work, selection};
 use crate::program::Context;
 

@@ -76,7 +76,9 @@ impl<'a> Dispatcher<'a> {
         kind: &ResourceType,
     ) -> Prepared<Option<Action>> {
         Ok(Some(match &step.action {
-            StepAction::Record | StepAction::Forget | StepAction::GoesWith { .. } => return Ok(None),
+            StepAction::Record | StepAction::Forget | StepAction::RemovedWithParent { .. } => {
+                return Ok(None);
+            }
             StepAction::Create => {
                 if let Some(identity) = self.work.occupied.get(&step.address) {
                     let text = format!("there is an object of {} already: {identity}", step.address);
@@ -190,7 +192,7 @@ impl<'a> Dispatcher<'a> {
                 Some(identity) => Effect::RemoveSurplus { address, identity: identity.clone() },
                 None => Effect::None,
             },
-            (StepAction::Delete { .. } | StepAction::GoesWith { .. } | StepAction::Forget, _) => {
+            (StepAction::Delete { .. } | StepAction::RemovedWithParent { .. } | StepAction::Forget, _) => {
                 Effect::Remove { address }
             }
             _ => Effect::None,

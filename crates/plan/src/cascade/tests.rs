@@ -133,7 +133,7 @@ fn a_step_without_a_call_says_with_what_it_goes() {
     let step = Step {
         id: crate::StepId(0),
         address: "route.r".parse().unwrap(),
-        action: StepAction::GoesWith { parent },
+        action: StepAction::RemovedWithParent { parent },
         identity: None,
         depends_on: Vec::new(),
         rate_class: String::new(),

@@ -72,7 +72,7 @@ fn style(action: &StepAction) -> Style {
     match action {
         StepAction::Create => Style::Added,
         StepAction::Update | StepAction::Tag => Style::Changed,
-        StepAction::Delete { .. } | StepAction::GoesWith { .. } => Style::Removed,
+        StepAction::Delete { .. } | StepAction::RemovedWithParent { .. } => Style::Removed,
         StepAction::Record | StepAction::Forget => Style::Faint,
         StepAction::Operation { .. } => Style::Rolled,
     }

@@ -98,7 +98,7 @@ fn a_step_that_no_change_shows_is_refused() {
     assert!(refused(extra("elsewhere", DELETE)).contains("no change of this resource"));
     assert!(refused(extra("elsewhere", StepAction::Update)).contains("no change of this resource"));
     let parent = Address::new("any_thing", "changed");
-    assert!(refused(extra("gone", StepAction::GoesWith { parent })).contains(other));
+    assert!(refused(extra("gone", StepAction::RemovedWithParent { parent })).contains(other));
     for name in [operation::REMOVE, operation::DRAIN, operation::CORDON, operation::SURGE] {
         let arguments = Value::map([("member", Value::from("m-1"))]);
         let gate = StepAction::Operation { name: name.to_owned(), arguments };

@@ -101,7 +101,7 @@ fn step(step: &Step) -> Json {
     match &step.action {
         StepAction::Operation { arguments, .. } => entry["arguments"] = side(arguments, &[]).values,
         StepAction::Delete { surplus } => entry["surplus"] = (*surplus).into(),
-        StepAction::GoesWith { parent } => entry["with"] = parent.to_string().into(),
+        StepAction::RemovedWithParent { parent } => entry["with"] = parent.to_string().into(),
         _ => {}
     }
     entry

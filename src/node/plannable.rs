@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use slipway_bootstrap::expand::Phased;
 use slipway_engine::{State, observe};
-use slipway_operations::{Error, Planned, Request, Subject, state};
+use slipway_operations::{Error, Plannable, Planned, Request, state};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
@@ -54,7 +54,7 @@ fn is_behind_pods(address: &Address) -> bool {
 }
 
 /// A machine with what it is to be.
-pub(crate) struct NodeSubject {
+pub(crate) struct PlannableNode {
     pub spec: NodeSpec,
     /// Everything that it consists of, by phase.
     pub phased: Vec<Phased>,
@@ -73,7 +73,7 @@ pub(crate) struct NodeSubject {
     pub leaving: Leaving,
 }
 
-impl NodeSubject {
+impl PlannableNode {
     /// The wanted resources, and the addresses that are meant when not all are.
     fn wanted(&self, prior: Option<&Snapshot>) -> (Vec<Desired>, Vec<String>) {
         let kubelet = Address::new("service", "kubelet");
@@ -205,7 +205,7 @@ fn let_nodes_go_first(snapshot: &mut Snapshot) {
 }
 
 #[async_trait(?Send)]
-impl Subject for NodeSubject {
+impl Plannable for PlannableNode {
     fn cluster(&self) -> &str {
         CLUSTER
     }

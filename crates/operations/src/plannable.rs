@@ -32,7 +32,7 @@ pub struct Planned {
 /// what becomes known on the way, such as the hold on the state or the place of a cluster's API, is a value that they are
 /// made with.
 #[async_trait(?Send)]
-pub trait Subject {
+pub trait Plannable {
     /// The name under which the state knows it.
     fn cluster(&self) -> &str;
 
