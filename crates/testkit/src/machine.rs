@@ -18,9 +18,11 @@ use crate::{cache, image, kubernetes};
 
 mod cgroups;
 mod disk;
+mod instance;
 mod program;
 mod running;
 
+pub use instance::Instance;
 pub use program::Stripped;
 pub use running::Running;
 
@@ -46,6 +48,8 @@ pub struct MachineOptions {
     pub slipway: Option<PathBuf>,
     /// Whether it has a second interface, `eth1`, in another network.
     pub public: bool,
+    /// What it has as an instance of a cloud.
+    pub instance: Option<Instance>,
 }
 
 /// A machine. It is gone when its value is.
@@ -53,7 +57,7 @@ pub struct MachineOptions {
 pub struct Machine {
     network: Network,
     name: String,
-    number: u8,
+    number: u32,
     options: MachineOptions,
     folder: PathBuf,
     /// The copy of the program that it has, also after a restart.
@@ -85,7 +89,7 @@ exec nsenter --target "$2" --mount --net --pid --uts --ipc -- sh -c '
 ' sh "$folder""#;
 
 impl Machine {
-    pub(crate) fn create(network: Network, name: &str, number: u8, options: MachineOptions) -> Result<Self> {
+    pub(crate) fn create(network: Network, name: &str, number: u32, options: MachineOptions) -> Result<Self> {
         let folder = network.folder().join(name);
         disk::make(&folder, network.images(), &options)?;
         let slipway = options.slipway.as_deref().map(Stripped::of).transpose()?;
@@ -104,7 +108,10 @@ impl Machine {
     /// Its address, by which the others and the network itself reach it.
     #[must_use]
     pub fn address(&self) -> String {
-        format!("{INTERNAL}.{}", self.number)
+        match &self.options.instance {
+            Some(instance) => instance.address.split('/').next().unwrap_or_default().to_owned(),
+            None => format!("{INTERNAL}.{}", self.number),
+        }
     }
 
     /// The address of its second interface, when it has one.
@@ -216,10 +223,28 @@ impl Machine {
         Ok(self.check(["cat", "/etc/ssh/ssh_host_ed25519_key.pub"])?.trim().to_owned())
     }
 
+    /// Whether it is on: it may have been turned off from inside.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        let init = self.power.as_ref().map_or(0, |power| power.init);
+        init != 0 && Path::new(&format!("/proc/{init}/root/run/booted")).exists()
+    }
+
+    /// What tells one start of it from another one.
+    pub(crate) fn life(&self) -> Option<u32> {
+        self.power.as_ref().map(|power| power.init)
+    }
+
+    /// Whether it has turned itself off.
+    pub fn has_ended(&mut self) -> bool {
+        self.power.as_mut().is_some_and(|power| matches!(power.outermost.try_wait(), Ok(Some(_))))
+    }
+
     /// Turns it off as a cut of the power does.
     pub fn kill(&mut self) {
         let Some(mut power) = self.power.take() else { return };
         match power.init {
+            _ if matches!(power.outermost.try_wait(), Ok(Some(_))) => {}
             // It did not get that far; what is left of it goes with the network.
             0 => drop(power.outermost.kill()),
             init => running::kill(init),
@@ -322,7 +347,11 @@ nft add rule inet dark in iif lo accept";
         let roots =
             cgroups::make(&format!("{}-{}", self.network.id(), self.name), &self.folder.join("cgroups"))?;
         fs::write(self.folder.join("bin/roots"), roots.join("\n") + "\n")?;
-        let log = fs::File::create(console)?;
+        if self.options.instance.is_none() {
+            let _ = fs::remove_file(console);
+        }
+        // That of an instance goes on over its starts.
+        let log = fs::File::options().create(true).append(true).open(console)?;
         let mut start = Command::new("setsid");
         start.args(["sh", "-c", START, "sh"]).arg(self.folder.join("bin/roots"));
         start.arg(self.network.switch().to_string()).arg(&self.folder);
@@ -344,8 +373,10 @@ nft add rule inet dark in iif lo accept";
         })?;
         let init = power.init;
         let plug_in = self.plugs().iter().fold(String::new(), |script, (interface, plug, bridge)| {
+            let address = self.options.instance.as_ref().map(|instance| format!("address {} ", instance.mac));
+            let address = address.unwrap_or_default();
             script
-                + &format!("ip link add {plug} type veth peer name {interface} netns {init}\n")
+                + &format!("ip link add {plug} type veth peer name {interface} {address}netns {init}\n")
                 + &format!("ip link set {plug} master {bridge} up\n")
         });
         self.network.configure(&plug_in)?;
@@ -381,18 +412,24 @@ nft add rule inet dark in iif lo accept";
         if let Some(program) = &self.slipway {
             programs.push(format!("slipway={}", program.folder().display()));
         }
-        Ok(vec![
+        let own = match &self.options.instance {
+            Some(instance) => instance.variables(),
+            None => vec![
+                ("MACHINE_NAME", self.name.clone()),
+                ("MACHINE_INTERFACES", interfaces),
+                ("MACHINE_GATEWAY", self.network.address()),
+                ("MACHINE_HOSTS", self.network.hosts()),
+            ],
+        };
+        let all = [
             ("MACHINE_FOLDER", self.folder.display().to_string()),
-            ("MACHINE_NAME", self.name.clone()),
-            ("MACHINE_INTERFACES", interfaces),
-            ("MACHINE_GATEWAY", self.network.address()),
-            ("MACHINE_HOSTS", self.network.hosts()),
             ("MACHINE_PROGRAMS", programs.join(" ")),
             ("MACHINE_PAUSE", image::PAUSE.to_owned()),
             ("MACHINE_CGROUPS", cgroups::version().to_string()),
             ("MACHINE_INIT", if self.options.init == Init::Systemd { "systemd" } else { "none" }.to_owned()),
             ("MACHINE_SSH", if self.options.authorized_key.is_some() { "yes" } else { "no" }.to_owned()),
-        ])
+        ];
+        Ok(own.into_iter().chain(all).collect())
     }
 }
 

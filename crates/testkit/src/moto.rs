@@ -12,6 +12,10 @@ use crate::cache;
 use crate::http;
 use crate::server::Server;
 
+mod mended;
+
+pub use mended::MENDED;
+
 /// The version that is installed when there is none.
 const VERSION: &str = "5.2.1";
 
@@ -70,11 +74,20 @@ impl Moto {
     /// # Errors
     /// When there is no Python, moto cannot be installed, or the module fails.
     pub fn start_mended(module: &str) -> Result<Self> {
+        Self::start_mended_with(module, &[])
+    }
+
+    /// Starts one as [`Moto::start_mended`] does, with these variables for the module.
+    ///
+    /// # Errors
+    /// When there is no Python, moto cannot be installed, or the module fails.
+    pub fn start_mended_with(module: &str, variables: &[(&str, &str)]) -> Result<Self> {
         let mut command = Command::new(python()?);
         command.args(["-u", "-c", &format!("{module}\n{}", include_str!("moto/server.py"))]);
         for name in ["AWS_ENDPOINT_URL", "AWS_PROFILE", "MOTO_PORT"] {
             command.env_remove(name);
         }
+        command.envs(variables.iter().copied());
         let server = Server::start(&command).context("moto does not start")?;
         Ok(Self { server })
     }

@@ -44,6 +44,8 @@ struct Inner {
     folder: PathBuf,
     images: PathBuf,
     hosts: Mutex<BTreeMap<String, u8>>,
+    /// How many machines were instances of a cloud.
+    instances: AtomicU32,
 }
 
 /// Tells the networks of one process apart.
@@ -81,7 +83,8 @@ impl Network {
         if let Some(said) = guard.stdout.take() {
             BufReader::new(said).read_line(&mut line)?;
         }
-        let mut inner = Inner { guard, switch: 0, folder, images, hosts: Mutex::default() };
+        let mut inner =
+            Inner { guard, switch: 0, folder, images, hosts: Mutex::default(), instances: AtomicU32::new(0) };
         let log = || fs::read_to_string(inner.folder.join("switch.log")).unwrap_or_default();
         inner.switch = line.trim().parse().with_context(|| format!("no network can be made: {}", log()))?;
         Ok(Self { inner: Arc::new(inner) })
@@ -96,9 +99,17 @@ impl Network {
         if hosts.contains_key(name) {
             bail!("there is a machine {name} already");
         }
-        // The first is 10.150.0.11, behind the switch itself, and room for addresses of no machine.
-        let number = u8::try_from(11 + hosts.len()).context("too many machines")?;
-        hosts.insert(name.to_owned(), number);
+        // The first is 10.150.0.11, behind the switch itself, and room for addresses of no machine. Instances have
+        // addresses of their own; their numbers only name their plugs.
+        let instances = &self.inner.instances;
+        let number = match options.instance {
+            Some(_) => 1000 + instances.fetch_add(1, Ordering::Relaxed),
+            None => {
+                let number = u8::try_from(11 + hosts.len()).context("too many machines")?;
+                hosts.insert(name.to_owned(), number);
+                number.into()
+            }
+        };
         drop(hosts);
         Machine::create(self.clone(), name, number, options)
     }

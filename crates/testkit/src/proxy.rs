@@ -212,7 +212,7 @@ impl Shared {
     }
 }
 
-fn read_request(client: &TcpStream) -> Result<Request> {
+pub(crate) fn read_request(client: &TcpStream) -> Result<Request> {
     let mut reader = BufReader::new(client);
     let mut line = String::new();
     reader.read_line(&mut line)?;

@@ -29,6 +29,9 @@ pub fn make(folder: &Path, images: &Path, options: &MachineOptions) -> Result<()
         scripts.join("authorized_keys"),
         format!("{}\n", options.authorized_key.as_deref().unwrap_or_default()),
     )?;
+    if let Some(instance) = &options.instance {
+        instance.write(&scripts)?;
+    }
     let containerd = libraries.join("containerd");
     cache::run(Command::new("cp").args(["-al"]).arg(images).arg(&containerd))?;
     own_databases(&containerd)

@@ -3,8 +3,9 @@
 echo "$MACHINE_NAME" >/etc/hostname
 printf '127.0.0.1 localhost\n::1 localhost ip6-localhost\n%s' "$MACHINE_HOSTS" >/etc/hosts
 rm -f /etc/resolv.conf /.dockerenv
-# Nobody answers there, and says so at once.
-echo "nameserver $MACHINE_GATEWAY" >/etc/resolv.conf
+# Without a server of names, nobody answers there, and says so at once.
+echo "nameserver ${MACHINE_NAME_SERVER:-$MACHINE_GATEWAY}" >/etc/resolv.conf
+if [ -n "${MACHINE_DOMAIN:-}" ]; then echo "search $MACHINE_DOMAIN" >>/etc/resolv.conf; fi
 tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
 
 mkdir -p /var/cache /var/lib /var/log /var/spool /var/tmp
@@ -86,5 +87,22 @@ END
   rm -f /etc/default/kubelet
   systemctl enable --quiet containerd
   if [ "$MACHINE_SSH" = yes ]; then systemctl enable --quiet ssh; fi
+fi
+if [ "${MACHINE_CLOUD:-no}" = yes ]; then
+  cloud=/usr/local/lib/machine/cloud
+  cp $cloud/environment /etc/environment
+  mkdir -p /etc/systemd/system.conf.d
+  cp $cloud/systemd.conf /etc/systemd/system.conf.d/cloud.conf
+  cat >/usr/lib/systemd/system/cloud-final.service <<END
+[Unit]
+Description=Scripts of the user data
+
+[Service]
+ExecStart=$cloud/cloud-init
+
+[Install]
+WantedBy=multi-user.target
+END
+  systemctl enable --quiet cloud-final
 fi
 touch /etc/machine-was-made

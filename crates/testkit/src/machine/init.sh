@@ -16,7 +16,24 @@ for name in tmp run; do mount -t tmpfs -o mode=755 tmpfs "$root/$name"; done
 chmod 1777 "$root/tmp"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
-mount --rbind /dev "$root/dev"
+if [ "${MACHINE_CLOUD:-no}" = yes ]; then
+  # Devices of its own: volumes come and go, and those of the host are none of its business.
+  mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+  for device in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0 kmsg:1:11 fuse:10:229; do
+    IFS=: read -r name major minor <<<"$device"
+    mknod -m 666 "$root/dev/$name" c "$major" "$minor"
+  done
+  mkdir -p "$root/dev/pts" "$root/dev/shm" "$root/dev/net" "$root/dev/disk/by-id"
+  mknod -m 666 "$root/dev/net/tun" c 10 200
+  mount --rbind /dev/pts "$root/dev/pts"
+  mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+  ln -s pts/ptmx "$root/dev/ptmx"
+  ln -s /proc/self/fd "$root/dev/fd"
+  for number in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${number%%:*}" "$root/dev/${number#*:}"; done
+  mkfifo -m 622 "$root/dev/console"
+else
+  mount --rbind /dev "$root/dev"
+fi
 for pair in $MACHINE_PROGRAMS; do
   mkdir -p "$root/usr/local/lib/${pair%%=*}"
   mount --bind "${pair#*=}" "$root/usr/local/lib/${pair%%=*}"
@@ -61,12 +78,18 @@ mount --make-rshared /
 hostname "$MACHINE_NAME"
 
 ip link set lo up
+if [ -e /dev/console ] && [ -p /dev/console ]; then
+  # What is written to the console is in the log of this process.
+  cat 0<>/dev/console &
+fi
 for pair in $MACHINE_INTERFACES; do
   until ip link show "${pair%%=*}" >/dev/null 2>&1; do sleep 0.01; done
+  [ "${MACHINE_CLOUD:-no}" = no ] || echo 0 >"/proc/sys/net/ipv6/conf/${pair%%=*}/accept_dad"
   ip address add "${pair#*=}" dev "${pair%%=*}"
   ip link set "${pair%%=*}" up
 done
 ip route add default via "$MACHINE_GATEWAY"
+if [ "${MACHINE_CLOUD:-no}" = yes ]; then ip -6 route add fd00:ec2::254/128 dev eth0; fi
 echo 1 >/proc/sys/net/ipv4/ip_forward
 echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
 if [ -w /proc/sys/net/bridge/bridge-nf-call-iptables ]; then echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables; fi

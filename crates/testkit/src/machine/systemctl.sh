@@ -51,7 +51,9 @@ environment() { # sets a unit's variables, and goes to its folder
   set -a
   # There is memory enough, and processors are few: the programs of Go collect less often.
   GOGC=400
-  while read -r line; do [ -n "$line" ] && eval "export $line"; done < <(values "$1" Environment)
+  while read -r line; do
+    [ -n "$line" ] && eval "export $line"
+  done < <(cat /etc/systemd/system.conf.d/*.conf 2>/dev/null | sed -n 's/^DefaultEnvironment=//p'; values "$1" Environment)
   while read -r file; do
     if [ -e "${file#-}" ]; then . "${file#-}"; elif [ "${file:0:1}" != - ]; then return 1; fi
   done < <(values "$1" EnvironmentFile)

@@ -11,6 +11,14 @@ for list in "$folder"/*/cgroups; do
     done
   done <"$list"
 done
+# Volumes of instances are devices of the host.
+real=$(realpath "$folder")
+for behind in /sys/block/loop*/loop/backing_file; do
+  [ -e "$behind" ] || continue
+  case $(cat "$behind" 2>/dev/null) in
+    "$real"/*) device=${behind%/loop/backing_file}; losetup --detach "/dev/${device##*/}" || : ;;
+  esac
+done
 # The lock goes last: until then, whoever finds the folder waits, or clears up after us.
 find "$folder" -mindepth 1 -maxdepth 1 ! -name lock -exec rm -rf --one-file-system {} +
 rm -rf --one-file-system "$folder"
