@@ -12,6 +12,7 @@ mod deny;
 mod error_pages;
 mod fuzz;
 mod kops_fields;
+mod lab;
 mod lengths;
 mod links;
 mod machines;
@@ -45,6 +46,7 @@ enum Task {
     Fuzz(fuzz::Fuzz),
     Setup(setup::Setup),
     Machines(machines::Machines),
+    Lab(lab::Lab),
     KopsFields(kops_fields::KopsFields),
     Lengths(lengths::Lengths),
     ErrorPages(error_pages::ErrorPages),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Task::Fuzz(fuzz) => fuzz.run(),
         Task::Setup(setup) => setup.run(),
         Task::Machines(machines) => machines.run(),
+        Task::Lab(lab) => lab.run(),
         Task::KopsFields(kops_fields) => kops_fields.run(),
         Task::Lengths(lengths) => lengths.run(),
         Task::ErrorPages(error_pages) => error_pages.run(),

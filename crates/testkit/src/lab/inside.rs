@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context as _, Result, anyhow};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use nix::sched::{CloneFlags, setns};
 
 use crate::Network;
 
@@ -37,8 +37,7 @@ impl Inside {
     ) -> Result<JoinHandle<Result<T>>> {
         let namespace = self.namespace.clone();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-                .context("the network cannot be entered")?;
+            setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET).context("the network cannot be entered")?;
             Ok(work())
         });
         thread.context("no thread")

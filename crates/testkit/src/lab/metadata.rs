@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use aws_lc_rs::rand;
+use socket2::SockRef;
 
 use super::emulator::Instance;
 use super::listener::{Listener, Place};
@@ -90,7 +91,7 @@ fn answer(shared: &Shared, tokens: &Tokens, client: &TcpStream) -> Result<()> {
 fn limit_hops(client: &TcpStream, hops: u8) -> Result<()> {
     match client.local_addr()? {
         SocketAddr::V4(_) => client.set_ttl(hops.into())?,
-        SocketAddr::V6(_) => rustix::net::sockopt::set_ipv6_unicast_hops(client, Some(hops))?,
+        SocketAddr::V6(_) => SockRef::from(client).set_unicast_hops_v6(hops.into())?,
     }
     Ok(())
 }
