@@ -11,9 +11,9 @@ use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sdk::cluster;
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, Info, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
-    ResumeRequest, Scope, SessionRequest,
+    Applied, ApplyRequest, Capabilities, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
+    ExpandRequest, Expansion, Info, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
+    Resolution, ResumeRequest, Scope, SessionRequest,
 };
 use slipway_resource::{ErrorClass, Observed, Provider, ProviderError, Schema, Session, Token, Value};
 
@@ -42,7 +42,13 @@ impl Provider for HostModel {
         for part in &self.parts {
             rate_classes.extend(part.info().await?.rate_classes);
         }
-        Ok(Info { name: "host-model".to_owned(), version: "0".to_owned(), rate_classes, batch: 1_000 })
+        Ok(Info {
+            name: "host-model".to_owned(),
+            version: "0".to_owned(),
+            rate_classes,
+            batch: 1_000,
+            capabilities: Capabilities::default(),
+        })
     }
 
     async fn schema(&self) -> Result<Arc<Schema>, ProviderError> {

@@ -11,6 +11,7 @@ use slipway_operations::{Error, Plannable, Planned, Request, state};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, Desired, Value};
 use slipway_state_store::{Backend, Journal};
 
@@ -43,14 +44,22 @@ pub(crate) const CLEANUP: &str = "cleanup-node";
 /// The phase in which the machine leaves etcd.
 const LEAVE_ETCD: &str = "remove-etcd-member";
 
-/// The phase of a reset in which something goes.
-fn phase_of_reset(address: &Address) -> &'static str {
-    if ["etcd_member", "etcd_voter"].contains(&address.kind()) { LEAVE_ETCD } else { CLEANUP }
+/// The phase of a reset in which an object is removed.
+fn phase_of_reset(providers: &Providers, address: &Address) -> &'static str {
+    match providers.part(address) {
+        Some(Part::EtcdMember | Part::EtcdVoter) => LEAVE_ETCD,
+        _ => CLEANUP,
+    }
 }
 
-/// Whether something is reached only when the pods of a control plane run.
-fn is_behind_pods(address: &Address) -> bool {
-    ["etcd_member", OBJECT, NODE].contains(&address.kind())
+/// Whether an object can be reached only while the pods of a control plane run.
+fn is_behind_pods(providers: &Providers, address: &Address) -> bool {
+    is_behind_api(address) || providers.part(address) == Some(Part::EtcdMember)
+}
+
+/// Whether an object is behind the cluster's API.
+fn is_behind_api(address: &Address) -> bool {
+    [OBJECT, NODE].contains(&address.kind())
 }
 
 /// A machine with what it is to be.
@@ -76,8 +85,7 @@ pub(crate) struct PlannableNode {
 impl PlannableNode {
     /// The wanted resources, and the addresses that are meant when not all are.
     fn wanted(&self, prior: Option<&Snapshot>) -> (Vec<Desired>, Vec<String>) {
-        let kubelet = Address::new("service", "kubelet");
-        let runs = prior.is_some_and(|prior| prior.resources.contains_key(&kubelet));
+        let runs = self.has(prior, Part::Kubelet);
         // A phase alone may come before the kubelet that runs the pods: then nothing is there to wait for.
         let early = self.selection.is_one() && !runs;
         let (mut desired, meant) = self.selected(early);
@@ -87,7 +95,7 @@ impl PlannableNode {
             .filter(|key| self.selection.is_all() && desired.iter().any(|desired| desired.address == *key))
             .collect();
         for desired in &mut desired {
-            if desired.address.kind() == OBJECT || desired.address.kind() == NODE {
+            if is_behind_api(&desired.address) {
                 // What the API is reached by goes after what is behind it.
                 desired.depends_on.extend(keys.iter().cloned());
             }
@@ -109,7 +117,7 @@ impl PlannableNode {
             .phased
             .iter()
             .filter(|phased| self.selection.means(phased.phase))
-            .filter(|phased| !early || !is_behind_pods(&phased.desired.address))
+            .filter(|phased| !early || !is_behind_pods(&self.providers, &phased.desired.address))
             .map(|phased| &phased.desired.address)
             .collect();
         let desired = self.phased.iter().map(|phased| {
@@ -126,7 +134,7 @@ impl PlannableNode {
     /// The addresses of what goes in the phases of a reset that are meant, unless all of them are.
     fn leaving(&self, prior: Option<&Snapshot>) -> Vec<String> {
         let known = prior.into_iter().flat_map(|prior| prior.resources.keys());
-        let meant = known.filter(|address| self.selection.means(phase_of_reset(address)));
+        let meant = known.filter(|address| self.selection.means(phase_of_reset(&self.providers, address)));
         if self.selection.is_all() { Vec::new() } else { meant.map(ToString::to_string).collect() }
     }
 
@@ -140,7 +148,7 @@ impl PlannableNode {
         // Who cleans the machine and does not leave etcd leaves the member to others.
         if self.released != Released::Passing
             && self.selection.means(CLEANUP)
-            && !self.selection.means(phase_of_reset(address))
+            && !self.selection.means(phase_of_reset(&self.providers, address))
         {
             return true;
         }
@@ -149,7 +157,7 @@ impl PlannableNode {
                 is_passing(address) && self.phased.iter().all(|phased| phased.desired.address != *address)
             }
             Released::Cluster => address.kind() == OBJECT,
-            Released::ClusterAndNode => address.kind() == OBJECT || address.kind() == NODE,
+            Released::ClusterAndNode => is_behind_api(address),
         }
     }
 
@@ -163,8 +171,14 @@ impl PlannableNode {
         if self.spec.role != slipway_bootstrap::preflight::Purpose::Init {
             return true;
         }
-        let server = Address::new("static_pod", "kube-apiserver");
-        prior.is_some_and(|prior| prior.resources.contains_key(&server))
+        self.has(prior, Part::ApiServer)
+    }
+
+    /// Whether a state has a part of a cluster.
+    fn has(&self, prior: Option<&Snapshot>, part: Part) -> bool {
+        prior.is_some_and(|prior| {
+            prior.resources.keys().any(|address| self.providers.part(address) == Some(part))
+        })
     }
 }
 

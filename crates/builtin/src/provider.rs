@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, SessionRequest};
+use slipway_resource::provider::{Capabilities, Info, RateClass, SessionRequest};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
 use crate::kind;
@@ -47,6 +47,7 @@ impl Provider for Builtin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: BTreeMap::from([(RATE_CLASS.to_owned(), class)]),
             batch: 1_000,
+            capabilities: Capabilities::default(),
         })
     }
 

@@ -8,6 +8,7 @@ use slipway_plan::{Providers, Record, Snapshot, resolve_known};
 use slipway_resource::provider::{
     Action, Applied, ApplyRequest, Catalog, EventSink, LocateItem, LocateRequest, Located,
 };
+use slipway_resource::schema::Part;
 use slipway_resource::{
     Address, ClusterUid, Desired, Digest, Identity, Ownership, Path, ResourceType, Token, Value,
 };
@@ -211,7 +212,7 @@ struct AsFound {
 const ESTABLISHING_MS: u64 = 600_000;
 
 /// Makes what has to be there before anything can be looked after and is nobody's but Slipway's, as a claim or an agent:
-/// the wanted resources of these types, one type after the other. What is there already is made again as it is.
+/// the wanted resources that are these parts, one part after the other. What is there already is made again as it is.
 ///
 /// # Errors
 /// When a provider cannot make it.
@@ -219,13 +220,13 @@ pub async fn establish(
     cluster: &str,
     uid: &ClusterUid,
     desired: &[Desired],
-    types: &[&str],
+    parts: &[Part],
     providers: &Providers,
 ) -> Result<BTreeMap<Address, Applied>, Error> {
     let mut established = BTreeMap::new();
-    for kind in types {
-        for desired in desired.iter().filter(|desired| desired.address.kind() == *kind) {
-            let Some((provider, handle, _)) = providers.of_type(kind) else { continue };
+    for part in parts {
+        for desired in desired.iter().filter(|desired| providers.part(&desired.address) == Some(*part)) {
+            let Some((provider, handle, _)) = providers.of_type(desired.address.kind()) else { continue };
             let address = desired.address.clone();
             let request = ApplyRequest {
                 // Whoever adopts the same cluster again makes the same.

@@ -69,7 +69,7 @@ impl Looked {
         for (name, handle) in providers.iter() {
             // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
             let request = DiscoverRequest { uid: self.uid.clone(), cluster: cluster.to_owned() };
-            let left = left_to_read(name, handle, providers, prior);
+            let left = read_by_identity(name, providers, prior);
             let (discovery, read) =
                 tokio::join!(handle.session.discover(request), read_batched(name, handle, left));
             let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
@@ -104,15 +104,10 @@ impl Looked {
 }
 
 /// What the state knows of the types that a provider's discovery leaves out.
-fn left_to_read(
-    name: &str,
-    handle: &ProviderHandle,
-    providers: &Providers,
-    prior: Option<&Snapshot>,
-) -> Vec<ReadRequest> {
+fn read_by_identity(name: &str, providers: &Providers, prior: Option<&Snapshot>) -> Vec<ReadRequest> {
     let is_left = |address: &Address| {
-        handle.session.left_to_read().iter().any(|kind| kind == address.kind())
-            && providers.of_type(address.kind()).is_some_and(|(owner, _, _)| owner == name)
+        let owner = providers.of_type(address.kind());
+        owner.is_some_and(|(owner, _, kind)| owner == name && kind.read_by_identity)
     };
     remembered(prior)
         .filter(|(address, _)| is_left(address))

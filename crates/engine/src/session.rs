@@ -253,10 +253,6 @@ impl Session for WatchedSession {
         self.desk.ask("look for what others made", &classes, call).await
     }
 
-    fn rehearses(&self) -> bool {
-        self.inner.rehearses()
-    }
-
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
         let classes = self.classes(items.iter().map(|item| &item.address));
         let call = || self.inner.rehearse(items.clone());
@@ -271,14 +267,6 @@ impl Session for WatchedSession {
         let classes = self.classes(items.iter().map(|item| &item.address));
         let call = || self.inner.preflight(items.clone());
         self.desk.ask("check what would stop the plan", &classes, call).await
-    }
-
-    fn left_to_read(&self) -> &[String] {
-        self.inner.left_to_read()
-    }
-
-    fn prices(&self) -> bool {
-        self.inner.prices()
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {

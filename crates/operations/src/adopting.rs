@@ -9,8 +9,8 @@ use std::time::Duration;
 use slipway_bootstrap::from_cluster::Placement;
 use slipway_builtin::NAME as SECRETS;
 use slipway_engine::{Adopted, Adoption, State, establish};
-use slipway_provider_hosts::{AGENT, CLAIM};
 use slipway_resource::provider::Applied;
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, ClusterUid, Desired, Token};
 use slipway_state_store::{Backend, ClusterName, Generation, Holder, SystemClock, read_head};
 
@@ -134,7 +134,10 @@ async fn find(opened: &Opened, uid: &ClusterUid, holder: Option<&Holder>) -> Res
         opened.stage(vault, (KnownApi { lent: taken.kubeconfig, ..KnownApi::default() }, false)).await?;
     let cluster = &opened.spec.cluster;
     let established: BTreeMap<Address, Applied> = match holder {
-        Some(_) => establish(&cluster.name, uid, &desired, &[CLAIM, AGENT], &stage.providers).await?,
+        Some(_) => {
+            establish(&cluster.name, uid, &desired, &[Part::HostClaim, Part::HostAgent], &stage.providers)
+                .await?
+        }
         None => BTreeMap::new(),
     };
     let spec = to_json(cluster)?;

@@ -11,8 +11,9 @@ use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_cluster_input::{ClusterInput, Host};
 use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::OBJECT;
-use slipway_resource::provider::{Catalog, ExpandNote};
-use slipway_resource::{Desired, Schema, SecretText};
+use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
+use slipway_resource::schema::Part;
+use slipway_resource::{Desired, SecretText};
 use slipway_spec::model::{Cluster, Role};
 
 use crate::error::Error;
@@ -22,18 +23,9 @@ use crate::state::spec_of;
 
 pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE, objects as user_objects};
 
-/// The attribute that names the host of a resource.
-const HOST: &str = "host";
-
-/// Whether a provider does the work inside machines that exist already: it then has the types of a node, for many
-/// hosts. What is in those machines is then the core's to say.
-pub(crate) fn works_on_hosts(schema: &Schema) -> bool {
-    schema.types.get("file").is_some_and(|kind| kind.attributes.contains_key(HOST))
-}
-
-/// Whether one of the providers does the work inside machines that exist already.
+/// Whether one of the providers works inside existing machines.
 pub(crate) fn has_hosts(providers: &Providers) -> bool {
-    providers.iter().any(|(_, handle)| works_on_hosts(&handle.schema))
+    providers.iter().any(|(_, handle)| handle.info.capabilities.hosts)
 }
 
 /// The resources that the core adds for the machines of a provider.
@@ -47,26 +39,26 @@ pub(crate) struct Inside {
     pub secrets: BTreeMap<String, SecretText>,
 }
 
-/// Settings that a provider of hosts gets beside the settings of the user, if its configuration has them: the hosts of the
-/// specs, hosts that the cluster still has and the specs do not, the place of inventories, and whether the whole cluster is
-/// deleted.
+/// The settings that a provider which works inside existing machines gets beside the settings of the user: the hosts of the
+/// specs and those that the cluster still has, the place of the inventories, and whether the whole cluster is deleted.
 pub(crate) fn core_settings(
-    schema: &Schema,
+    capabilities: Capabilities,
     cluster: &Cluster,
     prior: Option<&Snapshot>,
     state: Option<&str>,
     leaving: bool,
 ) -> Result<BTreeMap<String, serde_json::Value>, Error> {
     let mut settings = BTreeMap::new();
-    if schema.config.contains_key("hosts") {
-        let hosts = serde_json::to_value(hosts(cluster, prior)?)
-            .map_err(|error| Error::internal("the hosts cannot be written as JSON", error))?;
-        settings.insert("hosts".to_owned(), hosts);
+    if !capabilities.hosts {
+        return Ok(settings);
     }
-    if let Some(state) = state.filter(|_| schema.config.contains_key("state")) {
+    let hosts = serde_json::to_value(hosts(cluster, prior)?)
+        .map_err(|error| Error::internal("the hosts cannot be written as JSON", error))?;
+    settings.insert("hosts".to_owned(), hosts);
+    if let Some(state) = state {
         settings.insert("state".to_owned(), state.into());
     }
-    if leaving && schema.config.contains_key("leaving") {
+    if leaving {
         settings.insert("leaving".to_owned(), true.into());
     }
     Ok(settings)
@@ -149,11 +141,10 @@ pub(crate) fn has_objects(prior: &Snapshot) -> bool {
     prior.resources.values().any(|record| record.provider == providers::KUBERNETES)
 }
 
-/// Whether a state has an API: a server of it, or anything behind it. All servers may be lost while what they serve is known.
-pub(crate) fn has_api(prior: &Snapshot) -> bool {
+/// Whether a state has an API: a server of it, or an object behind it. The state may know objects whose servers are all lost.
+pub(crate) fn has_api(own: &Providers, prior: &Snapshot) -> bool {
     prior.resources.iter().any(|(address, record)| {
-        record.provider == providers::KUBERNETES
-            || address.kind() == "static_pod" && address.name().ends_with("/kube-apiserver")
+        record.provider == providers::KUBERNETES || own.part(address) == Some(Part::ApiServer)
     })
 }
 

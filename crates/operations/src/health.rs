@@ -1,6 +1,6 @@
 //! The health of a cluster on existing machines: its API, and the progress of each node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -8,6 +8,7 @@ use slipway_bootstrap::from_cluster::{Machine, Placement};
 use slipway_engine::State;
 use slipway_provider_kubernetes::{Access as _, Reader};
 use slipway_resource::provider::ReadRequest;
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
 
 use crate::access::ClusterAccess;
@@ -159,9 +160,10 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
         Err(_) if !opened.is_on_hosts() => return Err(opened.no_authority()),
         Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
     };
+    let parts = parts(opened, state);
     let mut health = Vec::new();
     for machine in &machines {
-        health.push(one(opened, state, machine, &nodes).await);
+        health.push(one(opened, (state, &parts), machine, &nodes).await);
     }
     let etcd = never_started(opened, state).await;
     Ok(Health { api, nodes: health, pods, etcd })
@@ -170,14 +172,14 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
 /// Members of etcd that were announced and never started, as the first member tells that answers.
 async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
     for (address, record) in &state.snapshot.resources {
-        if address.kind() != "etcd_member" {
+        if opened.providers().part(address) != Some(Part::EtcdMember) {
             continue;
         }
         let Some(Observation::Present(seen)) = read(opened, address, &record.identity).await else {
             continue;
         };
         let Some(Value::List(members)) = seen.get("never_started") else { continue };
-        let host = address.name().split('/').next().unwrap_or_default();
+        let host = machine_of(address);
         let told = |member: &str| {
             let id = member.split(' ').next().unwrap_or_default();
             format!(
@@ -246,42 +248,55 @@ fn ailing(pod: &Json) -> Option<String> {
     Some(waiting.or(unscheduled).unwrap_or_else(|| "it is not ready".to_owned()))
 }
 
-async fn one(opened: &Opened, state: &State, machine: &Machine, nodes: &Nodes) -> NodeHealth {
+/// The parts that the state has, each with the machine that it is on.
+type Parts<'a> = BTreeSet<(Part, &'a str)>;
+
+fn parts<'a>(opened: &Opened, state: &'a State) -> Parts<'a> {
+    let all = state.snapshot.resources.keys();
+    all.filter_map(|address| Some((opened.providers().part(address)?, machine_of(address)))).collect()
+}
+
+/// The machine that an object is on, which is the first segment of its name.
+fn machine_of(address: &Address) -> &str {
+    address.name().split('/').next().unwrap_or_default()
+}
+
+async fn one(
+    opened: &Opened,
+    (state, parts): (&State, &Parts<'_>),
+    machine: &Machine,
+    nodes: &Nodes,
+) -> NodeHealth {
     let name = &machine.name;
-    let has = |kind: &str, what: &str| state.snapshot.resources.contains_key(&Address::new(kind, what));
+    let has = |part: Part| parts.contains(&(part, name.as_str()));
     let phase = match nodes.get(name) {
         Some(None) => Phase::Ready,
         Some(Some(_)) => Phase::Registered,
-        None if has("service", &format!("{name}/kubelet")) => Phase::Started,
-        None if has("host_agent", name) => Phase::Prepared,
-        None if has("host_claim", name) => Phase::Claimed,
+        None if has(Part::Kubelet) => Phase::Started,
+        None if has(Part::HostAgent) => Phase::Prepared,
+        None if has(Part::HostClaim) => Phase::Claimed,
         None => Phase::Unclaimed,
     };
     let mut error = nodes.get(name).cloned().flatten();
     if phase != Phase::Ready {
-        let failed = state.replayed.failed.iter().filter(|(address, _)| is_of(address, name));
+        let failed = state.replayed.failed.iter().filter(|(address, _)| machine_of(address) == name);
         let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
         error = error.or(failed).or(unreachable(opened, state, name).await);
     }
     // Whoever joins is a member before it votes; one that stays so counts for nothing in etcd.
-    if !machine.founding
-        && has("etcd_member", &format!("{name}/etcd"))
-        && !has("etcd_voter", &format!("{name}/etcd"))
-    {
+    if !machine.founding && has(Part::EtcdMember) && !has(Part::EtcdVoter) {
         error = error.or(Some(LEARNER.to_owned()));
     }
     NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error }
 }
 
-fn is_of(address: &Address, machine: &str) -> bool {
-    address.name() == machine || address.name().starts_with(&format!("{machine}/"))
-}
-
 /// Why a machine cannot be read, if so.
 async fn unreachable(opened: &Opened, state: &State, machine: &str) -> Option<String> {
-    let address = Address::new("host_agent", machine);
-    let record = state.snapshot.resources.get(&address)?;
-    match read(opened, &address, &record.identity).await? {
+    let is_agent = |address: &Address| {
+        machine_of(address) == machine && opened.providers().part(address) == Some(Part::HostAgent)
+    };
+    let (address, record) = state.snapshot.resources.iter().find(|(address, _)| is_agent(address))?;
+    match read(opened, address, &record.identity).await? {
         Observation::Unreadable(error) => Some(error.message),
         _ => None,
     }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use slipway_builtin::Vault;
 use slipway_engine::State;
 use slipway_plan::{Mode, Plan, Providers, Snapshot};
-use slipway_resource::provider::Catalog;
-use slipway_resource::{ClusterUid, Schema, SecretText};
+use slipway_resource::provider::{Capabilities, Catalog};
+use slipway_resource::{ClusterUid, SecretText};
 use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, ClusterName, Journal};
 
@@ -93,12 +93,12 @@ impl Opened {
         let prior = state.as_ref().map(|state| &state.snapshot);
         let at = |field: &str| spec.place(field).cloned();
         let grounds = Grounds { policy: environment.policy.clone(), tree: spec.tree.clone() };
-        let core_settings = |schema: &Schema| {
-            if !offline && schema.config.contains_key("hosts") {
+        let core_settings = |capabilities: Capabilities| {
+            if !offline && capabilities.hosts {
                 grounds.check_hosts(&cluster.all_hosts(), &at)?;
             }
             let place = store.map(|store| store.place.as_str());
-            composition::core_settings(schema, cluster, prior, place, purpose == Purpose::Leave)
+            composition::core_settings(capabilities, cluster, prior, place, purpose == Purpose::Leave)
         };
         let asked = Asked { spec: &spec, grounds: &grounds, offline };
         let own = providers::open(environment, asked, core_settings, &at).await?;
@@ -112,7 +112,7 @@ impl Opened {
         };
         let waits = observe::waits(&environment.observer);
         let inside = prior.is_some_and(composition::has_objects);
-        let known = (vault.knowing(records(prior)), known_api(&spec, state.as_ref(), prior), inside);
+        let known = (vault.knowing(records(prior)), known_api(&own, &spec, state.as_ref(), prior), inside);
         let stage = Stage::open(&own, &cluster.name, known, (waits, offline)).await?;
         tracing::info!(
             cluster = %cluster.name,
@@ -222,7 +222,7 @@ impl Opened {
 
     /// What a state knows of the cluster's API.
     pub(crate) fn known_api(&self, mode: Mode, prior: Option<&Snapshot>) -> KnownApi {
-        let known = known_api(&self.spec, self.state.as_ref(), prior);
+        let known = known_api(&self.own, &self.spec, self.state.as_ref(), prior);
         // What is in a cluster goes with it, also with one whose API does not answer any more.
         let exists = known.exists && mode != Mode::Delete;
         KnownApi { exists, recorded: exists, ..known }
@@ -230,8 +230,13 @@ impl Opened {
 }
 
 /// What a state knows of the API of a cluster.
-fn known_api(spec: &ClusterSpec, state: Option<&State>, prior: Option<&Snapshot>) -> KnownApi {
-    let exists = prior.is_some_and(composition::has_api);
+fn known_api(
+    own: &Providers,
+    spec: &ClusterSpec,
+    state: Option<&State>,
+    prior: Option<&Snapshot>,
+) -> KnownApi {
+    let exists = prior.is_some_and(|prior| composition::has_api(own, prior));
     let nothing = BTreeMap::new();
     KnownApi {
         uid: prior.map(|prior| prior.uid.clone()),

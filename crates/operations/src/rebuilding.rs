@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_engine::{Rebuild, Rebuilt, State, establish};
-use slipway_provider_hosts::CLAIM;
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, ClusterUid, Desired, Value};
 use slipway_state_store::verify::{Mend, verify};
 use slipway_state_store::{
@@ -178,7 +178,7 @@ async fn under_hold(opened: &Opened, holder: &Holder, seen: &Found) -> Result<Re
     let held = holder.head();
     let uid = ClusterUid::new(held.uid.as_str());
     let claims = lost_claims(seen);
-    establish(&opened.spec.cluster.name, &uid, &claims, &[CLAIM], &seen.stage.providers).await?;
+    establish(&opened.spec.cluster.name, &uid, &claims, &[Part::HostClaim], &seen.stage.providers).await?;
     let mut found = find(opened, Some(&held), Some(holder.journal())).await?;
     let Found { rebuilt, keys, recovered, desired, stage } = &mut found;
     keys::keep(stage, rebuilt, keys, recovered, desired).await?;
@@ -193,7 +193,7 @@ fn lost_claims(seen: &Found) -> Vec<Desired> {
     };
     let lost = seen.desired.iter().filter(|desired| {
         let host = desired.attributes.get("host").and_then(Value::as_str);
-        desired.address.kind() == CLAIM
+        seen.stage.providers.part(&desired.address) == Some(Part::HostClaim)
             && seen.rebuilt.missing.contains(&desired.address)
             && host.is_some_and(is_used)
     });

@@ -264,7 +264,7 @@ impl<'p> Planner<'p> {
     async fn rehearse(&self, prepared: &mut [Prepared<'_>]) -> Result<(), Error> {
         let is_rehearsed = |address: &Address| {
             let owner = self.inputs.providers.of_type(address.kind());
-            owner.is_some_and(|(_, handle, _)| handle.session.rehearses())
+            owner.is_some_and(|(_, handle, _)| handle.info.capabilities.rehearse)
         };
         let mut places = Vec::new();
         let mut items = Vec::new();

@@ -64,7 +64,9 @@ fn dollars(millis: u64) -> String {
 
 /// Asks every provider that has prices; `None` where none has.
 pub(crate) async fn ask(inputs: &Inputs<'_>) -> Result<Option<Prices>, Error> {
-    if inputs.mode == Mode::Drift || !inputs.providers.iter().any(|(_, handle)| handle.session.prices()) {
+    if inputs.mode == Mode::Drift
+        || !inputs.providers.iter().any(|(_, handle)| handle.info.capabilities.price)
+    {
         return Ok(None);
     }
     let mut by_provider: BTreeMap<&str, Vec<PlanItem>> = BTreeMap::new();
@@ -74,7 +76,7 @@ pub(crate) async fn ask(inputs: &Inputs<'_>) -> Result<Option<Prices>, Error> {
         wanted.keys().copied().chain(inputs.observations.addresses()).collect();
     for address in addresses {
         let Some((name, handle, _)) = inputs.providers.of_type(address.kind()) else { continue };
-        if handle.session.prices() {
+        if handle.info.capabilities.price {
             by_provider.entry(name).or_default().push(PlanItem {
                 address: address.clone(),
                 desired: wanted.get(address).map(|attributes| (*attributes).clone()),

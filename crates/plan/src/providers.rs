@@ -7,6 +7,7 @@ use std::sync::Arc;
 use slipway_resource::provider::{
     Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal, Rollout,
 };
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, ProviderError, ResourceType, Schema, Session, Value};
 
 use crate::assemble::Decided;
@@ -23,7 +24,7 @@ pub struct ProviderHandle {
     pub session: Arc<dyn Session>,
     /// Its resource types.
     pub schema: Arc<Schema>,
-    /// Its limits.
+    /// Its limits and capabilities.
     pub info: Info,
     /// What a plan binds of it.
     pub pin: ProviderPin,
@@ -63,6 +64,12 @@ impl Providers {
         let name = self.by_type.get(kind)?;
         let handle = self.handles.get(name)?;
         Some((name, handle, handle.schema.types.get(kind)?))
+    }
+
+    /// The part of a cluster that an object is, as its type declares it.
+    #[must_use]
+    pub fn part(&self, address: &Address) -> Option<Part> {
+        self.of_type(address.kind())?.2.part(address.name())
     }
 }
 

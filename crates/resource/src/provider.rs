@@ -24,7 +24,7 @@ pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
-pub use lifecycle::{Info, RateClass, Scope, SessionRequest, Terms};
+pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
 pub use planning::{
     Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
     Rollout, operation,
@@ -124,13 +124,8 @@ pub trait Session: Send + Sync {
         Err(ProviderError::new(ErrorClass::Invalid, text))
     }
 
-    /// Whether [`Session::rehearse`] answers. Optional.
-    fn rehearses(&self) -> bool {
-        false
-    }
-
     /// Asks the cloud what it would make of what is wanted, in a way that leaves nothing behind, as a dry run; one answer
-    /// for each item, in their order. What follows from it is for [`Session::plan`]. Optional.
+    /// for each item, in their order. What follows from it is for [`Session::plan`]. Called only if [`Capabilities::rehearse`] is declared.
     ///
     /// # Errors
     /// When nothing can be asked. What the cloud refuses is no failure: it is a finding of [`Session::preflight`].
@@ -150,19 +145,9 @@ pub trait Session: Send + Sync {
     /// When nothing can be checked.
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError>;
 
-    /// Types whose objects [`Session::discover`] leaves to [`Session::read`] where the cluster's unique id is known: the
-    /// cloud cannot list them by ownership. What the state knows of them is then read beside the discovery, not after it.
-    fn left_to_read(&self) -> &[String] {
-        &[]
-    }
-
-    /// Whether [`Session::price`] answers. Optional.
-    fn prices(&self) -> bool {
-        false
-    }
-
     /// Pure: what the resources cost a month, as they are and as they shall be, by a list of prices that the provider
-    /// has; references stay, so that one resource can be priced by what another says. Optional.
+    /// has; references stay, so that one resource can be priced by what another says.
+    /// Called only if [`Capabilities::price`] is declared.
     ///
     /// # Errors
     /// `invalid` when the list cannot be read.

@@ -1,6 +1,7 @@
 //! What a provider's resources look like: attributes, their types, and what the engine may rely on.
 
 mod attribute;
+mod part;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ErrorClass, Identity, Path, ProviderError, Segment, Value};
 
 pub use attribute::{Attribute, Mode, Names, attributes};
+pub use part::{Part, Role};
 
 /// All resource types of a provider, and the form of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +56,13 @@ pub struct ResourceType {
     /// With what such an object goes, where the cloud removes it together with another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_with: Option<RemovedWith>,
+    /// What objects of the type are in a cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
+    /// Whether discovery leaves out objects of the type if the unique id of the cluster is known, because the cloud cannot
+    /// list them by ownership. The engine reads the objects that the state knows by their identities.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_by_identity: bool,
     /// Gates that the provider runs on such objects, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, Operation>,
@@ -218,9 +227,17 @@ impl ResourceType {
             exclusive: Vec::new(),
             import_id: String::new(),
             removed_with: None,
+            roles: Vec::new(),
+            read_by_identity: false,
             operations: BTreeMap::new(),
             durations: Durations::default(),
         }
+    }
+
+    /// The part of a cluster that the object of a name is, if its type declares one.
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<Part> {
+        self.roles.iter().find(|role| role.fits(name)).map(|role| role.part)
     }
 
     /// Whether a path leads to a key for data, or into one.

@@ -28,7 +28,7 @@ mod tags;
 mod volume;
 mod vpc;
 
-pub(crate) use registry::{all, left_to_read, of};
+pub(crate) use registry::{all, of};
 pub(crate) use tags::{create_tags, update_tags};
 
 use async_trait::async_trait;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_aws_model::offline::{self, Offline};
-use slipway_resource::provider::{Info, SessionRequest, Terms};
+use slipway_resource::provider::{Capabilities, Info, SessionRequest, Terms};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
 use crate::config::Config;
@@ -27,6 +27,7 @@ impl Provider for Aws {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: rate::rate_classes(),
             batch: BATCH,
+            capabilities: Capabilities { price: true, ..Capabilities::default() },
         })
     }
 

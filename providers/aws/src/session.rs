@@ -35,7 +35,6 @@ pub(crate) struct AwsSession {
     running: Running,
     /// The list of prices of the settings, in place of the one that is built in.
     prices: Value,
-    left_to_read: Vec<String>,
 }
 
 impl AwsSession {
@@ -65,7 +64,7 @@ impl AwsSession {
         }
         let partition = caller.arn().and_then(|arn| arn.split(':').nth(1)).unwrap_or("aws");
         cloud.learn(account, partition, caller.arn());
-        Ok(Arc::new(Self { left_to_read: kind::left_to_read(), cloud, running: Running::default(), prices }))
+        Ok(Arc::new(Self { cloud, running: Running::default(), prices }))
     }
 }
 
@@ -105,14 +104,6 @@ impl Session for AwsSession {
             None => Gates::OfInstances,
         };
         items.iter().map(|item| slipway_aws_model::plan::plan(item, gates)).collect()
-    }
-
-    fn left_to_read(&self) -> &[String] {
-        &self.left_to_read
-    }
-
-    fn prices(&self) -> bool {
-        true
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {

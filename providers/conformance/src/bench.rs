@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use slipway_protocol::Running;
 use slipway_resource::provider::{
-    Action, Applied, ApplyEvent, ApplyRequest, DiscoverRequest, Discovery, EventSink, PlanItem, Planned,
-    ReadRequest, SessionRequest,
+    Action, Applied, ApplyEvent, ApplyRequest, DiscoverRequest, Discovery, EventSink, Info, PlanItem,
+    Planned, ReadRequest, SessionRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, Identity, Observation, Observed, Ownership, Provider, ProviderError, ResourceType,
@@ -30,6 +30,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) suite: &'a Suite,
     pub(crate) running: Running,
     pub(crate) session: Arc<dyn Session>,
+    pub(crate) info: Info,
     pub(crate) schema: Arc<Schema>,
     pub(crate) places: Places,
     pub(crate) uid: ClusterUid,
@@ -66,12 +67,14 @@ impl<'a> Bench<'a> {
         let running = suite.start().await?;
         let request = session_request(&suite.scenario, &places)?;
         let session = running.client().open_session(request).await?;
+        let info = running.client().info().await?;
         let schema = running.client().schema().await?;
         Ok(Self {
             uid: ClusterUid::new(suite.unique()),
             suite,
             running,
             session,
+            info,
             schema,
             places,
             made: BTreeMap::new(),

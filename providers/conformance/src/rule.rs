@@ -55,6 +55,8 @@ rules! {
         "The schema and its digest are the same in every call and every process of one version.";
     Process "schema-lint" must lifecycle::schema_lint,
         "Types and attributes are well formed, described, and refer to rate classes, types and attributes that exist.";
+    Process "capabilities" must lifecycle::capabilities,
+        "GetInfo declares the optional parts of the contract that the provider has, the same in every process, and each declared part works.";
     Process "config-validated" must lifecycle::config_validated,
         "ValidateConfig finds nothing in a good configuration and something in a bad one.";
     Process "offline" must lifecycle::offline,

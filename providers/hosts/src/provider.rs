@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_provider_node::Node;
-use slipway_resource::provider::{Info, RateClass, SessionRequest, Terms};
+use slipway_resource::provider::{Capabilities, Info, RateClass, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -57,6 +57,7 @@ impl Provider for Hosts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes,
             batch: 10_000,
+            capabilities: Capabilities { hosts: true, ..Capabilities::default() },
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, OwnershipKind, attributes};
+use slipway_resource::schema::{Durations, OwnershipKind, Part, Role, attributes};
 use slipway_resource::{Attribute, ResourceType, Schema, Type};
 
 /// A host that a cluster has taken from its inventory.
@@ -67,6 +67,11 @@ pub(crate) fn schema(node: &Schema) -> Schema {
             ],
         ),
     );
+    for (kind, part) in [(CLAIM, Part::HostClaim), (AGENT, Part::HostAgent)] {
+        if let Some(kind) = types.get_mut(kind) {
+            kind.roles.push(Role::of_all(part));
+        }
+    }
     Schema { config: crate::config::schema(), types }
 }
 
@@ -80,5 +85,25 @@ fn own<const N: usize>(
         attributes: attributes(all),
         durations,
         ..ResourceType::new(description, OwnershipKind::Name, rate_class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_cluster_are_declared() {
+        let schema = schema(&slipway_provider_node::Node::new().types());
+        let part = |kind: &str, name: &str| schema.types[kind].part(name);
+        assert_eq!(part("static_pod", "cp-1/kube-apiserver"), Some(Part::ApiServer));
+        assert_eq!(part("static_pod", "cp-1/etcd"), None);
+        assert_eq!(part("service", "cp-1/kubelet"), Some(Part::Kubelet));
+        assert_eq!(part("service", "cp-1/containerd"), None);
+        assert_eq!(part("etcd_member", "cp-1/etcd"), Some(Part::EtcdMember));
+        assert_eq!(part("etcd_voter", "cp-1/etcd"), Some(Part::EtcdVoter));
+        assert_eq!(part(CLAIM, "cp-1"), Some(Part::HostClaim));
+        assert_eq!(part(AGENT, "cp-1"), Some(Part::HostAgent));
+        assert_eq!(part("file", "cp-1/kube-apiserver"), None);
     }
 }

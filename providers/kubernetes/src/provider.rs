@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest, Terms};
+use slipway_resource::provider::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -95,6 +95,7 @@ impl Provider for Kubernetes {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: BTreeMap::from([(RATE_CLASS.to_owned(), class)]),
             batch: 1_000,
+            capabilities: Capabilities { rehearse: true, ..Capabilities::default() },
         })
     }
 

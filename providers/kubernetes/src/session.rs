@@ -140,10 +140,6 @@ impl Session for KubernetesSession {
         self.locate_all(request).await
     }
 
-    fn rehearses(&self) -> bool {
-        true
-    }
-
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
         self.rehearse_all(items).await
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest};
+use slipway_resource::provider::{Capabilities, Info, RateClass, Scope, SessionRequest};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -64,6 +64,7 @@ impl Provider for Node {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: BTreeMap::from([(RATE_CLASS.to_owned(), class)]),
             batch: 1000,
+            capabilities: Capabilities::default(),
         })
     }
 

@@ -70,16 +70,10 @@ impl Service {
         let request = request.try_into().map_err(invalid)?;
         let session = self.provider.open_session_on(request, terms).await?;
         let scope = session.scope().clone();
-        let prices = session.prices();
-        let left_to_read = session.left_to_read().to_vec();
-        let rehearses = session.rehearses();
         Ok(proto::OpenSessionResponse {
             session: self.sessions.insert(session),
             account: scope.account,
             region: scope.region,
-            prices,
-            left_to_read,
-            rehearses,
             error: None,
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use slipway_resource::provider::{Info, RateClass, SessionRequest, Terms};
+use slipway_resource::provider::{Capabilities, Info, RateClass, SessionRequest, Terms};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
@@ -63,6 +63,7 @@ impl Provider for Sim {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: rate_classes(),
             batch: 1_000,
+            capabilities: Capabilities::default(),
         })
     }
 

@@ -168,7 +168,7 @@ async fn differences(
     let mut found = Vec::new();
     for (name, handle) in providers.iter() {
         // What becomes of objects of an API is only known by asking it, which a plan does.
-        if handle.session.rehearses() {
+        if handle.info.capabilities.rehearse {
             continue;
         }
         let of_it: Vec<(usize, &Match<'_>)> = open

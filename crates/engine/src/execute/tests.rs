@@ -4,7 +4,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Observations, Options, ProviderHandle, ProviderPin};
-use slipway_resource::provider::{Applied, Info, RateClass, Scope};
+use slipway_resource::provider::{Applied, Capabilities, Info, RateClass, Scope};
 use slipway_resource::{Desired, Secret, SecretText, Value};
 use slipway_state_store::{Acquire, ClusterName, Holder, Identity as Person, MemoryBackend, SystemClock};
 use tokio::sync::Notify;
@@ -31,7 +31,13 @@ fn providers() -> Providers {
     });
     let schema = Arc::new(things());
     let rate_classes = BTreeMap::from([("calls".to_owned(), RateClass { concurrency: 8, per_second: None })]);
-    let info = Info { name: "cloud".into(), version: "1".into(), rate_classes, batch: 10 };
+    let info = Info {
+        name: "cloud".into(),
+        version: "1".into(),
+        rate_classes,
+        batch: 10,
+        capabilities: Capabilities::default(),
+    };
     let pin = ProviderPin {
         version: info.version.clone(),
         schema_digest: Digest::of(&*schema).unwrap(),

@@ -38,7 +38,7 @@ pub(crate) const PAIRS: [(&str, &str, Option<&str>); 4] = [
 pub(crate) fn catalogs(opened: &Opened, asks: &str) -> Result<BTreeMap<String, Catalog>, Error> {
     let mut catalogs = BTreeMap::new();
     for (name, handle) in opened.providers().iter() {
-        if composition::works_on_hosts(&handle.schema) {
+        if handle.info.capabilities.hosts {
             let data = serde_json::json!({ (asks): true });
             let digest =
                 Digest::of(&data).map_err(|error| Error::internal("a catalog has no digest", error))?;

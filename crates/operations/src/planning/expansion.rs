@@ -52,7 +52,7 @@ impl Opened {
             let request = ExpandRequest { cluster: to_provider(&spec.cluster)?, catalog: catalog.clone() };
             let expanded = handle.session.expand(request).await;
             let expanded = expanded.map_err(|error| spec.refused(error))?;
-            if composition::works_on_hosts(&handle.schema) {
+            if handle.info.capabilities.hosts {
                 let manifests = Manifests {
                     spec,
                     grounds: &self.grounds,

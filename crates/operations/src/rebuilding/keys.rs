@@ -51,7 +51,7 @@ pub(super) async fn stage(
     let mut lent = None;
     for (provider, handle) in opened.own.iter() {
         let placement = catalogs.get(provider).map(composition::placement).transpose()?.flatten();
-        let Some(placement) = placement.filter(|_| composition::works_on_hosts(&handle.schema)) else {
+        let Some(placement) = placement.filter(|_| handle.info.capabilities.hosts) else {
             continue;
         };
         let request = DiscoverRequest { uid: uid.cloned(), cluster: cluster.name.clone() };

@@ -21,6 +21,8 @@ fn kind() -> ResourceType {
         create_before_delete: false,
         import_id: String::new(),
         removed_with: None,
+        roles: Vec::new(),
+        read_by_identity: false,
         exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),

@@ -18,6 +18,8 @@ fn kind<const N: usize>(import_id: &str, attributes: [(&str, Attribute); N]) -> 
         exclusive: Vec::new(),
         import_id: import_id.to_owned(),
         removed_with: None,
+        roles: Vec::new(),
+        read_by_identity: false,
         operations: BTreeMap::new(),
         durations: Durations::default(),
     }

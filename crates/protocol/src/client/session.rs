@@ -33,9 +33,6 @@ pub(super) struct RemoteSession {
     id: String,
     scope: Scope,
     batch: u32,
-    prices: bool,
-    left_to_read: Vec<String>,
-    rehearses: bool,
     actions: Multiplexer,
 }
 
@@ -44,9 +41,6 @@ impl RemoteSession {
         Self {
             connection,
             id: answer.session.clone(),
-            prices: answer.prices,
-            left_to_read: answer.left_to_read.clone(),
-            rehearses: answer.rehearses,
             scope: answer.into(),
             batch,
             actions: Multiplexer::new(),
@@ -254,10 +248,6 @@ impl Session for RemoteSession {
         Ok(located)
     }
 
-    fn rehearses(&self) -> bool {
-        self.rehearses
-    }
-
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
         let items = items.into_iter().map(|item| ((), proto::PlanItem::from(&item)));
         let batches = Batches::new(items, self.batch, &self.connection.life);
@@ -283,14 +273,6 @@ impl Session for RemoteSession {
         let batches = Batches::new(items, self.batch, &self.connection.life);
         let calls = batches.map(|batch| async move { self.preflight_batch(batch?.1).await });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
-    }
-
-    fn left_to_read(&self) -> &[String] {
-        &self.left_to_read
-    }
-
-    fn prices(&self) -> bool {
-        self.prices
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {

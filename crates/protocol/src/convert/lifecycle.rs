@@ -1,6 +1,6 @@
 //! Name, limits, sessions.
 
-use slipway_resource::provider::{Info, RateClass, Scope, SessionRequest, Terms};
+use slipway_resource::provider::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
 
 use super::{Malformed, value};
 use crate::generated as proto;
@@ -18,6 +18,11 @@ impl From<Info> for proto::GetInfoResponse {
             version: info.version,
             rate_classes: rate_classes.collect(),
             batch: info.batch,
+            capabilities: Some(proto::Capabilities {
+                hosts: info.capabilities.hosts,
+                rehearse: info.capabilities.rehearse,
+                price: info.capabilities.price,
+            }),
             error: None,
         }
     }
@@ -29,11 +34,17 @@ impl From<proto::GetInfoResponse> for Info {
             let limits = RateClass { concurrency: class.concurrency, per_second: class.per_second };
             (class.name, limits)
         });
+        let declared = message.capabilities.unwrap_or_default();
         Self {
             name: message.name,
             version: message.version,
             rate_classes: rate_classes.collect(),
             batch: message.batch,
+            capabilities: Capabilities {
+                hosts: declared.hosts,
+                rehearse: declared.rehearse,
+                price: declared.price,
+            },
         }
     }
 }

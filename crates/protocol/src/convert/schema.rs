@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, Part, RemovedWith, Role};
 use slipway_resource::{Attribute, Mode, Names, ResourceType, Schema, Type};
 
 use super::{Malformed, value};
@@ -74,7 +74,35 @@ fn type_to_message(name: &str, kind: &ResourceType) -> proto::ResourceType {
             .irreplaceable
             .clone()
             .map(|rule| proto::Irreplaceable { fingerprint: rule.fingerprint, refusal: rule.refusal }),
+        roles: kind.roles.iter().map(role_to_message).collect(),
+        read_by_identity: kind.read_by_identity,
     }
+}
+
+fn role_to_message(role: &Role) -> proto::Role {
+    let part = match role.part {
+        Part::ApiServer => proto::Part::ApiServer,
+        Part::EtcdMember => proto::Part::EtcdMember,
+        Part::EtcdVoter => proto::Part::EtcdVoter,
+        Part::Kubelet => proto::Part::Kubelet,
+        Part::HostClaim => proto::Part::HostClaim,
+        Part::HostAgent => proto::Part::HostAgent,
+    };
+    proto::Role { part: part.into(), name: role.name.clone() }
+}
+
+/// A role; none for a part that this version does not know.
+fn role_from_message(message: proto::Role) -> Option<Role> {
+    let part = match proto::Part::try_from(message.part) {
+        Ok(proto::Part::ApiServer) => Part::ApiServer,
+        Ok(proto::Part::EtcdMember) => Part::EtcdMember,
+        Ok(proto::Part::EtcdVoter) => Part::EtcdVoter,
+        Ok(proto::Part::Kubelet) => Part::Kubelet,
+        Ok(proto::Part::HostClaim) => Part::HostClaim,
+        Ok(proto::Part::HostAgent) => Part::HostAgent,
+        Ok(proto::Part::Unspecified) | Err(_) => return None,
+    };
+    Some(Role { part, name: message.name })
 }
 
 fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malformed> {
@@ -117,6 +145,8 @@ fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malfo
             unless: with.unless,
             lets_go: with.lets_go,
         }),
+        roles: message.roles.into_iter().filter_map(role_from_message).collect(),
+        read_by_identity: message.read_by_identity,
         operations: operations.collect(),
         durations: Durations {
             create_ms: message.create_ms,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use prost::Message;
 use slipway_resource::provider::*;
-use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, RemovedWith};
+use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind, Part, RemovedWith, Role};
 use slipway_resource::*;
 
 use super::{Malformed, schema_from_pages, schema_to_message};
@@ -195,10 +195,12 @@ fn schema() -> impl Strategy<Value = Schema> {
             prop::collection::vec("[a-z]{1,3}", 0..2),
             prop::option::of(removed_with()),
             prop::option::of(irreplaceable()),
+            prop::collection::vec(role(), 0..2),
+            any::<bool>(),
         ),
     )
         .prop_map(|(texts, attributes, ownership, flags, operations, durations, more)| {
-            let (exclusive, removed_with, irreplaceable) = more;
+            let (exclusive, removed_with, irreplaceable, roles, read_by_identity) = more;
             let (version, description, rate_class, import_id) = texts;
             let [idempotent_create, stateful, create_before_delete] = flags;
             let [create_ms, update_ms, delete_ms] = durations;
@@ -215,6 +217,8 @@ fn schema() -> impl Strategy<Value = Schema> {
                 exclusive,
                 import_id,
                 removed_with,
+                roles,
+                read_by_identity,
                 operations,
                 durations: Durations { create_ms, update_ms, delete_ms },
             }
@@ -226,6 +230,18 @@ fn schema() -> impl Strategy<Value = Schema> {
 fn removed_with() -> impl Strategy<Value = RemovedWith> {
     ("[a-z]{1,3}", "[a-z]{1,3}", prop::collection::vec("[a-z]{1,3}", 0..2), any::<bool>())
         .prop_map(|(kind, attribute, unless, lets_go)| RemovedWith { kind, attribute, unless, lets_go })
+}
+
+fn role() -> impl Strategy<Value = Role> {
+    let part = prop::sample::select(vec![
+        Part::ApiServer,
+        Part::EtcdMember,
+        Part::EtcdVoter,
+        Part::Kubelet,
+        Part::HostClaim,
+        Part::HostAgent,
+    ]);
+    (part, "[a-z]{0,3}").prop_map(|(part, name)| Role { part, name })
 }
 
 fn irreplaceable() -> impl Strategy<Value = Irreplaceable> {
@@ -509,6 +525,12 @@ fn what_breaks_the_contract_is_named() {
     let observed = proto::Observed { address: "a.b".into(), ..proto::Observed::default() };
     assert!(Observed::try_from(observed).is_err(), "silence is not absence");
     let rate_classes = BTreeMap::from([("a".to_owned(), RateClass { concurrency: 3, per_second: None })]);
-    let info = Info { name: "n".into(), version: "v".into(), rate_classes, batch: 7 };
+    let info = Info {
+        name: "n".into(),
+        version: "v".into(),
+        rate_classes,
+        batch: 7,
+        capabilities: Capabilities { hosts: true, rehearse: false, price: true },
+    };
     assert_eq!(Info::from(proto::GetInfoResponse::from(info.clone())), info);
 }

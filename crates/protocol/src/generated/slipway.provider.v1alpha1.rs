@@ -151,6 +151,23 @@ pub struct GetInfoResponse {
     pub batch: u32,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
+    /// The optional parts of the contract that the provider has. Absent: none.
+    #[prost(message, optional, tag = "80")]
+    pub capabilities: ::core::option::Option<Capabilities>,
+}
+/// The optional parts of the contract that a provider has. The engine uses no part that is not declared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Capabilities {
+    /// Whether the provider works inside existing machines. Its catalog then names these machines, its types contain those of
+    /// a node, and the core returns the resources inside the machines.
+    #[prost(bool, tag = "1")]
+    pub hosts: bool,
+    /// Whether Rehearse answers.
+    #[prost(bool, tag = "2")]
+    pub rehearse: bool,
+    /// Whether Price answers.
+    #[prost(bool, tag = "3")]
+    pub price: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateClass {
@@ -214,6 +231,24 @@ pub struct ResourceType {
     /// What such an object holds that nothing can make again. Absent when it holds nothing of the kind.
     #[prost(message, optional, tag = "60")]
     pub irreplaceable: ::core::option::Option<Irreplaceable>,
+    /// What objects of the type are in a cluster.
+    #[prost(message, repeated, tag = "80")]
+    pub roles: ::prost::alloc::vec::Vec<Role>,
+    /// Whether Discover leaves out objects of the type if the unique id of the cluster is known, because the cloud cannot list
+    /// them by ownership. The engine reads the objects that the state knows by their identities.
+    #[prost(bool, tag = "81")]
+    pub read_by_identity: bool,
+}
+/// Which objects of a type are a part of a cluster.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Role {
+    /// A reader ignores a role with a part that it does not know.
+    #[prost(enumeration = "Part", tag = "1")]
+    pub part: i32,
+    /// The last segment of the names of these objects, as `kube-apiserver` in `static_pod.cp-1/kube-apiserver`. Empty if every
+    /// object of the type is such a part.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
 }
 /// Objects that hold a private key, an authority, an encryption key or data that nothing can make again. The engine changes,
 /// replaces or deletes one only in a step that the plan names with the fingerprint of what is lost, and that a person has
@@ -371,16 +406,6 @@ pub struct OpenSessionResponse {
     pub account: ::prost::alloc::string::String,
     #[prost(string, optional, tag = "3")]
     pub region: ::core::option::Option<::prost::alloc::string::String>,
-    /// Whether Price answers.
-    #[prost(bool, tag = "4")]
-    pub prices: bool,
-    /// Types whose objects Discover leaves to Read where the cluster's unique id is known: the cloud cannot list them by
-    /// ownership. A client may read what it knows of them beside the discovery.
-    #[prost(string, repeated, tag = "5")]
-    pub left_to_read: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// Whether Rehearse answers.
-    #[prost(bool, tag = "6")]
-    pub rehearses: bool,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
@@ -1206,6 +1231,53 @@ impl ErrorClass {
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
+pub enum Part {
+    Unspecified = 0,
+    /// A server of the cluster's API. The API exists as soon as one of them does.
+    ApiServer = 1,
+    /// A member of the cluster's etcd. Its attribute `never_started` lists members that were announced and never started.
+    EtcdMember = 2,
+    /// The vote of a member of etcd. A member without this object is a learner.
+    EtcdVoter = 3,
+    /// The kubelet of a machine.
+    Kubelet = 4,
+    /// The claim of a machine from an inventory.
+    HostClaim = 5,
+    /// The agent that works inside a machine.
+    HostAgent = 6,
+}
+impl Part {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PART_UNSPECIFIED",
+            Self::ApiServer => "PART_API_SERVER",
+            Self::EtcdMember => "PART_ETCD_MEMBER",
+            Self::EtcdVoter => "PART_ETCD_VOTER",
+            Self::Kubelet => "PART_KUBELET",
+            Self::HostClaim => "PART_HOST_CLAIM",
+            Self::HostAgent => "PART_HOST_AGENT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PART_UNSPECIFIED" => Some(Self::Unspecified),
+            "PART_API_SERVER" => Some(Self::ApiServer),
+            "PART_ETCD_MEMBER" => Some(Self::EtcdMember),
+            "PART_ETCD_VOTER" => Some(Self::EtcdVoter),
+            "PART_KUBELET" => Some(Self::Kubelet),
+            "PART_HOST_CLAIM" => Some(Self::HostClaim),
+            "PART_HOST_AGENT" => Some(Self::HostAgent),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
 pub enum OwnershipKind {
     Unspecified = 0,
     Tags = 1,
@@ -1809,7 +1881,7 @@ pub mod provider_client {
                 .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Locate"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Optional, announced by OpenSession. Asks the cloud what it would make of what is wanted, in a way that leaves
+        /// Optional, declared in GetInfo. Asks the cloud what it would make of what is wanted, in a way that leaves
         /// nothing behind, before Plan: one answer for each item, in order.
         pub async fn rehearse(
             &mut self,
@@ -1889,7 +1961,7 @@ pub mod provider_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Optional, announced by OpenSession. Pure: what resources cost a month, by a list of prices that the provider has.
+        /// Optional, declared in GetInfo. Pure: what resources cost a month, by a list of prices that the provider has.
         pub async fn price(
             &mut self,
             request: impl tonic::IntoRequest<super::PriceRequest>,
@@ -2186,7 +2258,7 @@ pub mod provider_server {
             >
             + std::marker::Send
             + 'static;
-        /// Optional, announced by OpenSession. Asks the cloud what it would make of what is wanted, in a way that leaves
+        /// Optional, declared in GetInfo. Asks the cloud what it would make of what is wanted, in a way that leaves
         /// nothing behind, before Plan: one answer for each item, in order.
         async fn rehearse(
             &self,
@@ -2211,7 +2283,7 @@ pub mod provider_server {
             tonic::Response<super::PreflightResponse>,
             tonic::Status,
         >;
-        /// Optional, announced by OpenSession. Pure: what resources cost a month, by a list of prices that the provider has.
+        /// Optional, declared in GetInfo. Pure: what resources cost a month, by a list of prices that the provider has.
         async fn price(
             &self,
             request: tonic::Request<super::PriceRequest>,

@@ -18,6 +18,25 @@ pub struct Info {
     pub rate_classes: BTreeMap<String, RateClass>,
     /// How many objects one read or plan call may name at most.
     pub batch: u32,
+    /// The optional parts of the contract that the provider has.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// The optional parts of the contract that a provider has. The engine uses no part that is not declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capabilities {
+    /// Whether the provider works inside existing machines. Its catalog then names these machines, its types contain those
+    /// of a node, and the core returns the resources inside the machines.
+    #[serde(default)]
+    pub hosts: bool,
+    /// Whether [`Session::rehearse`](super::Session::rehearse) answers.
+    #[serde(default)]
+    pub rehearse: bool,
+    /// Whether [`Session::price`](super::Session::price) answers.
+    #[serde(default)]
+    pub price: bool,
 }
 
 /// The pace of one class of calls.

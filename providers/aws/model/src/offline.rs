@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion, Info,
-    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest,
-    Scope, SessionRequest,
+    Applied, ApplyRequest, Capabilities, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest,
+    Expansion, Info, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest,
+    Resolution, ResumeRequest, Scope, SessionRequest,
 };
 use slipway_resource::validate::misfits;
 use slipway_resource::{
@@ -83,10 +83,6 @@ impl Session for Offline {
         items.iter().map(|item| plan::plan(item, self.gates)).collect()
     }
 
-    fn prices(&self) -> bool {
-        true
-    }
-
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {
         price::price(self.scope.region.as_deref().unwrap_or_default(), &self.prices, &items)
     }
@@ -140,6 +136,7 @@ impl Provider for OfflineProvider {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: types::rate::classes(),
             batch: BATCH,
+            capabilities: Capabilities { price: true, ..Capabilities::default() },
         })
     }
 

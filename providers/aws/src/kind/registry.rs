@@ -53,30 +53,6 @@ static KINDS: &[&dyn Kind] = &[
     &events::EventTarget,
 ];
 
-/// Types that AWS cannot list by a tag, and that are therefore listed only where the cluster's unique id is not known.
-const LEFT_TO_READ: &[&str] = &[
-    "aws_iam_role",
-    "aws_iam_role_policy",
-    "aws_iam_role_policy_attachment",
-    "aws_iam_instance_profile",
-    "aws_iam_openid_connect_provider",
-    "aws_lb",
-    "aws_lb_target_group",
-    "aws_lb_listener",
-    "aws_route53_zone",
-    "aws_route53_record",
-    "aws_route53_zone_association",
-    "aws_s3_object",
-    "aws_sqs_queue",
-    "aws_cloudwatch_event_rule",
-    "aws_cloudwatch_event_target",
-];
-
-/// Types whose objects are not found by the cluster's unique id, but by their identities.
-pub(crate) fn left_to_read() -> Vec<String> {
-    LEFT_TO_READ.iter().map(|kind| (*kind).to_owned()).collect()
-}
-
 /// Every kind that the provider works with.
 pub(crate) fn all() -> &'static [&'static dyn Kind] {
     KINDS

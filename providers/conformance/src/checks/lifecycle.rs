@@ -2,6 +2,7 @@
 
 use slipway_protocol::{Process, Running};
 use slipway_resource::provider::SessionRequest;
+use slipway_resource::schema::Part;
 use slipway_resource::{ErrorClass, Provider};
 
 use super::lint;
@@ -80,6 +81,45 @@ pub(crate) async fn schema_lint(suite: &Suite) -> Checked {
         let schema = running.client().schema().await?;
         let faults = lint::faults(&schema, &info);
         ensure(faults.is_empty(), || faults.join("\n"))
+    })
+    .await
+}
+
+/// The settings that the engine adds for a provider that works inside existing machines.
+const HOST_SETTINGS: [&str; 3] = ["hosts", "state", "leaving"];
+
+pub(crate) async fn capabilities(suite: &Suite) -> Checked {
+    let places = nowhere();
+    let declared = asked(suite.start().await?, async |running| Ok(running.client().info().await?)).await?;
+    asked(suite.start().await?, async |running| {
+        let info = running.client().info().await?;
+        let capabilities = info.capabilities;
+        ensure(capabilities == declared.capabilities, || {
+            "two processes declare different capabilities".to_owned()
+        })?;
+        if capabilities.hosts {
+            let schema = running.client().schema().await?;
+            for setting in HOST_SETTINGS {
+                ensure(schema.config.contains_key(setting), || {
+                    format!("it declares `hosts`, and its configuration has no attribute `{setting}`")
+                })?;
+            }
+            for part in [Part::ApiServer, Part::Kubelet] {
+                let has = schema.types.values().any(|kind| kind.roles.iter().any(|role| role.part == part));
+                ensure(has, || format!("it declares `hosts`, and no type declares the part {part:?}"))?;
+            }
+        }
+        let request = SessionRequest {
+            config: places.value(&suite.scenario.config, 0).map_err(Stop::Skip)?,
+            region: suite.scenario.region.clone(),
+            offline: true,
+        };
+        if capabilities.price {
+            let session = running.client().open_session(request).await?;
+            let report = session.price(Vec::new()).await?;
+            ensure(!report.list.is_empty(), || "it declares `price`, and Price names no list".to_owned())?;
+        }
+        Ok(())
     })
     .await
 }

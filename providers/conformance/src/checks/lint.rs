@@ -44,6 +44,12 @@ fn resource_type(name: &str, kind: &ResourceType, info: &Info, faults: &mut Vec<
             faults.push(format!("{name}: `{exclusive}` is exclusive and no attribute"));
         }
     }
+    for (index, role) in kind.roles.iter().enumerate() {
+        let is_repeated = kind.roles.iter().take(index).any(|other| other.name == role.name);
+        if is_repeated || role.name.is_empty() && kind.roles.len() > 1 {
+            faults.push(format!("{name}: two roles fit an object with the name `{}`", role.name));
+        }
+    }
     for (operation, declared) in &kind.operations {
         if declared.description.is_empty() {
             faults.push(format!("{name}: operation {operation} has no description"));

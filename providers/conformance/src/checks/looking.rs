@@ -98,7 +98,7 @@ async fn look(bench: &Bench<'_>, running: &slipway_protocol::Running) -> Result<
         last_applied: None,
     });
     let items: Vec<PlanItem> = items.collect();
-    if session.rehearses() {
+    if bench.info.capabilities.rehearse {
         let _ = session.rehearse(items.clone()).await;
     }
     let _ = session.plan(items).await;

@@ -165,7 +165,7 @@ pub(crate) async fn batch(bench: &mut Bench<'_>) -> Checked {
 }
 
 pub(crate) async fn rehearse(bench: &mut Bench<'_>) -> Checked {
-    if !bench.session.rehearses() {
+    if !bench.info.capabilities.rehearse {
         return Ok(());
     }
     let first = bench.first()?;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Applied, PlanItem, Planned};
-use slipway_resource::schema::Operation;
+use slipway_resource::schema::{Operation, Part, Role};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
@@ -173,6 +173,7 @@ impl Kind for EtcdMember {
         let description = "Removes another member, whose machine is gone: arguments name, and peer_urls if it never \
                            started.";
         let expel = Operation { description: description.to_owned(), duration_ms: 2_000, read_only: false };
+        kind.roles.push(Role::of_all(Part::EtcdMember));
         kind.operations.insert(EXPEL.to_owned(), expel);
         kind
     }

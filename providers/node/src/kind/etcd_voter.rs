@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value as Json;
 use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::schema::{Part, Role};
 use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
@@ -38,6 +39,7 @@ impl Kind for EtcdVoter {
         );
         let access = access_attributes();
         kind.attributes.extend(access.map(|(name, attribute)| (name.to_owned(), attribute)));
+        kind.roles.push(Role::of_all(Part::EtcdVoter));
         kind
     }
 

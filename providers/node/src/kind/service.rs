@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned};
+use slipway_resource::schema::{Part, Role};
 use slipway_resource::{Attribute, Digest, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
@@ -106,6 +107,7 @@ impl Kind for Service {
         );
         service.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
         service.attributes.extend(steady::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
+        service.roles.push(Role::of(Part::Kubelet, "kubelet"));
         service.operations.insert(VERIFY.to_owned(), ready::operation());
         service
     }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Applied, Disruption, PlanItem, Planned, operation};
-use slipway_resource::schema::Operation;
+use slipway_resource::schema::{Operation, Part, Role};
 use slipway_resource::{Attribute, Digest, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
@@ -114,6 +114,7 @@ impl Kind for StaticPod {
             ],
         );
         kind.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
+        kind.roles.push(Role::of(Part::ApiServer, "kube-apiserver"));
         kind.operations.insert(VERIFY.to_owned(), ready::operation());
         let prepare = Operation {
             description: "Makes sure that images are on the node: the argument `images` names them."

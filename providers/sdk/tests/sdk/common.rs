@@ -42,6 +42,7 @@ impl Provider for Things {
             version: "1.0.0".into(),
             rate_classes: BTreeMap::from([("default".to_owned(), class)]),
             batch: BATCH,
+            capabilities: Capabilities::default(),
         })
     }
 
@@ -61,6 +62,8 @@ impl Provider for Things {
             create_before_delete: false,
             import_id: String::new(),
             removed_with: None,
+            roles: Vec::new(),
+            read_by_identity: false,
             exclusive: vec!["size".into()],
             operations: BTreeMap::new(),
             durations: Durations::default(),

@@ -24,6 +24,7 @@ fn load_balancer() -> Named {
         default("enabled", BOOL, false, "Whether there are logs."),
     ]);
     Builder::new("aws_lb", ELB, "A network load balancer.")
+        .read_by_identity()
         .id("Its ARN.")
         .arn()
         .tags()
@@ -83,6 +84,7 @@ fn listener() -> Named {
         must("target_group_arn", TEXT, "The target group."),
     ]);
     Builder::new("aws_lb_listener", ELB, "A port of a load balancer, and where it leads.")
+        .read_by_identity()
         .id("Its ARN.")
         .arn()
         .tags()
@@ -116,6 +118,7 @@ fn target_group() -> Named {
         default("enabled", BOOL, true, "Whether a client keeps its target."),
     ]);
     Builder::new("aws_lb_target_group", ELB, "Instances or addresses that a listener leads to.")
+        .read_by_identity()
         .id("Its ARN.")
         .arn()
         .tags()

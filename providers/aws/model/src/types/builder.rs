@@ -55,6 +55,12 @@ impl Builder {
         self
     }
 
+    /// AWS cannot list it by a tag.
+    pub(super) fn read_by_identity(mut self) -> Self {
+        self.resource.read_by_identity = true;
+        self
+    }
+
     /// Losing it loses data.
     pub(super) fn stateful(mut self) -> Self {
         self.resource.stateful = true;

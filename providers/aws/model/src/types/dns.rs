@@ -18,6 +18,7 @@ fn zone() -> Named {
         may_compute("vpc_region", TEXT, "The region it is in."),
     ]);
     Builder::new("aws_route53_zone", ROUTE53, "A hosted zone: a domain whose names Route 53 answers for.")
+        .read_by_identity()
         .arn()
         .tags()
         .idempotent()
@@ -46,6 +47,7 @@ fn record() -> Named {
         ),
     ]);
     Builder::new("aws_route53_record", ROUTE53, "What a name in a hosted zone stands for.")
+        .read_by_identity()
         .id("The zone's id, the name and the type, with underscores between them.")
         .owned_by(OwnershipKind::Name)
         .idempotent()
@@ -72,6 +74,7 @@ fn record() -> Named {
 
 fn zone_association() -> Named {
     Builder::new("aws_route53_zone_association", ROUTE53, "Lets a VPC see a private hosted zone.")
+        .read_by_identity()
         .id("The zone's id and the VPC's, with a colon between them.")
         .owned_by(OwnershipKind::Parent)
         .idempotent()

@@ -16,6 +16,7 @@ fn path() -> Attribute {
 
 fn role() -> Named {
     Builder::new("aws_iam_role", IAM, "A set of permissions that instances or service accounts take on.")
+        .read_by_identity()
         .id("Its name.")
         .arn()
         .tags()
@@ -35,6 +36,7 @@ fn role() -> Named {
 
 fn role_policy() -> Named {
     Builder::new("aws_iam_role_policy", IAM, "What a role may do.")
+        .read_by_identity()
         .id("The role's name and its own, with a colon between them.")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
@@ -47,6 +49,7 @@ fn role_policy() -> Named {
 
 fn role_policy_attachment() -> Named {
     Builder::new("aws_iam_role_policy_attachment", IAM, "A managed policy that holds for a role.")
+        .read_by_identity()
         .id("The role's name and the policy's ARN, with a slash between them.")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
@@ -57,6 +60,7 @@ fn role_policy_attachment() -> Named {
 
 fn instance_profile() -> Named {
     Builder::new("aws_iam_instance_profile", IAM, "Gives a role to instances.")
+        .read_by_identity()
         .id("Its name.")
         .arn()
         .tags()
@@ -77,6 +81,7 @@ fn openid_connect_provider() -> Named {
         IAM,
         "Lets IAM believe the tokens of the cluster's service accounts.",
     )
+    .read_by_identity()
     .id("Its ARN.")
     .arn()
     .tags()

@@ -12,6 +12,7 @@ pub(super) fn types() -> Vec<Named> {
 
 fn queue() -> Named {
     Builder::new("aws_sqs_queue", SQS, "A queue of messages.")
+        .read_by_identity()
         .id("Its URL.")
         .arn()
         .tags()
@@ -52,6 +53,7 @@ fn queue() -> Named {
 fn event_rule() -> Named {
     let tags = Attribute::optional(Type::map(TEXT)).write_only();
     Builder::new("aws_cloudwatch_event_rule", EVENTS, "Which events are passed on.")
+.read_by_identity()
         .id("Its name; on another bus than the default one the bus and the name, with a slash between them.")
         .arn()
         .attribute(
@@ -81,6 +83,7 @@ fn event_rule() -> Named {
 
 fn event_target() -> Named {
     Builder::new("aws_cloudwatch_event_target", EVENTS, "Where the events of a rule go.")
+        .read_by_identity()
         .id("The rule's name and the target's id, with a slash between them.")
         .owned_by(OwnershipKind::Parent)
         .idempotent()

@@ -60,6 +60,7 @@ fn key_pair() -> Named {
 
 fn object() -> Named {
     Builder::new("aws_s3_object", S3, "An object in a bucket, as a document that nodes or IAM read.")
+        .read_by_identity()
         .id("The bucket's name and the key, with a slash between them.")
         .arn()
         .owned_by(OwnershipKind::Name)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Info, RateClass};
+use slipway_resource::provider::{Capabilities, Info, RateClass};
 use slipway_resource::schema::{Operation, OwnershipKind, attributes};
 use slipway_resource::{Attribute, Form, ResourceType, Schema, Type};
 
@@ -19,6 +19,8 @@ pub fn info(defect: &Defect) -> Info {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rate_classes: BTreeMap::from([("calls".to_owned(), class)]),
         batch: 1000,
+        // There is no list of prices.
+        capabilities: Capabilities { price: defect.breaks("capabilities"), ..Capabilities::default() },
     }
 }
 
