@@ -8,7 +8,7 @@ use slipway_operations::Download;
 use slipway_trust::{Policy, TrustedUrl};
 
 use crate::files::{self, Readers};
-use crate::node::api::{Api, ApiError, Credentials, Trust};
+use crate::https::{self, Document, Error, Way};
 
 /// How often a server may send one elsewhere.
 const MOVES: usize = 5;
@@ -41,33 +41,19 @@ fn place(sha256: &str) -> Option<PathBuf> {
     Some(folder()?.join(format!("{sha256}.yaml")))
 }
 
-async fn fetch(granted: &TrustedUrl, policy: &Policy) -> Result<String, ApiError> {
+async fn fetch(granted: &TrustedUrl, policy: &Policy) -> Result<String, Error> {
     let mut granted = granted.clone();
     for _ in 0..MOVES {
-        let url = granted.as_str();
-        let (server, path) =
-            split(url).ok_or_else(|| ApiError::Unusable(format!("{url} is not reached over https")))?;
-        let reach = granted.reach().clone();
-        let server = Api::guarded(&server, &Trust::System, &Credentials::Anonymous, reach)?;
-        let next = match server.text(&path).await {
-            Err(ApiError::Moved { to }) if to.starts_with('/') => format!("{}{to}", server.server()),
-            Err(ApiError::Moved { to }) => to,
-            answer => return answer,
+        let way = Way { reach: granted.reach().clone(), ..Way::of_caller() };
+        let next = match https::get(granted.as_str(), way).await? {
+            Document::Text(text) => return Ok(text),
+            Document::Elsewhere(next) => next,
         };
         // Where a server sends one is no more trusted than what the spec names.
-        granted = policy.url(&next).map_err(|refusal| ApiError::Unusable(refusal.to_string()))?;
+        granted = policy.url(&next).map_err(|refusal| Error::Unusable(refusal.to_string()))?;
     }
     let url = granted.as_str();
-    Err(ApiError::Unusable(format!("{url} is not the end after {MOVES} moves")))
-}
-
-/// Server and path of a URL.
-fn split(url: &str) -> Option<(String, String)> {
-    let rest = url.strip_prefix("https://")?.split('#').next()?;
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (host, path) = rest.split_at(end);
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    (!host.is_empty()).then(|| (format!("https://{host}"), path))
+    Err(Error::Unusable(format!("{url} is not the end after {MOVES} redirects")))
 }
 
 /// Where manifests are kept.
@@ -80,18 +66,4 @@ fn folder() -> Option<PathBuf> {
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     files::write(path, text.as_bytes(), Readers::AsUsual)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split;
-
-    #[test]
-    fn a_url_is_a_server_and_a_path() {
-        let one = |url| split(url).map(|(server, path)| format!("{server} {path}"));
-        assert_eq!(one("https://a.test/b?c#d").unwrap(), "https://a.test /b?c");
-        assert_eq!(one("https://a.test:8443").unwrap(), "https://a.test:8443 /");
-        assert_eq!(one("http://a.test/b"), None);
-        assert_eq!(one("https:///b"), None);
-    }
 }

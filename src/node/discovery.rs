@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::api::{Answer, Api, ApiError, Credentials, Trust};
 use super::settings;
 use crate::error::CommandError;
+use crate::https::{self, Document, Way};
 
 /// How long to wait before it is asked again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -101,9 +102,7 @@ async fn by_file(how: &FileDiscovery, patience: Duration) -> Result<Found, Comma
     let place = &how.kubeconfig_path;
     let until = Instant::now() + patience;
     let text = if place.starts_with("https://") {
-        let (server, path) = split(place);
-        let api = Api::new(&server, &Trust::System, &Credentials::Anonymous)?;
-        patiently(until, || api.text(&path)).await?
+        patiently(until, || document(place)).await?
     } else {
         slipway_limits::file::read_given_text(std::path::Path::new(place), slipway_limits::size::KUBECONFIG)
             .map_err(|error| CommandError::file("the discovery file", place.as_ref(), &error))?
@@ -157,11 +156,11 @@ fn ahead(answer: &Answer) -> Option<i64> {
     Some(Timestamp::now().as_second() - answer.date?.as_second())
 }
 
-fn split(url: &str) -> (String, String) {
-    let rest = url.trim_start_matches("https://");
-    match rest.split_once('/') {
-        Some((host, path)) => (format!("https://{host}"), format!("/{path}")),
-        None => (url.to_owned(), "/".to_owned()),
+/// The text at a URL that the caller names.
+async fn document(url: &str) -> Result<String, ApiError> {
+    match https::get(url, Way::of_caller()).await? {
+        Document::Text(text) => Ok(text),
+        Document::Elsewhere(to) => Err(ApiError::Unusable(format!("{url} is at {to} now"))),
     }
 }
 

@@ -1,23 +1,13 @@
 //! A connection to a cluster's API.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use rustls::ClientConfig;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use http::{Method, Request, Uri};
 use serde_json::Value as Json;
-use slipway_resource::with_causes;
+use slipway_cluster_api::{self as cluster_api, Credentials, Server, Trust, Unusable};
+use slipway_resource::SecretText;
 use slipway_trust::Reach;
 
 use crate::Error;
@@ -43,30 +33,10 @@ pub struct Access {
     pub networks: Option<Vec<String>>,
 }
 
-/// An answer on its way: its status and its body, or why there is none.
-pub type Carried = Pin<Box<dyn Future<Output = Result<(StatusCode, Bytes), String>> + Send>>;
-
-/// Carries requests for who speaks with the API already, by other credentials than a token in a file.
-pub trait Carrier: fmt::Debug + Send + Sync {
-    /// Sends a request, whose URI has a path alone, once.
-    fn carry(&self, request: Request<Bytes>) -> Carried;
-}
-
 /// A connection to a cluster's API.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Client {
-    way: Way,
-    endpoint: String,
-}
-
-/// How requests reach the API.
-#[derive(Debug)]
-enum Way {
-    Own {
-        http: Box<hyper_util::client::legacy::Client<HttpsConnector<HttpConnector<Reach>>, Full<Bytes>>>,
-        token: Option<String>,
-    },
-    Carried(Arc<dyn Carrier>),
+    api: cluster_api::Client,
 }
 
 impl Client {
@@ -86,28 +56,31 @@ impl Client {
         if scheme == "http" && access.token_file.is_some() && !is_here {
             return Err(Error::TokenInClear { endpoint });
         }
-        let token = access.token_file.as_deref().map(read_token).transpose()?;
-        let tls = tls(access.ca_file.as_deref())?;
         let reach =
             access.networks.as_deref().map_or_else(Reach::anywhere, |allowed| Reach::host(host, allowed));
         reach
             .check_literal(host)
             .map_err(|error| Error::Unreachable { endpoint: endpoint.clone(), text: error.to_string() })?;
-        let mut connector = HttpConnector::new_with_resolver(reach);
-        connector.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { way: Way::Own { http: Box::new(http), token }, endpoint })
+        let trust = match access.ca_file.as_deref() {
+            Some(path) => Trust::Authorities(read(path)?),
+            None => Trust::System,
+        };
+        let credentials = match access.token_file.as_deref() {
+            Some(path) => Credentials::Token(SecretText::new(read(path)?.trim())),
+            None => Credentials::Anonymous,
+        };
+        let server = Server { url: endpoint, trust, credentials, reach };
+        let api = cluster_api::Client::to(&server).map_err(|error: Unusable| Error::File {
+            path: access.ca_file.clone().unwrap_or_default(),
+            source: error.into(),
+        })?;
+        Ok(Self { api })
     }
 
-    /// A client whose requests somebody else carries. The endpoint is for messages.
+    /// The gates of an API that a client is at hand for.
     #[must_use]
-    pub fn carried(carrier: Arc<dyn Carrier>, endpoint: &str) -> Self {
-        Self { way: Way::Carried(carrier), endpoint: endpoint.to_owned() }
+    pub fn new(api: cluster_api::Client) -> Self {
+        Self { api }
     }
 
     /// Asks for an object.
@@ -159,15 +132,9 @@ impl Client {
     ) -> Result<Json, Error> {
         let mut request = Request::builder()
             .method(method.clone())
-            .uri(match &self.way {
-                Way::Own { .. } => format!("{}{path}", self.endpoint),
-                Way::Carried(_) => path.to_owned(),
-            })
+            .uri(path)
             .header("accept", "application/json")
             .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")));
-        if let Way::Own { token: Some(token), .. } = &self.way {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
         if let Some((media_type, _)) = &body {
             request = request.header("content-type", *media_type);
         }
@@ -175,22 +142,13 @@ impl Client {
         let request = request
             .body(body)
             .map_err(|error| Error::Answer { path: path.to_owned(), text: error.to_string() })?;
-        let unreachable = |text: String| Error::Unreachable { endpoint: self.endpoint.clone(), text };
-        let exchange = async {
-            let http = match &self.way {
-                Way::Own { http, .. } => http,
-                Way::Carried(carrier) => return carrier.carry(request).await.map_err(unreachable),
-            };
-            let answer = http.request(request.map(Full::new)).await;
-            let answer = answer.map_err(|error| unreachable(with_causes(&error)))?;
-            let status = answer.status();
-            let body = Limited::new(answer.into_body(), LARGEST).collect().await;
-            let body = body.map_err(|error| unreachable(with_causes(error.as_ref())))?;
-            Ok::<_, Error>((status, body.to_bytes()))
-        };
-        let (status, body) = tokio::time::timeout(REQUEST, exchange)
+        let unreachable =
+            |text: String| Error::Unreachable { endpoint: self.api.endpoint().to_string(), text };
+        let reply = tokio::time::timeout(REQUEST, self.api.exchange(request, LARGEST))
             .await
-            .map_err(|_| unreachable(format!("no answer within {} s", REQUEST.as_secs())))??;
+            .map_err(|_| unreachable(format!("no answer within {} s", REQUEST.as_secs())))?
+            .map_err(|failure| unreachable(failure.to_string()))?;
+        let (status, body) = (reply.status, reply.body);
         let document: Result<Json, _> = serde_json::from_slice(&body);
         if !status.is_success() {
             let document = document.unwrap_or_default();
@@ -218,34 +176,9 @@ fn told(status: &Json) -> String {
     }
 }
 
-fn read_token(path: &Path) -> Result<String, Error> {
-    let token = std::fs::read_to_string(path)
-        .map_err(|source| Error::File { path: path.to_owned(), source: source.into() })?;
-    Ok(token.trim().to_owned())
-}
-
-fn tls(ca_file: Option<&Path>) -> Result<ClientConfig, Error> {
-    let unusable = |error: &dyn std::error::Error| Error::File {
-        path: ca_file.map(Path::to_owned).unwrap_or_default(),
-        source: error.to_string().into(),
-    };
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?;
-    let Some(path) = ca_file else {
-        let builder = builder.with_native_roots().map_err(|error| unusable(&error))?;
-        return Ok(builder.with_no_client_auth());
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unusable(&error))? {
-        roots.add(certificate.map_err(|error| unusable(&error))?).map_err(|error| unusable(&error))?;
-    }
-    if roots.is_empty() {
-        let source = "it holds no certificate".into();
-        return Err(Error::File { path: path.to_owned(), source });
-    }
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path)
+        .map_err(|source| Error::File { path: path.to_owned(), source: source.into() })
 }
 
 /// A text as a part of a path or of a query: what is not unreserved in RFC 3986 is percent-encoded.
@@ -270,8 +203,8 @@ mod tests {
         Access { endpoint: endpoint.to_owned(), ca_file: None, token_file: None, networks: None }
     }
 
-    #[test]
-    fn endpoints_are_urls() {
+    #[tokio::test]
+    async fn endpoints_are_urls() {
         for good in ["http://127.0.0.1:8080", "https://api.a.example.com/", "https://[2001:db8::1]:6443"] {
             assert!(Client::connect(&access(good)).is_ok(), "{good}");
         }
@@ -280,8 +213,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_endpoint_of_a_spec_is_at_no_reserved_address() {
+    #[tokio::test]
+    async fn an_endpoint_of_a_spec_is_at_no_reserved_address() {
         let at =
             |endpoint: &str, networks| Client::connect(&Access { networks, ..access(endpoint) }).map(drop);
         let metadata = "http://169.254.169.254";
@@ -289,8 +222,8 @@ mod tests {
         assert!(at(metadata, Some(vec!["169.254.169.254".to_owned()])).is_ok() && at(metadata, None).is_ok());
     }
 
-    #[test]
-    fn a_token_never_travels_in_clear() {
+    #[tokio::test]
+    async fn a_token_never_travels_in_clear() {
         let folder = tempfile::tempdir().unwrap();
         let token = folder.path().join("token");
         std::fs::write(&token, "secret\n").unwrap();
@@ -298,7 +231,7 @@ mod tests {
         let refused = Client::connect(&with("http://api.a.example.com"));
         assert!(matches!(refused, Err(Error::TokenInClear { .. })), "{refused:?}");
         let client = Client::connect(&with("https://api.a.example.com")).unwrap();
-        assert!(matches!(client.way, Way::Own { token: Some(token), .. } if token == "secret"));
+        assert!(!format!("{client:?}").contains("secret"));
         let missing = Access { ca_file: Some(folder.path().join("ca")), ..access("https://a") };
         assert!(matches!(Client::connect(&missing), Err(Error::File { .. })));
     }

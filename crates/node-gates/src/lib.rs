@@ -10,7 +10,7 @@ mod error;
 mod evict;
 mod node;
 
-pub use client::{Access, Carried, Carrier, Client, escaped};
+pub use client::{Access, Client, escaped};
 pub use error::Error;
 pub use evict::{Round, Rules};
 pub use node::Node;

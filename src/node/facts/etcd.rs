@@ -8,7 +8,8 @@ use slipway_bootstrap::configuration::ExternalEtcd;
 use slipway_resource::SecretText;
 
 use super::below;
-use crate::node::api::{Api, Credentials, Trust};
+use crate::https::{self, Document, Way};
+use crate::node::api::{Credentials, Trust};
 
 /// The version that each member says, or why it says none. A member without TLS is not asked.
 pub(super) async fn versions(
@@ -34,9 +35,14 @@ async fn version(root: &Path, etcd: &ExternalEtcd, endpoint: &str) -> Result<Str
         let key = SecretText::new(read(&etcd.key_file)?);
         Credentials::Certificate { certificate: read(&etcd.cert_file)?, key }
     };
-    let api = Api::new(endpoint, &trust, &credentials).map_err(|error| error.to_string())?;
-    let answer = api.get("/version").await.map_err(|error| error.to_string())?;
-    match answer.body.get("etcdserver").and_then(serde_json::Value::as_str) {
+    let way = Way { trust, credentials, ..Way::of_caller() };
+    let url = format!("{}/version", endpoint.trim_end_matches('/'));
+    let told = match https::get(&url, way).await.map_err(|error| error.to_string())? {
+        Document::Text(text) => text,
+        Document::Elsewhere(to) => return Err(format!("it is at {to} now")),
+    };
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
+    match told.get("etcdserver").and_then(serde_json::Value::as_str) {
         Some(version) => Ok(version.to_owned()),
         None => Err("it does not say its version".to_owned()),
     }

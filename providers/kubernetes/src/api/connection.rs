@@ -2,19 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use kube::Client;
-use kube::client::{Body, ConfigExt as _};
-use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use slipway_resource::{ErrorClass, ProviderError, with_causes};
-use slipway_trust::Reach;
+use slipway_cluster_api::{Client, KubeconfigText, Unusable};
+use slipway_resource::{ErrorClass, ProviderError};
 use tokio::sync::Mutex;
-use tower::ServiceBuilder;
 
 use super::silence::Silence;
 use crate::access::{Access, SecretKubeconfig};
@@ -90,73 +81,21 @@ impl Connector {
 }
 
 async fn connect(kubeconfig: &SecretKubeconfig) -> Result<Connection, ProviderError> {
-    let unusable = |error: &(dyn std::error::Error + 'static)| {
-        let text = format!("the kubeconfig cannot be used: {}", with_causes(error));
-        ProviderError::new(ErrorClass::Invalid, text)
+    let way = KubeconfigText {
+        text: &kubeconfig.text,
+        context: kubeconfig.context.as_deref(),
+        is_callers: kubeconfig.is_callers,
+        networks: kubeconfig.networks.as_deref(),
     };
-    let document = Kubeconfig::from_yaml(kubeconfig.text.expose()).map_err(|error| unparsable(&error))?;
-    if !kubeconfig.is_callers {
-        confine(&document)?;
-    }
-    let options = KubeConfigOptions { context: kubeconfig.context.clone(), ..KubeConfigOptions::default() };
-    let mut config =
-        Config::from_custom_kubeconfig(document, &options).await.map_err(|error| unusable(&error))?;
-    config.connect_timeout = Some(Duration::from_secs(5));
-    // Each request has its own patience.
-    config.read_timeout = None;
-    config.write_timeout = None;
-    // The engine alone repeats requests, since it alone knows of the pace of others.
-    config.default_retry = false;
-    let endpoint: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-    let client = client(config, kubeconfig.networks.as_deref()).map_err(|error| unusable(&error))?;
+    let client = Client::by(&way).await.map_err(|error| {
+        let failed = ProviderError::new(ErrorClass::Invalid, error.to_string());
+        match error {
+            Unusable::NotAllowed(_) => failed.with_hint("name it yourself, by KUBECONFIG, by `kubeconfigs` under [trust] in your configuration, or by `--provider-config`"),
+            Unusable::Invalid(_) => failed,
+        }
+    })?;
+    let endpoint = Arc::clone(client.endpoint());
     Ok(Connection { client, endpoint, is_broken: Arc::default(), silence: Silence::default() })
-}
-
-/// A client. The server of a kubeconfig that is not the caller's own is connected to at an address at which it may be.
-fn client(config: Config, networks: Option<&[String]>) -> Result<Client, kube::Error> {
-    let Some(networks) = networks else { return Client::try_from(config) };
-    let host = config.cluster_url.host().unwrap_or_default();
-    let reach = Reach::host(host, networks);
-    reach.check_literal(host).map_err(|error| kube::Error::Service(error.into()))?;
-    if CryptoProvider::get_default().is_none() {
-        // Another thread may do so meanwhile, with the same one.
-        let _ = aws_lc_rs::default_provider().install_default();
-    }
-    let mut connector = HttpConnector::new_with_resolver(reach);
-    connector.enforce_http(false);
-    connector.set_connect_timeout(config.connect_timeout);
-    let connector = config.rustls_https_connector_with_connector(connector)?;
-    let http = legacy::Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .map_err(tower::BoxError::from)
-        .service(http);
-    Ok(Client::new(service, config.default_namespace))
-}
-
-/// What is wrong with a kubeconfig that cannot be parsed. The parser's own words quote it, and it is secret.
-fn unparsable(error: &KubeconfigError) -> ProviderError {
-    let place = match error {
-        KubeconfigError::Parse(error) => error.location().map(|place| format!(" at line {}", place.line())),
-        _ => None,
-    };
-    let place = place.unwrap_or_default();
-    ProviderError::new(
-        ErrorClass::Invalid,
-        format!("the kubeconfig cannot be used: it is not a kubeconfig{place}"),
-    )
-}
-
-/// Refuses a kubeconfig of a spec that names anything else: it runs no command, and sends no file.
-fn confine(document: &Kubeconfig) -> Result<(), ProviderError> {
-    let refused = |reason: String| {
-        ProviderError::new(ErrorClass::Invalid, format!("the kubeconfig is named by a spec, and {reason}"))
-            .with_hint("name it yourself, by KUBECONFIG, by `kubeconfigs` under [trust] in your configuration, or by `--provider-config`")
-    };
-    let document = serde_json::to_value(document).map_err(|_| refused("it cannot be checked".to_owned()))?;
-    slipway_trust::kubeconfig::confined(&document).map(drop).map_err(refused)
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http_body_util::{BodyExt as _, Limited};
-use kube::client::Body;
 use serde_json::Value as Json;
+use slipway_cluster_api::Failure;
 use slipway_limits::size;
-use slipway_resource::{ErrorClass, ProviderError, with_causes};
+use slipway_resource::{ErrorClass, ProviderError};
 
 use super::Refusal;
 use super::connection::Connection;
@@ -145,27 +145,25 @@ impl Connection {
         let body = match &request.content {
             Some((kind, bytes)) => {
                 builder = builder.header(CONTENT_TYPE, *kind);
-                Body::from(bytes.clone())
+                Bytes::from(bytes.clone())
             }
-            None => Body::empty(),
+            None => Bytes::new(),
         };
         let sent = builder.body(body).map_err(|error| {
             ProviderError::new(ErrorClass::Invalid, format!("{} is not a request: {error}", request.path))
         })?;
         let begun = Instant::now();
         let answered = tokio::time::timeout(request.patience, async {
-            let response = self.client.send(sent).await.map_err(|error| {
+            let answer = self.client.exchange(sent, size::API_ANSWER.in_memory()).await;
+            let reply = answer.map_err(|error| {
                 let error = self.unanswered(&error, changes);
                 self.silence.note(&self.endpoint, begun, &error);
                 error
             })?;
             self.silence.end(&self.endpoint);
-            let (parts, body) = response.into_parts();
-            let body = Limited::new(body, size::API_ANSWER.in_memory()).collect().await;
-            let bytes = body.map_err(|error| self.unanswered(error.as_ref(), changes))?.to_bytes();
-            Ok::<_, ProviderError>((parts, bytes))
+            Ok::<_, ProviderError>(reply)
         });
-        let (parts, bytes) = match answered.await {
+        let reply = match answered.await {
             Ok(answered) => answered?,
             Err(_) => {
                 self.broke();
@@ -180,11 +178,11 @@ impl Connection {
                 return Err(error);
             }
         };
-        let body: Json = match serde_json::from_slice(&bytes) {
+        let body: Json = match serde_json::from_slice(&reply.body) {
             Ok(body) => body,
             // Some refusals come from before the API, as plain text.
-            Err(_) if !parts.status.is_success() => {
-                Json::String(String::from_utf8_lossy(&bytes).chars().take(500).collect())
+            Err(_) if !reply.status.is_success() => {
+                Json::String(String::from_utf8_lossy(&reply.body).chars().take(500).collect())
             }
             Err(error) => {
                 let text =
@@ -192,12 +190,12 @@ impl Connection {
                 return Err(ProviderError::new(lost(changes), text));
             }
         };
-        if parts.status.is_success() {
-            return Ok(Answer::Done { created: parts.status == http::StatusCode::CREATED, body });
+        if reply.status.is_success() {
+            return Ok(Answer::Done { created: reply.status == http::StatusCode::CREATED, body });
         }
         let retry_after =
-            parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        let refusal = Refusal::new(parts.status.as_u16(), &body);
+            reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        let refusal = Refusal::new(reply.status.as_u16(), &body);
         if refusal.status == 401 {
             self.broke();
         }
@@ -245,11 +243,13 @@ impl Connection {
         self.send(request).await
     }
 
-    fn unanswered(&self, error: &(dyn std::error::Error + 'static), changes: bool) -> ProviderError {
+    fn unanswered(&self, failure: &Failure, changes: bool) -> ProviderError {
         self.broke();
-        let text = format!("the cluster's API at {} does not answer: {}", self.endpoint, with_causes(error));
-        // What never got a connection had no effect.
-        let class = if is_connect(error) { ErrorClass::Transient } else { lost(changes) };
+        let text = format!("the cluster's API at {} does not answer: {failure}", self.endpoint);
+        let class = match failure {
+            Failure::Unconnected(_) => ErrorClass::Transient,
+            Failure::Lost(_) => lost(changes),
+        };
         ProviderError::new(class, text)
     }
 }
@@ -257,20 +257,4 @@ impl Connection {
 /// The class of an answer that was lost.
 fn lost(changes: bool) -> ErrorClass {
     if changes { ErrorClass::OutcomeUnknown } else { ErrorClass::Transient }
-}
-
-fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>()
-            && io.kind() == std::io::ErrorKind::ConnectionRefused
-        {
-            return true;
-        }
-        if error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect()) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

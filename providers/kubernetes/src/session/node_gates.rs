@@ -1,11 +1,6 @@
 //! Gates of nodes: cordon, drain, verify, by what `slipway-node-gates` asks of the API.
 
-use std::sync::Arc;
-
-use http::Request;
-use http_body_util::BodyExt as _;
-use kube::client::Body;
-use slipway_node_gates::{Carried, Carrier, Client, Error, Node, Rules};
+use slipway_node_gates::{Client, Error, Node, Rules};
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, EventSink, PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError, Value};
@@ -14,26 +9,8 @@ use super::KubernetesSession;
 use super::wait::Patience;
 use crate::api::Connection;
 
-impl std::fmt::Debug for Connection {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Connection({})", self.endpoint)
-    }
-}
-
-impl Carrier for Connection {
-    fn carry(&self, request: Request<bytes::Bytes>) -> Carried {
-        let client = self.client.clone();
-        Box::pin(async move {
-            let answer = client.send(request.map(Body::from)).await.map_err(|error| error.to_string())?;
-            let status = answer.status();
-            let body = answer.into_body().collect().await.map_err(|error| error.to_string())?;
-            Ok((status, body.to_bytes()))
-        })
-    }
-}
-
 pub(super) fn gates(connection: &Connection) -> Client {
-    Client::carried(Arc::new(connection.clone()), &connection.endpoint)
+    Client::new(connection.client.clone())
 }
 
 /// A failure of a gate; none of them has an effect that may not be had twice.

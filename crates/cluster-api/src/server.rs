@@ -1,0 +1,45 @@
+//! A server of an API: its URL, how it is trusted, as whom it is called, and where it may be.
+
+use slipway_resource::SecretText;
+use slipway_trust::Reach;
+
+/// How a server is trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// A server whose certificate one of these authorities has signed; in PEM.
+    Authorities(String),
+    /// A server that the system trusts.
+    System,
+    /// Any server. Only for what proves itself otherwise, as `cluster-info` by its signature and the pins.
+    Anybody,
+}
+
+/// As whom a server is called.
+#[derive(Clone, Debug, Default)]
+pub enum Credentials {
+    /// As nobody.
+    #[default]
+    Anonymous,
+    /// By a bearer token.
+    Token(SecretText),
+    /// By a client certificate and its key, in PEM.
+    Certificate {
+        /// The certificate, with those between it and its authority.
+        certificate: String,
+        /// The key.
+        key: SecretText,
+    },
+}
+
+/// A server of an API.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its URL, as `https://10.0.0.1:6443`.
+    pub url: String,
+    /// How it is trusted.
+    pub trust: Trust,
+    /// As whom it is called.
+    pub credentials: Credentials,
+    /// The addresses at which it may be.
+    pub reach: Reach,
+}

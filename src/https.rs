@@ -1,0 +1,154 @@
+//! Reads documents over https: manifests, kubeconfigs, what a server says of itself.
+//!
+//! It is an ordinary HTTP client, and no client for the API of a cluster. It uses no proxy and follows no redirect by
+//! itself, so that each address that it connects to was allowed.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::LOCATION;
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use slipway_cluster_api::{Credentials, Trust};
+use slipway_limits::size;
+use slipway_resource::with_causes;
+use slipway_trust::Reach;
+
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(15);
+
+/// Why a document was not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The URL, a certificate or a key cannot be used, or the address of the server is not allowed.
+    #[error("{0}")]
+    Unusable(String),
+    /// The server does not answer, or it is not trusted.
+    #[error("{url} does not answer: {text}")]
+    Unreachable {
+        /// The URL.
+        url: String,
+        /// What happened, with its causes.
+        text: String,
+    },
+    /// The server refuses.
+    #[error("{url}: {status}")]
+    Refused {
+        /// The URL.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The document is larger than is allowed, or it is not text.
+    #[error("the answer to {url} cannot be read: {text}")]
+    Unreadable {
+        /// The URL.
+        url: String,
+        /// What is wrong.
+        text: String,
+    },
+}
+
+/// What a URL leads to.
+#[derive(Debug)]
+pub(crate) enum Document {
+    /// A text.
+    Text(String),
+    /// Another URL.
+    Elsewhere(String),
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// How it is trusted.
+    pub trust: Trust,
+    /// As whom it is called.
+    pub credentials: Credentials,
+    /// The addresses at which it may be.
+    pub reach: Reach,
+}
+
+impl Way {
+    /// A server that the caller names, and that the system trusts.
+    pub fn of_caller() -> Self {
+        Self { trust: Trust::System, credentials: Credentials::Anonymous, reach: Reach::anywhere() }
+    }
+}
+
+/// Resolves a name to the addresses at which its server may be.
+struct Reached(Reach);
+
+impl Resolve for Reached {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.clone();
+        Box::pin(async move {
+            let addresses = reach.addresses(name.as_str()).await?;
+            let places = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(places) as Addrs)
+        })
+    }
+}
+
+/// Reads the document at a URL once.
+pub(crate) async fn get(url: &str, way: Way) -> Result<Document, Error> {
+    let unusable = |text: String| Error::Unusable(format!("{url} is not reached over https: {text}"));
+    let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
+    let host = parsed.host_str().unwrap_or_default();
+    // The client does not resolve what is an address already.
+    way.reach.check_literal(host).map_err(|error| Error::Unusable(error.to_string()))?;
+    let tls = slipway_cluster_api::configuration(&way.trust, &way.credentials)
+        .map_err(|error| Error::Unusable(error.to_string()))?;
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(Arc::new(Reached(way.reach)))
+        .https_only(true)
+        .no_proxy()
+        .redirect(Policy::none())
+        .timeout(REQUEST)
+        .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| unusable(with_causes(&error)))?;
+    let unreachable = |error: reqwest::Error| {
+        let text = with_causes(&error.without_url());
+        Error::Unreachable { url: url.to_owned(), text }
+    };
+    let mut answer = client.get(parsed.clone()).send().await.map_err(unreachable)?;
+    let status = answer.status();
+    if status.is_redirection()
+        && let Some(to) = answer.headers().get(LOCATION).and_then(|to| to.to_str().ok())
+    {
+        let to = parsed.join(to).map_err(|error| unusable(error.to_string()))?;
+        return Ok(Document::Elsewhere(to.to_string()));
+    }
+    if !status.is_success() {
+        return Err(Error::Refused { url: url.to_owned(), status: status.as_u16() });
+    }
+    let unreadable = |text: String| Error::Unreadable { url: url.to_owned(), text };
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(unreachable)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > size::MANIFEST.in_memory() {
+            return Err(unreadable("it is too large".to_owned()));
+        }
+    }
+    String::from_utf8(body).map(Document::Text).map_err(|error| unreadable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_https_and_allowed_addresses_are_called() {
+        let way = || Way { reach: Reach::servers(&[]), trust: Trust::Anybody, ..Way::of_caller() };
+        for url in ["http://127.0.0.1:1/a", "https://169.254.169.254/latest", "ftp://a.test/b", "https:///b"]
+        {
+            let error = get(url, way()).await.unwrap_err();
+            assert!(!matches!(error, Error::Refused { .. }), "{url}: {error}");
+            assert!(error.to_string().contains("https") || error.to_string().contains("169.254"), "{error}");
+        }
+    }
+}
