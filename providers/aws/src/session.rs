@@ -25,7 +25,6 @@ use crate::clients::Clients;
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::error::{error, incomplete, invalid};
-use crate::kind;
 use crate::preflight;
 use crate::rate::Class;
 
