@@ -95,6 +95,13 @@ impl Resolve for Reached {
 /// Reads the document at a URL once.
 pub(crate) async fn get(url: &str, way: Way) -> Result<Document, Error> {
     let unusable = |text: String| Error::Unusable(format!("{url} is not reached over https: {text}"));
+    if !url.starts_with("https://") {
+        return Err(Error::Unusable(format!("{url} is not an https URL")));
+    }
+    // The policy has decided about the text: a URL that the parser takes for another one is refused.
+    if is_rewritten(url) {
+        return Err(unusable("it has a backslash, a blank, or the path segment `.` or `..`".to_owned()));
+    }
     let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
     let host = parsed.host_str().unwrap_or_default();
     // The client does not resolve what is an address already.
@@ -137,6 +144,15 @@ pub(crate) async fn get(url: &str, way: Way) -> Result<Document, Error> {
     String::from_utf8(body).map(Document::Text).map_err(|error| unreadable(error.to_string()))
 }
 
+/// Whether the parser of URLs leads to another place than the text: it takes a backslash for `/`, drops blanks, and resolves
+/// the path segments `.` and `..`.
+fn is_rewritten(url: &str) -> bool {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let path = url.get(..end).unwrap_or_default().to_ascii_lowercase().replace("%2e", ".");
+    url.chars().any(|character| character == '\\' || character.is_whitespace() || character.is_control())
+        || path.split('/').any(|segment| segment == "." || segment == "..")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,11 +160,19 @@ mod tests {
     #[tokio::test]
     async fn only_https_and_allowed_addresses_are_called() {
         let way = || Way { reach: Reach::servers(&[]), trust: Trust::Anybody, ..Way::of_caller() };
-        for url in ["http://127.0.0.1:1/a", "https://169.254.169.254/latest", "ftp://a.test/b", "https:///b"]
-        {
+        for (url, why) in [
+            ("http://127.0.0.1:1/a", "is not an https URL"),
+            ("ftp://a.test/b", "is not an https URL"),
+            ("https://169.254.169.254/latest", "169.254.169.254"),
+            ("https://0xa9fea9fe/latest", "169.254.169.254"),
+            ("https://a.test\\@b.test/c", "backslash"),
+            ("https://a.test/b/../c", "path segment"),
+            ("https://a.test/b/%2E%2e/c", "path segment"),
+        ] {
             let error = get(url, way()).await.unwrap_err();
-            assert!(!matches!(error, Error::Refused { .. }), "{url}: {error}");
-            assert!(error.to_string().contains("https") || error.to_string().contains("169.254"), "{error}");
+            assert!(matches!(error, Error::Unusable(_)), "{url}: {error}");
+            assert!(error.to_string().contains(why), "{url}: {error}");
         }
+        assert!(!is_rewritten("https://a.test/b..c/d.yaml?e=../f"));
     }
 }
