@@ -168,7 +168,7 @@ fn mistakes_are_found_at_their_places() {
         (format!("{CLUSTER}networking: {{podSubnet: 10.0.0.0/26}}\n"), "no node's range", "/24"),
         (format!("{CLUSTER}networking: {{podSubnet: \"fd00::/40\"}}\n"), "too many ranges", "longer"),
         (format!("{CLUSTER}networking: {{dnsDomain: A.B}}\n"), "not a DNS domain", "cluster.local"),
-        (format!("{CLUSTER}featureGates: {{NodeLocalCRISockets: true}}\n"), "not a feature gate", "NodeLocalCRISocket`"),
+        (format!("{CLUSTER}featureGates: {{NodeLocalCRISockets: true}}\n"), "no feature gate", "NodeLocalCRISocket`"),
         (format!("{CLUSTER}imageRepository: https://x\n"), "k.yaml:3:18", "without scheme"),
         (format!("{CLUSTER}encryptionAlgorithm: RSA-1024\n"), "`encryptionAlgorithm` cannot be", "RSA-2048"),
         (format!("{CLUSTER}certificateValidityPeriod: 1y\n"), "not a duration", "1h30m"),
