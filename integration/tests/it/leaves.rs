@@ -275,7 +275,11 @@ impl World {
         // A value that only the provider can refuse is named by its field.
         let name = pointer.rsplit('/').next().unwrap_or_default();
         let by_provider = checked.code == Some(0) && planned.err.contains(name);
-        Ok(if at_place || by_provider {
+        // Another key for data cannot replace the one that the data is encrypted with: the plan names the attribute.
+        let by_planner = pointer.starts_with("/spec/encryption/atRest/key/")
+            && planned.err.contains("error[PLAN0021]")
+            && planned.err.contains("has encryption_key");
+        Ok(if at_place || by_provider || by_planner {
             Outcome::Refused
         } else {
             let first = planned.err.lines().next().unwrap_or_default();
