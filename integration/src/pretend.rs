@@ -158,7 +158,10 @@ impl Session for PretendedSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
-        self.pure.expand(request).await
+        let mut expansion = self.pure.expand(request).await?;
+        // The infrastructure only: objects behind the API of a cluster are those of another provider.
+        expansion.resources.retain(|resource| resource.address.kind() != "kubernetes_object");
+        Ok(expansion)
     }
 
     async fn discover(&self, _: DiscoverRequest) -> Result<Discovery, ProviderError> {

@@ -139,9 +139,12 @@ fn nothing_secret_is_in_clear_after_a_whole_life() -> Result<()> {
     found.run(&place, 0, &apply, &[])?;
     place.write("key.txt", FROM_FILE)?;
     place.write("spec.yaml", &with("{ file: key.txt }", "image-1"))?;
-    found.run(&place, 2, &[&plan[..], &["--out", "state:"]].concat(), &[])?;
-    found.run(&place, 0, &apply, &[])?;
+    // Another key is refused; the same key from another place is not.
+    found.run(&place, 1, &plan, &[])?;
+    found.run(&place, 1, &apply, &[])?;
+    place.write("key.txt", FROM_ENVIRONMENT)?;
     place.write("spec.yaml", &with("{ file: key.txt }", "image-2"))?;
+    found.run(&place, 2, &[&plan[..], &["--out", "state:"]].concat(), &[])?;
     found.run(&place, 0, &apply, &[])?;
     for arguments in
         [&["state", "show", "vault"][..], &["state", "history", "vault"], &["state", "export", "vault"]]

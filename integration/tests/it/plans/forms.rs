@@ -101,7 +101,7 @@ fn offline_needs_nothing() -> Result<()> {
 #[test]
 fn no_secret_is_seen_anywhere() -> Result<()> {
     const FIRST: &str = "correct-horse-battery-staple-in-env";
-    const SECOND: &str = "another-horse-battery-staple-in-file";
+    const SECOND: &str = "another-horse-battery-staple-in-env";
     let with = |key: &str| {
         spec().replace(
             "  cloudLabels:",
@@ -109,7 +109,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
         )
     };
     let place = fresh(&with("env: SMALL_KEY"))?;
-    place.write("keys/first.txt", &format!("{SECOND}\n"))?;
+    place.write("keys/first.txt", &format!("{FIRST}\n"))?;
     let mut said = String::new();
     let mut run = |code: i32, key: &str, arguments: &[&str]| -> Result<Ended> {
         let mut command = place.command(arguments);
@@ -132,10 +132,10 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     run(2, FIRST, &[PLAN, &["--out", "saved.plan"]].concat())?;
     run(0, FIRST, &["apply", "saved.plan", "--yes"])?;
     run(0, FIRST, PLAN)?;
-    // Another text of the same name is a change of the key; the same text from another place is none.
-    let changed = run(2, SECOND, PLAN)?;
-    ensure!(changed.out.contains("encryption_key"), "{}", changed.out);
-    run(0, SECOND, &[APPLY, &["--confirm", "sim_machine_pool.control-plane"]].concat())?;
+    // Another text of the same name is another key, which is refused; the same text from another place is none.
+    let changed = run(1, SECOND, PLAN)?;
+    ensure!(changed.err.contains("encryption_key"), "{}", changed.err);
+    run(1, SECOND, &[APPLY, &["--confirm", "sim_machine_pool.control-plane"]].concat())?;
     place.write("spec.yaml", &with("file: keys/first.txt"))?;
     let elsewhere = run(2, "", PLAN)?;
     ensure!(!elsewhere.out.contains("encryption_key"), "{}", elsewhere.out);
@@ -152,7 +152,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     for secret in [FIRST, SECOND] {
         ensure!(!said.contains(secret), "a secret was printed");
         let found = files_with(place.path(), secret)?;
-        let wanted: &[&str] = if secret == SECOND { &["first.txt"] } else { &[] };
+        let wanted: &[&str] = if secret == FIRST { &["first.txt"] } else { &[] };
         ensure!(found == wanted, "{secret} is in {found:?}");
     }
     Ok(())
