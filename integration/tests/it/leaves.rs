@@ -122,6 +122,9 @@ const REFUSED: &[&str] = &[
     "Cluster metadata.name",
     // Each mode has settings of its own.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
+    "Cluster spec.encryption.atRest.key.env",
+    "Cluster spec.encryption.atRest.key.file",
+    "Cluster spec.encryption.atRest.key.sops",
     "Cluster spec.etcd[].members[].pool",
     "Cluster spec.etcd[].members[].volume.deleteOnTermination",
     "Cluster spec.network.ipFamily",

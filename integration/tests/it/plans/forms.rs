@@ -144,10 +144,10 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     for form in ["text", "json"] {
         run(2, "", &["delete", "small", "--dry-run", "-o", form])?;
     }
-    // A secret that is not there is said by name, and a plan takes it to be as it was.
+    // A key that is not there cannot be shown to be the same, so it is refused.
     place.write("spec.yaml", &with("file: keys/none.txt"))?;
-    let missing = run(2, "", PLAN)?;
-    ensure!(missing.out.contains("keys/none.txt"), "{}", missing.out);
+    let missing = run(1, "", PLAN)?;
+    ensure!(missing.err.contains("encryption_key"), "{}", missing.err);
     run(0, "", &["delete", "small", "--yes", "--confirm", "small"])?;
     for secret in [FIRST, SECOND] {
         ensure!(!said.contains(secret), "a secret was printed");
