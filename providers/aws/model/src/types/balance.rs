@@ -75,6 +75,7 @@ fn load_balancer() -> Named {
         .exclusive(["name"])
         .takes(150_000, 2_000, 5_000)
         .forms(&["load_balancer_type", "ip_address_type"], &[Form::Case])
+        .forms(&["name"], &[Form::Kept])
         .build()
 }
 
@@ -154,5 +155,6 @@ fn target_group() -> Named {
         .exclusive(["name"])
         .takes(1_500, 1_000, 1_000)
         .forms(&["protocol", "target_type", "ip_address_type", "preserve_client_ip"], &[Form::Case])
+        .forms(&["name"], &[Form::Kept])
         .build()
 }

@@ -38,7 +38,7 @@ fn launch_template() -> Named {
     .optional("instance_initiated_shutdown_behavior", TEXT, "What a shutdown inside does: stop or terminate.")
     .optional("vpc_security_group_ids", texts(), "Security groups, where network_interfaces names none.");
     placing(devices(builder))
-        .forms(&["user_data"], &[Form::Base64])
+        .forms(&["user_data"], &[Form::Base64, Form::Kept])
         .exclusive(["name"])
         .takes(1_500, 1_500, 1_000)
         .build()
