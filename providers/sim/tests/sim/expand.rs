@@ -193,8 +193,9 @@ async fn what_was_applied_plans_no_change_and_goes_in_reverse() {
 
 #[tokio::test]
 async fn every_leaf_of_a_cluster_matters_or_is_spoken_of() {
-    // The provider's own settings are not the cluster's, and the cluster's settings of nodes are its pools' by then.
-    let elsewhere = ["/provider/", "/kubelet/", "/sysctls/", "/nodeFiles/"];
+    // The provider's own settings are not the cluster's, and the cluster's settings of nodes are its pools' by then. Which
+    // fields must be understood says something of them, and nothing to a provider that knows them.
+    let elsewhere = ["/provider/", "/kubelet/", "/sysctls/", "/nodeFiles/", "/mustUnderstand/"];
     // Where the rest of the cluster was looked at already.
     let partly = ["given", "virtual", "elected"];
     let mut silent = Vec::new();
