@@ -251,7 +251,7 @@ async fn one_without_a_majority_goes_only_when_nobody_stays() {
     leaving.delete("etcd_voter.etcd", "two").await.unwrap();
     assert_eq!(leaving.read("etcd_member.etcd", "two").await, Observation::Absent);
     leaving.delete("etcd_member.etcd", "two").await.unwrap();
-    assert!(leaving.told.lock().unwrap().iter().any(|told| told.contains("without having left etcd")));
+    assert!(leaving.told.lock().unwrap().iter().any(|told| told.contains("without leaving etcd")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
