@@ -243,7 +243,7 @@ async fn one_without_a_majority_goes_only_when_nobody_stays() {
         ..Config::default()
     };
     let leaving = Bench::open(Node::new(), config).await;
-    for (address, attributes) in [("etcd_voter.etcd", 2), ("etcd_member.etcd", 5)] {
+    for (address, attributes) in [("etcd_voter.etcd", 2), ("etcd_member.etcd", 6)] {
         let remembered = leaving.attributes(address, "two").await;
         assert_eq!(remembered.get("member_id"), joined.attributes.get("member_id"));
         assert_eq!(remembered.as_map().map(BTreeMap::len), Some(attributes), "{remembered:?}");
