@@ -95,8 +95,10 @@ impl KubernetesSession {
         let with_identity =
             |error: ProviderError| ProviderError { identity: Some(identity.clone()), ..error };
         let known = known(desired);
-        if attribute(desired, "ready").as_bool() != Some(false) || known.is_some() {
-            let served = self.serves(connection, &key, known.as_deref(), &mut patience, events, ticket).await;
+        let ready = attribute(desired, "ready").as_bool() != Some(false);
+        if ready || known.is_some() {
+            let wanted = (ready, known.as_deref());
+            let served = self.serves(connection, &key, wanted, &mut patience, events, ticket).await;
             served.map_err(with_identity)?;
         }
         self.node_left(request, &live)
@@ -129,12 +131,12 @@ impl KubernetesSession {
         }
     }
 
-    /// Waits until a node is ready and, where names are known for it, has a serving certificate for them.
+    /// Waits until a node is ready, where that is wanted, and has a serving certificate, where names are known for it.
     async fn serves(
         &self,
         connection: &Connection,
         key: &ObjectKey,
-        known: Option<&[String]>,
+        (ready, known): (bool, Option<&[String]>),
         patience: &mut Patience,
         events: &EventSink,
         ticket: &Ticket<'_>,
@@ -145,6 +147,8 @@ impl KubernetesSession {
             match self.live(connection, key).await {
                 Ok(Some(live)) => match assess(&live) {
                     Readiness::Ready => {}
+                    // Its network may come later, from elsewhere.
+                    _ if !ready => {}
                     Readiness::InProgress(why) | Readiness::Failed(why) | Readiness::Terminating(why) => {
                         missing = Some(why);
                     }
@@ -287,7 +291,8 @@ impl KubernetesSession {
                 let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
                 self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
                 let known = known(arguments);
-                self.serves(connection, &parsed.key, known.as_deref(), &mut patience, events, ticket).await?;
+                let wanted = (true, known.as_deref());
+                self.serves(connection, &parsed.key, wanted, &mut patience, events, ticket).await?;
                 Ok(found(true))
             }
             (APPROVE_SERVING, node) => {
