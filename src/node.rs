@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod api;
 pub(crate) mod approval;
 pub(crate) mod begin;
+pub(crate) mod boot;
 pub(crate) mod cluster_info;
 pub(crate) mod cri;
 pub(crate) mod discovery;

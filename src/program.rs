@@ -161,6 +161,19 @@ impl Context {
         self.keyring.get_or_init(make).clone()
     }
 
+    /// Opens the state store at a URL that a bootstrap document names, what is encrypted in it included.
+    pub fn backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+        let settings = self.configuration.state.settings(Settings::from_process());
+        let bare =
+            slipway_state_store::open_with(url, &settings).map_err(slipway_state_store::Error::from)?;
+        let bare = match &self.decorate_backend {
+            Some(decorate) => decorate(bare),
+            None => bare,
+        };
+        let seals = self.configuration.encryption.state;
+        Ok(Arc::new(SealedBackend::new(bare, self.keyring(), seals)))
+    }
+
     /// Opens the state store as it is stored.
     pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();

@@ -1,6 +1,7 @@
 //! Arguments of `slipway node`: commands that run on the machine itself.
 
 mod begin;
+mod boot;
 mod tools;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand, ValueHint};
 pub(crate) use begin::{
     InitSettings, JoinOptions, JoinSettings, NodeSettingsArguments, ResetSettings, SourceArguments,
 };
+pub(crate) use boot::BootArguments;
 pub(crate) use tools::{
     CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, GenerateRequestArguments,
     ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments, RenewArguments, ServeArguments,
@@ -28,6 +30,10 @@ pub(crate) enum NodeCommand {
     Init(NodeInitArguments),
     /// Join this machine to a cluster, as a worker or as an additional control plane.
     Join(NodeJoinArguments),
+    /// Make this machine the node that its bootstrap document describes, as the user data of machines of a cloud does.
+    ///
+    /// The command waits for what the machine needs, and continues after an interruption or a restart of the machine.
+    Boot(BootArguments),
     /// Remove this machine from its cluster, and delete what Slipway created on it.
     ///
     /// It drains the node, removes its etcd member and its Node object, and deletes mounts, files and network rules. The plan

@@ -1,6 +1,7 @@
 //! `slipway node`: one file for each verb.
 
 mod begin;
+mod boot;
 mod certificates;
 mod config;
 mod kubeconfig;
@@ -22,6 +23,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
     match command {
         NodeCommand::Init(arguments) => begin::init(context, &arguments, None).await,
         NodeCommand::Join(arguments) => begin::join(context, &arguments, None).await,
+        NodeCommand::Boot(arguments) => boot::run(context, &arguments).await,
         NodeCommand::Reset(arguments) => reset::run(context, &arguments, None).await,
         NodeCommand::Phase(command) => phase::run(context, command).await,
         NodeCommand::Plan(arguments) => mend::plan(context, &arguments).await,

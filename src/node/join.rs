@@ -17,7 +17,7 @@ use slipway_bootstrap::token::node_of_groups;
 use slipway_resource::{Secret, SecretText, Value};
 use tokio::time::Instant;
 
-use super::api::{Api, Credentials, Trust};
+use super::api::{Api, ApiError, Credentials, Trust};
 use super::discovery::{self, Found, patiently, texts};
 use super::facts::below;
 use super::machine::Machine;
@@ -220,18 +220,24 @@ async fn refuse_other_name(name: &str, api: &Api, until: Instant) -> Result<(), 
 
 /// Two machines of one name would take each other's pods away.
 async fn refuse_ready_node(name: &str, api: &Api, until: Instant) -> Result<(), CommandError> {
-    let path = format!("/api/v1/nodes/{name}");
-    let Some(node) = patiently(until, || api.find(&path)).await? else { return Ok(()) };
+    if patiently(until, || is_ready(name, api)).await? { Err(name_is_taken(name)) } else { Ok(()) }
+}
+
+/// Whether the cluster has a ready node of a name.
+pub(crate) async fn is_ready(name: &str, api: &Api) -> Result<bool, ApiError> {
+    let Some(node) = api.find(&format!("/api/v1/nodes/{name}")).await? else { return Ok(false) };
     let conditions = node.pointer("/status/conditions").and_then(Json::as_array).into_iter().flatten();
     let is = |condition: &Json, field: &str, value: &str| {
         condition.get(field).and_then(Json::as_str) == Some(value)
     };
     let mut ready = conditions.filter(|condition| is(condition, "type", "Ready"));
-    if !ready.any(|condition| is(condition, "status", "True")) {
-        return Ok(());
-    }
-    Err(CommandError::new("NODE0007", format!("the cluster has a node {name} already, and it is ready; nothing was done"))
-        .hint("give this one another name with --node-name, or remove the other: `slipway node reset` there, or `kubectl delete node`"))
+    Ok(ready.any(|condition| is(condition, "status", "True")))
+}
+
+/// The refusal of a machine whose name another node has.
+pub(crate) fn name_is_taken(name: &str) -> CommandError {
+    CommandError::new("NODE0007", format!("the cluster has a node {name} already, and it is ready; nothing was done"))
+        .hint("give this one another name with --node-name, or remove the other: `slipway node reset` there, or `kubectl delete node`")
 }
 
 /// Where the text of a shared certificate came from.
@@ -327,8 +333,16 @@ async fn etcd_endpoints(
     let Proof::Certificate { certificate, key } = proof else { return Ok(Vec::new()) };
     let trust = Trust::Authorities(found.authority.clone());
     let api = Api::new(&found.server, &trust, &Credentials::Certificate { certificate, key })?;
+    patiently(until, || etcd_members(&api)).await?.ok_or_else(|| {
+        CommandError::new("NODE0010", "no pod of the cluster says where a member of etcd is")
+            .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`")
+    })
+}
+
+/// The URLs of the members of etcd that pods of the cluster name; none when no pod does.
+pub(crate) async fn etcd_members(api: &Api) -> Result<Option<Vec<String>>, ApiError> {
     let path = format!("{SYSTEM}/pods?labelSelector=component%3Detcd,tier%3Dcontrol-plane");
-    let pods = patiently(until, || api.get(&path)).await?.body;
+    let pods = api.get(&path).await?.body;
     let pods = pods.get("items").and_then(Json::as_array).into_iter().flatten();
     let urls: Vec<String> = pods
         .filter_map(|pod| {
@@ -336,11 +350,7 @@ async fn etcd_endpoints(
             Some(annotations.get("kubeadm.kubernetes.io/etcd.advertise-client-urls")?.as_str()?.to_owned())
         })
         .collect();
-    if urls.is_empty() {
-        return Err(CommandError::new("NODE0010", "no pod of the cluster says where a member of etcd is")
-            .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`"));
-    }
-    Ok(urls)
+    Ok((!urls.is_empty()).then_some(urls))
 }
 
 #[cfg(test)]

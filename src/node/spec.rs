@@ -29,6 +29,27 @@ pub(crate) struct NodeSpec {
     /// Phases that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// From what it booted, where a bootstrap document made it a node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<Boot>,
+}
+
+/// From what a machine boots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Boot {
+    /// The path of its bootstrap document.
+    pub document: String,
+    /// The digest of the document.
+    pub digest: String,
+    /// The address of the cluster, `host` or `host:port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The URL of the state store, where it is not that of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The path of the kubeconfig with which a worker joins.
+    pub credential: String,
 }
 
 /// What was learned of a cluster when it was joined.
@@ -54,6 +75,7 @@ impl NodeSpec {
             joined: None,
             shared_files: Vec::new(),
             skipped: Vec::new(),
+            boot: None,
         }
     }
 

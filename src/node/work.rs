@@ -176,7 +176,8 @@ impl<'a> Work<'a> {
 
 /// Removes what was remembered of a machine on which nothing is left: it may become part of any cluster.
 fn forget(root: &Path) -> Result<(), CommandError> {
-    for name in ["secrets", "owned"] {
+    super::boot::unit::remove(root)?;
+    for name in ["secrets", "owned", "boot"] {
         let folder = below(root, &format!("/var/lib/slipway/{name}"));
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

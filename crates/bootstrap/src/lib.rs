@@ -10,6 +10,7 @@ pub mod addon;
 pub mod api_access;
 pub mod approval;
 pub mod audit;
+pub mod boot;
 pub mod certificate_upload;
 pub mod configuration;
 pub mod discovery;

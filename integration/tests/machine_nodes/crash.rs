@@ -45,7 +45,7 @@ fn converged(machine: &Machine, wanted: &[String]) -> Result<()> {
 
 /// A kill at a write.
 #[derive(Clone, Copy, Debug)]
-struct Kill {
+pub(crate) struct Kill {
     /// Two for each write: before it and after it.
     number: usize,
     writes: usize,
@@ -58,12 +58,17 @@ impl std::fmt::Display for Kill {
 }
 
 impl Kill {
+    /// Which kill it is, two for each write.
+    pub fn number(self) -> usize {
+        self.number
+    }
+
     fn moment(&self) -> &'static str {
         if self.number.is_multiple_of(2) { "before" } else { "after" }
     }
 
     /// Runs the program, which kills itself at this write.
-    fn strike(&self, machine: &Machine, command: &[&str]) -> Result<()> {
+    pub fn strike(&self, machine: &Machine, command: &[&str]) -> Result<()> {
         let killed = format!("SLIPWAY_TEST_KILL={}:{}", self.number / 2, self.moment());
         let said: Said = machine.run(["env", &killed].iter().chain(command))?.into();
         // How records are grouped into writes depends on timing: a run may need fewer than the undisturbed one did.
@@ -79,7 +84,7 @@ impl Kill {
 }
 
 /// Kills of a run with so many writes, told one by one.
-fn kills(what: &str, writes: usize, chosen: Range<usize>) -> impl Iterator<Item = Kill> {
+pub(crate) fn kills(what: &str, writes: usize, chosen: Range<usize>) -> impl Iterator<Item = Kill> {
     println!("{what}: {writes} writes, two kills at each");
     let what = what.to_owned();
     (chosen.start..chosen.end.min(writes * 2)).map(move |number| {
@@ -90,7 +95,7 @@ fn kills(what: &str, writes: usize, chosen: Range<usize>) -> impl Iterator<Item 
 }
 
 /// Runs the program undisturbed and gives how often it wrote.
-fn counted(machine: &Machine, command: &[&str]) -> Result<usize> {
+pub(crate) fn counted(machine: &Machine, command: &[&str]) -> Result<usize> {
     let count = format!("SLIPWAY_TEST_COUNT={COUNT}");
     machine.check(["env", &count].iter().chain(command))?;
     Ok(String::from_utf8(machine.read(COUNT)?)?.parse()?)

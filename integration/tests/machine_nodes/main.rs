@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod boot;
 mod crash;
 mod foreign;
 mod interop;

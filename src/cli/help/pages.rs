@@ -192,6 +192,17 @@ pub(crate) const PAGES: &[Page] = &[
         )],
     ),
     page(
+        "node boot",
+        Verdict(
+            "the machine is a node, or a unit makes it one",
+            "the document is refused, or somebody has to change something",
+        ),
+        &[(
+            "Boot as user data does",
+            "slipway node boot --document /etc/slipway/bootstrap.json --digest sha256:DIGEST --endpoint api.example.com",
+        )],
+    ),
+    page(
         "node reset",
         Two("with `--dry-run`: something would change"),
         &[("Show what would be removed", "slipway node reset --dry-run")],

@@ -15,9 +15,12 @@ use crate::cli::node::{
 };
 use crate::cli::{OutputFormat, RunArguments};
 use crate::error::CommandError;
+use crate::node::boot::Stop;
+use crate::node::boot::attempt::{self, Prepared};
 use crate::node::machine::Machine;
+use crate::node::phases::Selection;
 use crate::node::secrets::NodeSecrets;
-use crate::node::spec::NodeSpec;
+use crate::node::spec::{Boot, NodeSpec};
 use crate::node::work::{Manner, Work, selection};
 use crate::node::{begin, join, settings};
 use crate::program::Context;
@@ -76,6 +79,9 @@ async fn go(
         return Err(CommandError::new("NODE0004", "nothing is known of what this machine should be")
             .hint("`slipway node init` and `slipway node join` make it a node; `slipway adopt` takes over what kubeadm made"));
     };
+    if let Some(boot) = &before.boot {
+        return booted(context, machine, &before, boot, (config, skip), manner).await;
+    }
     let mut secrets = NodeSecrets::new(&machine.root);
     let mut spec = before.clone();
     if let Some(path) = config {
@@ -106,6 +112,30 @@ async fn go(
         None => expand::init(&spec.configuration, &facts, &Inputs::default()),
     };
     let phased = phased.map_err(unexpandable)?;
+    work.apply(spec, phased, manner).await
+}
+
+/// The same on a machine that booted from a document: the document says what it is to be.
+async fn booted(
+    context: &Context,
+    machine: Machine,
+    before: &NodeSpec,
+    boot: &Boot,
+    (config, skip): (Option<&PathBuf>, &[String]),
+    manner: Manner<'_>,
+) -> Result<ExitCode, CommandError> {
+    if config.is_some() || !skip.is_empty() {
+        let text = "this machine has booted from a document, which takes no other configuration";
+        return Err(CommandError::new("NODE0021", text)
+            .hint("leave out --config and --skip-phases, or change the spec of the cluster"));
+    }
+    let document = attempt::document(boot)?;
+    let prepared = attempt::prepare(context, &machine, &document, boot, Some(before)).await;
+    let Prepared { spec, phased, secrets } = prepared.map_err(Stop::into_error)?;
+    let is_control_plane = spec.role.is_control_plane();
+    let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
+    let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
+    let work = Work::open(context, machine, Selection::default(), secrets, (files, server)).await?;
     work.apply(spec, phased, manner).await
 }
 

@@ -31,7 +31,7 @@ pub(super) fn is_control_plane(cluster: &ClusterInput, machine: &Machine) -> boo
 }
 
 /// Everything that one machine of a cluster needs to know.
-pub(super) fn of_machine(
+pub(crate) fn of_machine(
     cluster: &ClusterInput,
     placement: &Placement,
     endpoint: &LocalEndpoint,
@@ -277,7 +277,7 @@ fn kube_proxy(cluster: &ClusterInput) -> Option<Map<String, Json>> {
 }
 
 /// Names and addresses for which a machine's kubelet may get a serving certificate.
-pub(super) fn serving_names(machine: &Machine) -> Vec<String> {
+pub(crate) fn serving_names(machine: &Machine) -> Vec<String> {
     let address: IpAddr = machine.address;
     let mut names = vec![machine.name.clone(), address.to_string()];
     if machine.facts.hostname != machine.name && !machine.facts.hostname.is_empty() {

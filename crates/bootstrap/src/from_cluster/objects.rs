@@ -19,7 +19,7 @@ pub struct UserObjects {
 const KNOWN: [&str; 1] = ["coredns"];
 
 /// flannel, where it is the network of pods.
-pub(super) fn flannel(cluster: &ClusterInput) -> Option<Flannel> {
+pub(crate) fn flannel(cluster: &ClusterInput) -> Option<Flannel> {
     if cluster.network.cni.name != "flannel" {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn flannel(cluster: &ClusterInput) -> Option<Flannel> {
 }
 
 /// The log of requests, where there is one.
-pub(super) fn audit(cluster: &ClusterInput) -> Option<Audit> {
+pub(crate) fn audit(cluster: &ClusterInput) -> Option<Audit> {
     let audit = &cluster.audit;
     audit.enabled.then(|| Audit {
         policy: audit.policy.clone(),

@@ -1,13 +1,17 @@
 //! What machines boot from.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use slipway_aws_model::catalog::Catalog;
 use slipway_aws_model::normalise::user_data;
-use slipway_resource::{Digest, Value};
-use slipway_spec::model::{Cluster, FileAsset};
+use slipway_bootstrap::boot::{DocumentError, NodeBootstrap};
+use slipway_resource::{Digest, TemplatePart, Value};
+use slipway_spec::model::{Cluster, FileAsset, NodePool, Role};
 
-use crate::harness::{expanded, offline};
+use crate::harness::{clusters, expanded, offline, specs};
 use crate::kops;
 
 fn raw(cluster: &Cluster) -> Value {
@@ -48,6 +52,67 @@ fn the_digest_is_that_of_the_document() {
     assert_eq!(json["kind"], "NodeBootstrap");
     assert_eq!(json["node"]["labels"]["tier"], "gold");
     assert_eq!(json.get("controlPlane"), None);
+}
+
+/// The text of user data, with a name in the place of what is known only later.
+fn text(user_data: &Value) -> String {
+    match user_data {
+        Value::Template(parts) => parts
+            .iter()
+            .map(|part| match part {
+                TemplatePart::Text(text) => text.as_str(),
+                TemplatePart::Reference(_) => "balancer",
+            })
+            .collect(),
+        other => String::from_utf8(STANDARD.decode(other.as_str().unwrap()).unwrap()).unwrap(),
+    }
+}
+
+/// The document in a script, unpacked where it is compressed.
+fn plain_document(script: &str) -> String {
+    let document = document(script);
+    if !script.contains("gunzip") {
+        return document.to_owned();
+    }
+    let packed = STANDARD.decode(document.replace('\n', "")).unwrap();
+    std::io::read_to_string(GzDecoder::new(packed.as_slice())).unwrap()
+}
+
+/// The program on the machine refuses fields that it does not know, so that writer and reader change together.
+#[test]
+fn machines_read_the_documents_of_all_specs() {
+    let mut paths: Vec<_> = std::fs::read_dir(specs()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let large = with_file("line\n".repeat(10_000));
+    let all = paths.iter().flat_map(|path| clusters(path)).chain([with_file("text".to_owned()), large]);
+    for cluster in all {
+        let name = &cluster.name;
+        let mut read = BTreeSet::new();
+        for desired in offline(&cluster).0 {
+            let script = text(desired.attributes.get("user_data").unwrap_or(&Value::from("")));
+            if !script.contains("slipway node boot") {
+                continue;
+            }
+            let document = plain_document(&script);
+            let json: serde_json::Value = serde_json::from_str(&document).unwrap();
+            let pool = cluster.pool(json["node"]["pool"].as_str().unwrap()).unwrap();
+            let digest = Digest::of_bytes(document.as_bytes());
+            match (pool.role, NodeBootstrap::read(document.as_bytes(), digest.as_str())) {
+                (Role::ControlPlane, Ok(read)) => assert!(read.is_control_plane(), "{} of {name}", pool.name),
+                (Role::Worker, Ok(read)) => assert!(!read.is_control_plane(), "{} of {name}", pool.name),
+                (Role::ApiServer, Err(DocumentError::Role(_))) => {}
+                (role, other) => panic!("{role:?} {} of {name}: {other:?}\n{document}", pool.name),
+            }
+            read.insert(pool.name.clone());
+        }
+        // Karpenter makes the machines of its pools itself.
+        let has_template = |pool: &&NodePool| {
+            pool.role != Role::Bastion && pool.provider_config.get("manager") != Some(&"Karpenter".into())
+        };
+        let expected: BTreeSet<_> =
+            cluster.pools.iter().filter(has_template).map(|pool| pool.name.clone()).collect();
+        assert_eq!(read, expected, "pools of {name}");
+    }
 }
 
 #[test]

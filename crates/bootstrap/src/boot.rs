@@ -1,0 +1,19 @@
+//! What a machine of a cloud becomes: from its bootstrap document to the resources of its inside.
+//!
+//! [`NodeBootstrap`] is the document that the machine's user data leaves on its disk. It has the settings of one pool and no
+//! secret. With what is known on the machine itself ([`ThisMachine`]) and what the machine learned of its cluster
+//! ([`Part`]) it expands into the resources that a listed host gets. Pure: the same input gives the same resources.
+
+mod cluster;
+mod document;
+mod effects;
+mod expansion;
+mod labels;
+mod programs;
+
+pub use document::{DocumentError, NodeBootstrap};
+pub use expansion::{Part, ThisMachine, key_files};
+pub use programs::{Layout, ProgramFile, ProgramName, Programs};
+
+#[cfg(test)]
+mod tests;

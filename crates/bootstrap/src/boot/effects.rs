@@ -1,0 +1,81 @@
+//! Fields of the document that a booting machine does not act on yet.
+
+use slipway_spec::model::{Authentication, ComponentName, ProxyMode};
+
+use super::ProgramName;
+use super::document::NodeBootstrap;
+use super::labels::is_permitted;
+
+impl NodeBootstrap {
+    fn installs_containerd(&self) -> bool {
+        self.programs().files.iter().any(|file| file.name == ProgramName::Containerd)
+    }
+
+    /// The settings of the document that have no effect on the machine, each as a sentence.
+    #[must_use]
+    pub fn without_effect(&self) -> Vec<String> {
+        let (about, node) = (&self.cluster, &self.node);
+        let own = self.control_plane.as_ref();
+        let mut found: Vec<String> = Vec::new();
+        let mut note = |is_set: bool, field: &str, why: &str| {
+            if is_set {
+                found.push(format!("{field} has no effect: {why}"));
+            }
+        };
+        let not_yet = "a machine that boots does not carry it out yet";
+        note(!node.packages.is_empty(), "node.packages", not_yet);
+        note(!node.hooks.is_empty(), "node.hooks", not_yet);
+        note(!node.mounts.is_empty(), "node.mounts", not_yet);
+        note(!node.warm_images.is_empty(), "node.warmImages", not_yet);
+        let (runtime, own_runtime) = (&self.runtime, self.installs_containerd());
+        note(
+            !own_runtime && *runtime != Default::default(),
+            "runtime",
+            "containerd is not installed from `programs`, and is configured by the image",
+        );
+        note(own_runtime && !runtime.registry_mirrors.is_empty(), "runtime.registryMirrors", not_yet);
+        note(own_runtime && runtime.version.is_some(), "runtime.version", "`programs` names the release");
+        note(self.egress_proxy.is_some(), "egressProxy", not_yet);
+        note(self.assets.file_repository.is_some(), "assets.fileRepository", not_yet);
+        note(!about.cloud_config.is_null(), "cluster.cloudConfig", not_yet);
+        note(!about.registries.is_null(), "cluster.registries", not_yet);
+        note(
+            !["flannel", "none"].contains(&about.cni.name.as_str()),
+            "cluster.cni",
+            "only flannel is installed; nodes become ready when you install this network",
+        );
+        note(
+            about.proxy_mode != ProxyMode::None
+                && self.components.get(&ComponentName::Proxy).is_some_and(|proxy| proxy.image.is_some()),
+            "components.proxy.image",
+            "images are those of the Kubernetes version",
+        );
+        if let Some(own) = own {
+            note(own.authentication != Authentication::default(), "controlPlane.authentication", not_yet);
+            note(
+                own.service_accounts.discovery_store.is_some(),
+                "controlPlane.serviceAccounts.discoveryStore",
+                not_yet,
+            );
+            note(!own.autoscaling.is_empty(), "controlPlane.autoscaling", not_yet);
+            let etcd = || own.etcd.iter();
+            note(
+                etcd().any(|cluster| cluster.name != "main"),
+                "controlPlane.etcd",
+                "one etcd cluster keeps all objects",
+            );
+            note(
+                etcd().any(|cluster| cluster.members.iter().any(|member| member.volume.is_some())),
+                "controlPlane.etcd[].members[].volume",
+                "etcd keeps its data on the disk that the machine boots from",
+            );
+        }
+        for addon in self.addons.iter().filter(|addon| addon.name != "coredns") {
+            note(true, &format!("addons[{}]", addon.name), "this add-on is not installed yet");
+        }
+        for label in node.labels.keys().filter(|label| !self.is_control_plane() && !is_permitted(label)) {
+            note(true, &format!("node.labels[{label}]"), "a kubelet may not give its node this label");
+        }
+        found
+    }
+}

@@ -1,0 +1,239 @@
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use slipway_cluster_input::ClusterInput;
+use slipway_resource::{Address, Path, Secret, SecretText, Value};
+
+use super::NodeBootstrap;
+use super::labels::is_permitted;
+use crate::configuration::{Argument, Configuration, Detected, Discovery, Join, LocalEndpoint};
+use crate::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased, Tokens};
+use crate::from_cluster::{self, Placement};
+
+/// The source of a key of the cluster among a machine's secrets begins with this.
+const KEY: &str = "cluster:";
+/// The source of the token with which the machine joins.
+const TOKEN: &str = "boot:token";
+/// The name of the encryption configuration among the keys of the cluster.
+const ENCRYPTION: &str = "encryption";
+
+/// The machine, as it found itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThisMachine {
+    /// Its host name, address and CRI sockets.
+    pub detected: Detected,
+    /// What the expansion takes from the host.
+    pub facts: Facts,
+}
+
+/// The machine's part in the cluster, with what it learned for it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// The first control plane: it begins the cluster.
+    Begins {
+        /// The certificates of the authorities and the public key of service accounts, by file name.
+        certificates: BTreeMap<String, String>,
+    },
+    /// A further control plane.
+    JoinsControlPlane {
+        /// The same.
+        certificates: BTreeMap<String, String>,
+        /// How it reaches the cluster.
+        discovered: Discovered,
+        /// The URLs of the members of etcd.
+        etcd_endpoints: Vec<String>,
+    },
+    /// A worker.
+    JoinsAsWorker {
+        /// How it reaches the cluster.
+        discovered: Discovered,
+    },
+}
+
+/// The files below the folder of certificates that control planes get from the state of the cluster: of each pair of keys
+/// the name of its certificate or public key, and that of its private key.
+#[must_use]
+pub fn key_files() -> [(&'static str, &'static str, &'static str); 4] {
+    [
+        (from_cluster::CA, "ca.crt", "ca.key"),
+        (from_cluster::FRONT_PROXY_CA, "front-proxy-ca.crt", "front-proxy-ca.key"),
+        (from_cluster::ETCD_CA, "etcd/ca.crt", "etcd/ca.key"),
+        (from_cluster::SERVICE_ACCOUNTS, "sa.pub", "sa.key"),
+    ]
+}
+
+impl NodeBootstrap {
+    /// The secret of a private key of the cluster, by the name of its file.
+    #[must_use]
+    pub fn key(file: &str, text: Option<SecretText>) -> Secret {
+        Secret { text, ..Secret::new(format!("{KEY}{file}")) }
+    }
+
+    /// The secret of the encryption configuration of the API server.
+    #[must_use]
+    pub fn encryption(text: Option<SecretText>) -> Secret {
+        Self::key(ENCRYPTION, text)
+    }
+
+    /// The secret of the token with which the machine joins.
+    #[must_use]
+    pub fn token(text: Option<SecretText>) -> Secret {
+        Secret { text, ..Secret::new(TOKEN) }
+    }
+
+    /// Everything that this machine must know about itself and the cluster.
+    #[must_use]
+    pub fn configuration(
+        &self,
+        machine: &ThisMachine,
+        endpoint: &LocalEndpoint,
+        begins: bool,
+    ) -> Configuration {
+        let cluster = ClusterInput::from(&self.cluster(endpoint));
+        let host = self.host(machine, begins);
+        let placement = Placement { machines: vec![host.clone()], ..Placement::default() };
+        let mut configuration = from_cluster::of_machine(&cluster, &placement, endpoint, &host);
+        configuration.node.bind_port = self.cluster.api_port;
+        // Workers join with a credential of their own, and not with a token that the whole cluster shares.
+        configuration.node.bootstrap_tokens = Vec::new();
+        if let Some(join) = &mut configuration.join {
+            *join = joining(join.clone());
+        }
+        if !self.is_control_plane() {
+            let labels: Vec<String> = self
+                .node
+                .labels
+                .iter()
+                .filter(|(name, _)| is_permitted(name))
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            if !labels.is_empty() {
+                configuration.node.kubelet_extra_args.push(Argument::new("node-labels", labels.join(",")));
+            }
+        }
+        configuration
+    }
+
+    /// The resources of the machine.
+    ///
+    /// # Errors
+    /// When the node cannot be expanded.
+    pub fn expand(
+        &self,
+        machine: &ThisMachine,
+        configuration: &Configuration,
+        endpoint: &LocalEndpoint,
+        part: &Part,
+    ) -> Result<Vec<Phased>, ExpandError> {
+        let facts = &machine.facts;
+        let inputs = self.inputs(machine, endpoint, part);
+        let mut phased = match part {
+            Part::Begins { .. } => expand::init(configuration, facts, &inputs)?,
+            Part::JoinsControlPlane { .. } => expand::join_control_plane(configuration, facts, &inputs)?,
+            Part::JoinsAsWorker { .. } => expand::join_worker(configuration, facts, &inputs)?,
+        };
+        self.add_settings(&mut phased);
+        // With another network than ours a node becomes ready when somebody has installed that.
+        for node in phased.iter_mut().filter(|phased| phased.desired.address.kind() == "kubernetes_node") {
+            node.desired.attributes.set(&Path::key("ready"), inputs.flannel.is_some().into());
+        }
+        Ok(phased)
+    }
+
+    fn host(&self, machine: &ThisMachine, begins: bool) -> from_cluster::Machine {
+        from_cluster::Machine {
+            name: machine.detected.hostname.clone(),
+            pool: self.node.pool.clone(),
+            address: machine.detected.address,
+            zone: None,
+            region: None,
+            node_labels: BTreeMap::new(),
+            founding: begins,
+            facts: machine.facts.clone(),
+            cri_sockets: machine.detected.cri_sockets.clone(),
+            found: None,
+        }
+    }
+
+    fn inputs(&self, machine: &ThisMachine, endpoint: &LocalEndpoint, part: &Part) -> Inputs {
+        let cluster = ClusterInput::from(&self.cluster(endpoint));
+        let mut inputs = Inputs {
+            tokens: Some(Tokens { tokens: Vec::new(), after: Vec::new() }),
+            node_labels: self.node.labels.clone(),
+            ..Inputs::default()
+        };
+        let certificates = match part {
+            Part::Begins { certificates } | Part::JoinsControlPlane { certificates, .. } => certificates,
+            Part::JoinsAsWorker { discovered } => {
+                inputs.discovered = Some(discovered.clone());
+                return inputs;
+            }
+        };
+        for (_, public, private) in key_files() {
+            if let Some(text) = certificates.get(public) {
+                inputs.shared_files.insert(public.to_owned(), text.clone().into());
+            }
+            let key = Value::Secret(Self::key(private, None));
+            inputs.shared_files.insert(private.to_owned(), key);
+        }
+        inputs.encryption = self.encrypts().then(|| Value::Secret(Self::encryption(None)));
+        inputs.audit = from_cluster::audit(&cluster);
+        inputs.flannel = from_cluster::flannel(&cluster);
+        inputs.serving_names = from_cluster::serving_names(&self.host(machine, true));
+        if let Part::JoinsControlPlane { discovered, etcd_endpoints, .. } = part {
+            inputs.discovered = Some(discovered.clone());
+            inputs.etcd_endpoints.clone_from(etcd_endpoints);
+        }
+        inputs
+    }
+
+    /// Adds the kernel parameters and files of the pool. The kubelet starts after them.
+    fn add_settings(&self, phased: &mut Vec<Phased>) {
+        let mut settings = Vec::new();
+        let mut add = |kind: &str, name: &str, attributes: Vec<(&str, Value)>| {
+            let desired = slipway_resource::Desired::new(Address::new(kind, name), Value::map(attributes));
+            settings.push(Phased { phase: "kubelet-start", desired });
+        };
+        for (name, value) in self.kernel_parameters() {
+            add("sysctl", &name, vec![("name", name.as_str().into()), ("value", value.into())]);
+        }
+        for file in &self.node.files {
+            let attributes = vec![
+                ("path", Value::from(file.path.as_str())),
+                ("content", file.content.as_str().into()),
+                ("mode", file.mode.as_str().into()),
+                // The image may have one, and nobody is on the machine to move it away.
+                ("replace_existing", true.into()),
+            ];
+            add("file", &format!("node-file-{}", file.name), attributes);
+        }
+        let kubelet = Address::new("service", "kubelet");
+        for phased in phased.iter_mut().filter(|phased| phased.desired.address == kubelet) {
+            phased.desired.depends_on.extend(settings.iter().map(|added| added.desired.address.clone()));
+        }
+        phased.extend(settings);
+    }
+
+    /// The kernel parameters of the pool, and packet forwarding, without which pods reach nobody outside their node.
+    fn kernel_parameters(&self) -> BTreeMap<String, String> {
+        let mut parameters = self.node.sysctls.clone();
+        let is_ipv6 = |address: &IpAddr| address.is_ipv6();
+        let dns = self.cluster.dns_address;
+        let forwarding = match is_ipv6(&dns) {
+            true => "net.ipv6.conf.all.forwarding",
+            false => "net.ipv4.ip_forward",
+        };
+        parameters.entry(forwarding.to_owned()).or_insert_with(|| "1".to_owned());
+        parameters
+    }
+}
+
+/// How a machine joins: with a token that its credential has.
+fn joining(mut join: Join) -> Join {
+    let token = NodeBootstrap::token(None);
+    if let Discovery::Token(discovery) = &mut join.discovery {
+        discovery.token = token.clone();
+    }
+    join.tls_bootstrap_token = Some(token);
+    join
+}

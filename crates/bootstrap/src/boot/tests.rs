@@ -1,0 +1,124 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use slipway_resource::{Address, Digest, Value};
+
+use super::{DocumentError, NodeBootstrap, Part, ThisMachine, key_files};
+use crate::configuration::{Detected, LocalEndpoint};
+use crate::expand::{Discovered, Facts, Phased};
+
+fn document(role: &str) -> Json {
+    let mut document = json!({
+        "apiVersion": "slipway.dev/v1alpha1",
+        "kind": "NodeBootstrap",
+        "cluster": {
+            "name": "a.example.com", "provider": "aws", "ipFamily": "ipv4", "domain": "cluster.local",
+            "dnsAddress": "10.96.0.10", "podCidrs": ["10.244.0.0/16"], "serviceCidrs": ["10.96.0.0/12"],
+            "cni": {"name": "flannel"},
+        },
+        "node": {
+            "pool": "one", "role": role, "architecture": "amd64", "kubernetesVersion": "1.34.4",
+            "labels": {"tier": "gold", "node-role.kubernetes.io/node": ""},
+            "sysctls": {"vm.max_map_count": "262144"},
+            "files": [{"name": "motd", "path": "/etc/motd", "content": "hello"}],
+        },
+    });
+    if role == "controlPlane" {
+        document["controlPlane"] = json!({
+            "names": ["api.example.com"], "nodePortRange": "30000-32767", "encrypted": ["secrets"],
+            "serviceAccounts": {"issuer": "https://kubernetes.default.svc.cluster.local"},
+        });
+    }
+    document
+}
+
+fn read(document: &Json) -> Result<NodeBootstrap, DocumentError> {
+    let bytes = document.to_string();
+    NodeBootstrap::read(bytes.as_bytes(), Digest::of_bytes(bytes.as_bytes()).as_str())
+}
+
+fn machine() -> ThisMachine {
+    let detected = Detected { hostname: "n1".to_owned(), ..Detected::default() };
+    ThisMachine { detected, facts: Facts { hostname: "n1".to_owned(), ..Facts::default() } }
+}
+
+fn endpoint() -> LocalEndpoint {
+    LocalEndpoint { host: "api.example.com".to_owned(), port: 443 }
+}
+
+fn expand(document: &NodeBootstrap, part: &Part) -> Vec<Phased> {
+    let begins = matches!(part, Part::Begins { .. });
+    let configuration = document.configuration(&machine(), &endpoint(), begins);
+    document.expand(&machine(), &configuration, &endpoint(), part).unwrap()
+}
+
+fn attribute<'a>(phased: &'a [Phased], address: &str, name: &str) -> Option<&'a Value> {
+    let address: Address = address.parse().unwrap();
+    phased.iter().find(|phased| phased.desired.address == address)?.desired.attributes.get(name)
+}
+
+#[test]
+fn a_document_with_another_digest_is_refused() {
+    let text = document("worker").to_string();
+    let error = NodeBootstrap::read(text.as_bytes(), Digest::of_bytes(b"").as_str()).unwrap_err();
+    assert!(matches!(error, DocumentError::OtherDigest { .. }), "{error}");
+}
+
+#[test]
+fn a_document_of_another_kind_version_or_role_is_refused() {
+    let mut newer = document("worker");
+    newer["apiVersion"] = "slipway.dev/v2".into();
+    assert!(matches!(read(&newer), Err(DocumentError::OtherKind { .. })));
+    let mut unknown = document("worker");
+    unknown["node"]["colour"] = "blue".into();
+    assert!(matches!(read(&unknown), Err(DocumentError::Unreadable(text)) if text.contains("colour")));
+    assert!(matches!(read(&document("bastion")), Err(DocumentError::Role(_))));
+    let mut bare = document("worker");
+    bare["node"]["role"] = "controlPlane".into();
+    assert!(matches!(read(&bare), Err(DocumentError::Unreadable(_))));
+}
+
+#[test]
+fn the_first_control_plane_takes_its_keys_from_the_state() {
+    let document = read(&document("controlPlane")).unwrap();
+    let certificates: BTreeMap<String, String> =
+        key_files().into_iter().map(|(_, public, _)| (public.to_owned(), format!("{public} text"))).collect();
+    let phased = expand(&document, &Part::Begins { certificates });
+    let content = attribute(&phased, "file.pki/etcd/ca.crt", "content");
+    assert_eq!(content, Some(&Value::from("etcd/ca.crt text")));
+    for (_, _, private) in key_files() {
+        let content = attribute(&phased, &format!("file.pki/{private}"), "content");
+        assert_eq!(content, Some(&Value::Secret(NodeBootstrap::key(private, None))), "{private}");
+    }
+    // No authority is made on the machine.
+    assert!(phased.iter().all(|phased| phased.desired.attributes.get("is_ca") != Some(&true.into())));
+    let encryption = attribute(&phased, "file.encryption-configuration", "content");
+    assert_eq!(encryption, Some(&Value::Secret(NodeBootstrap::encryption(None))));
+    assert!(
+        attribute(&phased, "kubernetes_object.DaemonSet/kube-flannel/kube-flannel-ds", "manifest").is_some()
+    );
+    let node = attribute(&phased, "kubernetes_node.n1", "labels").unwrap();
+    assert_eq!(node.get("node-role.kubernetes.io/node"), Some(&"".into()));
+}
+
+#[test]
+fn a_worker_joins_with_its_token_and_gives_itself_the_labels_that_it_may() {
+    let document = read(&document("worker")).unwrap();
+    let discovered =
+        Discovered { server: "https://10.0.0.1:443".to_owned(), authority: "authority".to_owned() };
+    let phased = expand(&document, &Part::JoinsAsWorker { discovered });
+    let token = attribute(&phased, "kubeconfig.bootstrap-kubelet", "token");
+    assert_eq!(token, Some(&Value::Secret(NodeBootstrap::token(None))));
+    let flags = attribute(&phased, "file.kubelet-flags", "content").unwrap().as_str().unwrap();
+    assert!(
+        flags.contains("--node-labels=tier=gold ") || flags.contains("--node-labels=tier=gold\""),
+        "{flags}"
+    );
+    assert!(document.without_effect().iter().any(|text| text.contains("node-role.kubernetes.io/node")));
+    let kubelet: Address = "service.kubelet".parse().unwrap();
+    let kubelet = phased.iter().find(|phased| phased.desired.address == kubelet).unwrap();
+    for before in ["file.node-file-motd", "sysctl.vm.max_map_count", "sysctl.net.ipv4.ip_forward"] {
+        assert!(kubelet.desired.depends_on.contains(&before.parse().unwrap()), "{before}");
+    }
+    assert!(phased.iter().all(|phased| !phased.desired.address.name().ends_with(".key")));
+}

@@ -1,0 +1,26 @@
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+/// Arguments of `slipway node boot`.
+#[derive(Debug, Args)]
+pub(crate) struct BootArguments {
+    /// Bootstrap document, which the user data of the machine wrote.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub document: PathBuf,
+    /// Digest of the document, such as sha256:…; another document is refused.
+    #[arg(long, value_name = "DIGEST")]
+    pub digest: String,
+    /// Address of the cluster; control planes need it. Without a port, the port of the document is used.
+    #[arg(long, value_name = "HOST[:PORT]", env = "SLIPWAY_ENDPOINT")]
+    pub endpoint: Option<String>,
+    /// Kubeconfig with the CA of the cluster and a bootstrap token, with which a worker joins. The machine waits for it.
+    #[arg(long, value_name = "FILE", default_value = "/etc/slipway/credential.conf", value_hint = ValueHint::FilePath)]
+    pub credential: PathBuf,
+    /// Console on which the machine says what it waits for.
+    #[arg(long, value_name = "FILE", default_value = "/dev/console", value_hint = ValueHint::FilePath)]
+    pub console: PathBuf,
+    /// Boot in this process. Without it, a systemd unit boots the machine now and after each restart.
+    #[arg(long)]
+    pub foreground: bool,
+}

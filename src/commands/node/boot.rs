@@ -1,0 +1,60 @@
+//! `slipway node boot`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli::node::BootArguments;
+use crate::error::CommandError;
+use crate::node::boot::{attempt, machine, unit};
+use crate::node::facts::init_system;
+use crate::node::spec::Boot;
+use crate::program::Context;
+
+/// Makes the machine the node of its document, or has its unit do that.
+pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<ExitCode, CommandError> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path)
+            .map(|path| path.display().to_string())
+            .map_err(|error| CommandError::file("the path", path, &error))
+    };
+    let boot = Boot {
+        document: absolute(&arguments.document)?,
+        digest: arguments.digest.clone(),
+        endpoint: arguments.endpoint.clone(),
+        state: context.global.state.clone(),
+        credential: absolute(&arguments.credential)?,
+    };
+    let root = Path::new("/");
+    if arguments.foreground || init_system(root) != "systemd" {
+        return machine::run(context, &boot, &arguments.console).await;
+    }
+    attempt::document(&boot)?;
+    unit::install(root, &command(&boot, &arguments.console)?).await?;
+    context.output.message(&format!(
+        "{} makes this machine a node; `journalctl --unit {}` shows how far it is.",
+        unit::NAME,
+        unit::NAME
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The command of the unit.
+fn command(boot: &Boot, console: &Path) -> Result<Vec<String>, CommandError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::internal("the path of this program is not known", &error))?;
+    let program = program.display().to_string();
+    let mut words = vec![program];
+    if let Some(state) = &boot.state {
+        words.extend(["--state".to_owned(), state.clone()]);
+    }
+    words.extend(["node", "boot", "--foreground"].map(str::to_owned));
+    let mut option = |name: &str, value: &str| words.extend([name.to_owned(), value.to_owned()]);
+    option("--document", &boot.document);
+    option("--digest", &boot.digest);
+    option("--credential", &boot.credential);
+    option("--console", &console.display().to_string());
+    if let Some(endpoint) = &boot.endpoint {
+        option("--endpoint", endpoint);
+    }
+    Ok(words)
+}

@@ -1,0 +1,44 @@
+//! `slipway node boot`: a machine that a cloud started becomes the node that its bootstrap document describes.
+//!
+//! [`machine::run`] repeats attempts until one is through. An attempt changes nothing before everything that it needs is
+//! there; then it is an ordinary run of the machine's own plan, with the machine's own journal.
+
+pub(crate) mod attempt;
+mod claim;
+mod control_plane;
+mod credential;
+mod download;
+mod keys;
+pub(crate) mod machine;
+mod programs;
+pub(crate) mod report;
+pub(crate) mod unit;
+
+use crate::error::CommandError;
+
+/// Why an attempt ended before its run.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Something is not there yet; a sentence that begins with `waits for`.
+    Waits(String),
+    /// Something failed, which may pass.
+    Failed(CommandError),
+    /// It cannot come to a good end: somebody has to change something.
+    Refused(CommandError),
+}
+
+impl<E: Into<CommandError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Stop {
+    /// As the error of a command that does not wait.
+    pub fn into_error(self) -> CommandError {
+        match self {
+            Self::Waits(what) => CommandError::new("NODE0018", format!("the machine {what}")),
+            Self::Failed(error) | Self::Refused(error) => error,
+        }
+    }
+}

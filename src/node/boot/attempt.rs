@@ -1,0 +1,273 @@
+//! One attempt to make the machine a node.
+
+use std::path::Path;
+
+use slipway_bootstrap::boot::{NodeBootstrap, Part, ThisMachine};
+use slipway_bootstrap::configuration::{Configuration, Detected, LocalEndpoint};
+use slipway_bootstrap::expand::{Discovered, Facts, Phased};
+use slipway_bootstrap::preflight::Purpose;
+use slipway_bootstrap::version::Images;
+use slipway_spec::model::Architecture;
+
+use super::claim::{self, Founder};
+use super::control_plane::{Administrator, secret, waits};
+use super::keys::{self, Keys};
+use super::{Stop, credential};
+use crate::error::CommandError;
+use crate::node::api::{Api, Credentials, Trust};
+use crate::node::facts::{below, program};
+use crate::node::machine::Machine;
+use crate::node::secrets::NodeSecrets;
+use crate::node::spec::{Boot, Joined, NodeSpec};
+use crate::node::{begin, join};
+use crate::program::Context;
+
+/// What a machine is to be, with the texts of its secrets.
+pub(crate) struct Prepared {
+    pub spec: NodeSpec,
+    pub phased: Vec<Phased>,
+    pub secrets: NodeSecrets,
+}
+
+/// Reads the document of a machine.
+pub(crate) fn document(boot: &Boot) -> Result<NodeBootstrap, CommandError> {
+    let path = Path::new(&boot.document);
+    let bytes = slipway_limits::file::read_given(path, slipway_limits::size::SPEC)
+        .map_err(|error| CommandError::file("the bootstrap document", path, &error))?;
+    let unusable = |text: String| {
+        CommandError::new("NODE0021", text)
+            .hint("replace the machine: a new one gets the document of the last apply")
+    };
+    let document = NodeBootstrap::read(&bytes, &boot.digest).map_err(|error| unusable(error.to_string()))?;
+    let own = match std::env::consts::ARCH {
+        "x86_64" => Some(Architecture::Amd64),
+        "aarch64" => Some(Architecture::Arm64),
+        _ => None,
+    };
+    if own.is_some_and(|own| own != document.architecture()) {
+        let text = format!(
+            "the bootstrap document is for {:?}, and this machine is {}",
+            document.architecture(),
+            std::env::consts::ARCH
+        );
+        return Err(unusable(text));
+    }
+    Ok(document)
+}
+
+/// Learns everything that the machine's plan needs. Changes nothing on the machine.
+pub(crate) async fn prepare(
+    context: &Context,
+    machine: &Machine,
+    document: &NodeBootstrap,
+    boot: &Boot,
+    before: Option<&NodeSpec>,
+) -> Result<Prepared, Stop> {
+    let detected = settled(machine)?;
+    let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
+    let mut this = ThisMachine { detected, facts };
+    // An authority is never elsewhere: its key comes with its certificate, also when a run ended between the two.
+    this.facts.external_authorities.clear();
+    // A unit in /etc is the machine's own: its plan keeps it.
+    let has = |name: &str| UNITS.iter().any(|folder| below(&machine.root, folder).join(name).exists());
+    this.facts.kubelet_unit_missing = !has("kubelet.service");
+    this.facts.kubelet_drop_in_missing = !has("kubelet.service.d/10-kubeadm.conf");
+    let secrets = NodeSecrets::new(&machine.root);
+    let preparing = Preparing { context, machine, document, boot, before, this, secrets };
+    if document.is_control_plane() { preparing.control_plane().await } else { preparing.worker().await }
+}
+
+/// Holds that the machine has an address.
+pub(crate) fn has_address(machine: &Machine) -> Result<(), Stop> {
+    let address = machine.detected.address;
+    if address == Detected::default().address || address.is_unspecified() {
+        return Err(Stop::Waits("waits for a network address: no interface has a default route".to_owned()));
+    }
+    Ok(())
+}
+
+/// The image of the pause container that the Kubernetes version of a document has.
+pub(crate) fn pause_image(document: &NodeBootstrap) -> String {
+    let endpoint = LocalEndpoint { host: "localhost".to_owned(), port: document.api_port() };
+    let nobody = ThisMachine { detected: Detected::default(), facts: Facts::default() };
+    Images::of(&document.configuration(&nobody, &endpoint, true).cluster).pause
+}
+
+/// Folders in which packages have systemd units.
+const UNITS: [&str; 3] = ["/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+
+/// The machine with an address and the programs of a node.
+fn settled(machine: &Machine) -> Result<Detected, Stop> {
+    has_address(machine)?;
+    let detected = &machine.detected;
+    if detected.cri_sockets.is_empty() {
+        return Err(Stop::Waits("waits for the container runtime: it has no socket in /run".to_owned()));
+    }
+    if program("kubelet").is_none() {
+        return Err(Stop::Waits("waits for the program kubelet: it is not on the path".to_owned()));
+    }
+    Ok(detected.clone())
+}
+
+struct Preparing<'a> {
+    context: &'a Context,
+    machine: &'a Machine,
+    document: &'a NodeBootstrap,
+    boot: &'a Boot,
+    before: Option<&'a NodeSpec>,
+    this: ThisMachine,
+    secrets: NodeSecrets,
+}
+
+impl Preparing<'_> {
+    async fn control_plane(mut self) -> Result<Prepared, Stop> {
+        let endpoint = self.endpoint()?;
+        let (keys, begins) =
+            match (self.before, keys::on_disk(self.document, self.machine, &mut self.secrets)?) {
+                (Some(before), Some(keys)) => (keys, before.role == Purpose::Init),
+                _ => self.keys().await?,
+            };
+        let configuration = self.document.configuration(&self.this, &endpoint, begins);
+        let Keys { certificates } = keys;
+        if begins {
+            let part = Part::Begins { certificates };
+            return self.done(Purpose::Init, configuration, &endpoint, part, None);
+        }
+        let joined = match self.before.and_then(|before| before.joined.clone()).filter(|_| self.has_joined())
+        {
+            Some(joined) => joined,
+            None => self.join_control_plane(&configuration, &endpoint, &certificates).await?,
+        };
+        let part = Part::JoinsControlPlane {
+            certificates,
+            discovered: discovered(&joined),
+            etcd_endpoints: joined.etcd_endpoints.clone(),
+        };
+        self.done(Purpose::JoinControlPlane, configuration, &endpoint, part, Some(joined))
+    }
+
+    /// The keys of the cluster, and whether this machine begins it.
+    async fn keys(&mut self) -> Result<(Keys, bool), Stop> {
+        let cluster = self.document.cluster_name();
+        let store = self.boot.state.as_deref().or(self.document.store()).ok_or_else(|| {
+            let error = CommandError::new("NODE0021", "nothing says where the state of the cluster is");
+            Stop::Refused(error.hint("name it with --state, or in the document as `cluster.store`"))
+        })?;
+        // kOps names the folder of the cluster, and not the one above.
+        let store = store.trim_end_matches('/').strip_suffix(&format!("/{cluster}")).unwrap_or(store);
+        let (keys, uid) = keys::in_state(self.context, self.document, store, &mut self.secrets).await?;
+        if let Some(before) = self.before {
+            return Ok((keys, before.role == Purpose::Init));
+        }
+        let own = Founder {
+            node: self.this.detected.hostname.clone(),
+            address: self.this.detected.address.to_string(),
+            machine: self.machine_id()?,
+        };
+        let backend = self.context.backend_at(store)?;
+        let founder = claim::founder(&*backend, cluster, &uid, &own).await?;
+        Ok((keys, founder.machine == own.machine))
+    }
+
+    fn machine_id(&self) -> Result<String, Stop> {
+        let path = below(&self.machine.root, "/etc/machine-id");
+        let text = slipway_limits::file::read_text(&path, slipway_limits::size::KEY_FILE)
+            .map_err(|error| CommandError::file("the id of the machine", &path, &error))?;
+        match text.trim() {
+            "" | "uninitialized" => {
+                Err(Stop::Waits("waits for the id of the machine in /etc/machine-id".to_owned()))
+            }
+            id => Ok(id.to_owned()),
+        }
+    }
+
+    async fn join_control_plane(
+        &mut self,
+        configuration: &Configuration,
+        endpoint: &LocalEndpoint,
+        certificates: &std::collections::BTreeMap<String, String>,
+    ) -> Result<Joined, Stop> {
+        let authority = certificates.get("ca.crt").cloned().unwrap_or_default();
+        let key = self.secrets.text_of(&NodeBootstrap::key("ca.key", None)).ok_or_else(|| {
+            CommandError::new("NODE0010", "the key of the cluster's CA is not known to this machine")
+        })?;
+        let administrator = Administrator::new(configuration, &endpoint.url(), &authority, &key)?;
+        let etcd_endpoints = administrator.etcd_endpoints().await?;
+        self.secrets.learn(&secret(administrator.token().await?));
+        Ok(Joined { server: endpoint.url(), authority, etcd_endpoints })
+    }
+
+    async fn worker(mut self) -> Result<Prepared, Stop> {
+        let joined = match self.before.and_then(|before| before.joined.clone()).filter(|_| self.has_joined())
+        {
+            Some(joined) => joined,
+            None => self.join_worker().await?,
+        };
+        let server = joined.server.trim_start_matches("https://");
+        let endpoint = parsed(server, self.document.api_port())?;
+        let configuration = self.document.configuration(&self.this, &endpoint, false);
+        let part = Part::JoinsAsWorker { discovered: discovered(&joined) };
+        self.done(Purpose::JoinWorker, configuration, &endpoint, part, Some(joined))
+    }
+
+    async fn join_worker(&mut self) -> Result<Joined, Stop> {
+        let credential = credential::read(Path::new(&self.boot.credential))?;
+        let trust = Trust::Authorities(credential.authority.clone());
+        let api = Api::new(&credential.server, &trust, &Credentials::Token(credential.token.clone()))?;
+        if self.before.is_none() {
+            let name = &self.this.detected.hostname;
+            let ready = join::is_ready(name, &api).await.map_err(|error| waits(&credential.server, error))?;
+            if ready {
+                return Err(Stop::Refused(join::name_is_taken(name)));
+            }
+        }
+        self.secrets.learn(&secret(credential.token));
+        Ok(Joined { server: credential.server, authority: credential.authority, etcd_endpoints: Vec::new() })
+    }
+
+    /// Whether the kubelet has its own credentials: then nothing is asked of the cluster again.
+    fn has_joined(&self) -> bool {
+        below(&self.machine.root, "/etc/kubernetes/kubelet.conf").exists()
+    }
+
+    fn endpoint(&self) -> Result<LocalEndpoint, Stop> {
+        let named = self.boot.endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+        let named = named.ok_or_else(|| {
+            let error = CommandError::new("NODE0021", "nothing says at which address the cluster is reached");
+            Stop::Refused(error.hint("name it with --endpoint"))
+        })?;
+        parsed(named, self.document.api_port())
+    }
+
+    fn done(
+        self,
+        role: Purpose,
+        configuration: Configuration,
+        endpoint: &LocalEndpoint,
+        part: Part,
+        joined: Option<Joined>,
+    ) -> Result<Prepared, Stop> {
+        let phased = self.document.expand(&self.this, &configuration, endpoint, &part);
+        let phased = phased.map_err(|error| CommandError::new(error.code(), error.to_string()))?;
+        let mut spec = NodeSpec::new(role, configuration);
+        spec.joined = joined;
+        spec.boot = Some(self.boot.clone());
+        Ok(Prepared { spec, phased, secrets: self.secrets })
+    }
+}
+
+fn discovered(joined: &Joined) -> Discovered {
+    Discovered { server: joined.server.clone(), authority: joined.authority.clone() }
+}
+
+/// An address as a host with a port.
+fn parsed(text: &str, port: u16) -> Result<LocalEndpoint, Stop> {
+    let endpoint: slipway_bootstrap::configuration::Endpoint =
+        text.parse().map_err(|error: slipway_bootstrap::configuration::EndpointError| {
+            Stop::Refused(
+                CommandError::new("NODE0021", format!("`{text}` is no address of a cluster"))
+                    .cause(error.to_string()),
+            )
+        })?;
+    Ok(LocalEndpoint { host: endpoint.host().to_owned(), port: endpoint.port().unwrap_or(port) })
+}

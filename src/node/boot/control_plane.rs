@@ -1,0 +1,99 @@
+//! What a further control plane asks the cluster for before it joins: a token for its kubelet, and the members of etcd.
+//!
+//! It has the keys of the cluster's authorities, so that it proves itself with a certificate that it signs and that ends
+//! soon.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use slipway_bootstrap::boot::NodeBootstrap;
+use slipway_bootstrap::configuration::{BootstrapTokenSettings, Configuration};
+use slipway_bootstrap::kubeconfig::{Credentials as Proof, client_certificate};
+use slipway_bootstrap::objects::{TokenObject, bootstrap_token};
+use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
+use slipway_bootstrap::token::Token;
+use slipway_resource::SecretText;
+
+use super::Stop;
+use crate::error::CommandError;
+use crate::node::api::{Api, ApiError, Credentials, Trust};
+use crate::node::join;
+
+/// How long the certificate and the token are good for.
+const SHORT: Duration = Duration::from_secs(600);
+const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
+
+/// The API of the cluster as its administrator sees it.
+pub(super) struct Administrator {
+    api: Api,
+    server: String,
+}
+
+impl Administrator {
+    /// With the certificate and the key of the cluster's authority.
+    pub fn new(
+        configuration: &Configuration,
+        server: &str,
+        authority: &str,
+        key: &SecretText,
+    ) -> Result<Self, CommandError> {
+        let unusable = |error: &dyn std::fmt::Display| {
+            CommandError::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
+        };
+        let certificate = Certificate::from_pem(authority).map_err(|error| unusable(&error))?;
+        let key = PrivateKey::from_pem(key.expose()).map_err(|error| unusable(&error))?;
+        let subject = Subject::new("kubernetes-admin").with_organizations([inventory::ADMINISTRATORS]);
+        let algorithm = configuration.cluster.key_algorithm();
+        let proof = client_certificate(&subject, algorithm, &certificate, &key, Timestamp::now(), SHORT)
+            .map_err(|error| unusable(&error))?;
+        let Proof::Certificate { certificate, key } = proof else {
+            return Err(unusable(&"it signs no certificate"));
+        };
+        let trust = Trust::Authorities(authority.to_owned());
+        let api = Api::new(server, &trust, &Credentials::Certificate { certificate, key })?;
+        Ok(Self { api, server: server.to_owned() })
+    }
+
+    /// The URLs of the members of etcd, when the API answers.
+    pub async fn etcd_endpoints(&self) -> Result<Vec<String>, Stop> {
+        join::etcd_members(&self.api).await.map_err(|error| waits(&self.server, error))?.ok_or_else(|| {
+            Stop::Waits(format!("waits for a member of etcd in the cluster behind {}", self.server))
+        })
+    }
+
+    /// A token with which the kubelet of this machine asks for its certificate.
+    pub async fn token(&self) -> Result<SecretText, Stop> {
+        let random = |error: &dyn std::fmt::Display| {
+            CommandError::new("CLI0002", "no token is made").cause(error.to_string())
+        };
+        let token = Token::generate().map_err(|error| random(&error))?.to_text();
+        let (id, part) = token.expose().split_once('.').unwrap_or_default();
+        let usual = BootstrapTokenSettings::default();
+        let end =
+            SignedDuration::try_from(SHORT).ok().and_then(|span| Timestamp::now().checked_add(span).ok());
+        let object = bootstrap_token(&TokenObject {
+            id,
+            secret: part.into(),
+            description: "a control plane that boots",
+            expiration: end,
+            usages: &usual.usages,
+            groups: &usual.groups,
+        });
+        self.api.post(SECRETS, &object.to_json()).await.map_err(|error| waits(&self.server, error))?;
+        Ok(token)
+    }
+}
+
+/// An API that does not answer is waited for.
+pub(super) fn waits(server: &str, error: ApiError) -> Stop {
+    if error.may_pass() {
+        Stop::Waits(format!("waits for the API server at {server}: {error}"))
+    } else {
+        Stop::Failed(error.into())
+    }
+}
+
+/// The token as the machine's own configuration names it.
+pub(super) fn secret(token: SecretText) -> slipway_resource::Secret {
+    NodeBootstrap::token(Some(token))
+}

@@ -1,0 +1,157 @@
+//! Attempts, one after the other, until the machine is a node.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use slipway_bootstrap::boot::NodeBootstrap;
+use slipway_bootstrap::preflight::{Purpose, Questions};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Stop;
+use super::attempt::{self, Prepared};
+use super::programs;
+use super::report::{Phase, Report};
+use crate::cli::node::MachineArguments;
+use crate::cli::{OutputFormat, RunArguments};
+use crate::error::CommandError;
+use crate::node::machine::Machine;
+use crate::node::phases::Selection;
+use crate::node::spec::{Boot, NodeSpec};
+use crate::node::work::{Manner, Work};
+use crate::program::Context;
+
+/// How long it is until something that is waited for is looked at again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long it is at most until the next attempt after a failure.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Checks that say nothing about a machine of a cloud: its size is the choice of the spec.
+const LEFT_TO_THE_SPEC: [&str; 2] = ["NumCPU", "Mem"];
+
+/// Kubeconfigs of the machine by which its plan reaches the API: of a control plane, and of a worker.
+const ADMINISTRATORS: &[&str] = &["/etc/kubernetes/super-admin.conf", "/etc/kubernetes/admin.conf"];
+const KUBELET: &[&str] = &["/etc/kubernetes/kubelet.conf"];
+
+/// Makes the machine a node. Ends when it is one, when nothing can help, or at a signal.
+pub(crate) async fn run(context: &Context, boot: &Boot, console: &Path) -> Result<ExitCode, CommandError> {
+    let mut report = Report::new(context.output, console, Path::new(super::report::STATUS));
+    report.document.clone_from(&boot.digest);
+    let document = attempt::document(boot).inspect_err(|error| {
+        report.say(Phase::Refused, &format!("this machine does not become a node: {}", error.message()));
+    })?;
+    report.names = (document.cluster_name().to_owned(), document.pool().to_owned());
+    report.without_effect = document.without_effect();
+    for remark in &report.without_effect {
+        context.output.message(remark);
+    }
+    let mut signals = Signals::new()?;
+    let mut pause = AGAIN;
+    loop {
+        let stop = match once(context, &document, boot, &mut report).await {
+            Ok(()) => return Ok(ExitCode::SUCCESS),
+            Err(stop) => stop,
+        };
+        match stop {
+            Stop::Waits(what) => {
+                pause = AGAIN;
+                report.say(Phase::Waiting, &format!("this machine {what}"));
+            }
+            Stop::Failed(error) => {
+                let text = format!("an attempt to make this machine a node failed: {}", error.message());
+                report.say(Phase::Retrying, &text);
+                error.report(&context.output);
+                pause = (pause * 2).min(LONGEST);
+            }
+            Stop::Refused(error) => {
+                let text = format!("this machine does not become a node: {}", error.message());
+                report.say(Phase::Refused, &text);
+                return Err(error);
+            }
+        }
+        if signals.within(pause).await {
+            return Err(CommandError::new("NODE0018", "the boot was stopped by a signal")
+                .hint("the same command continues it"));
+        }
+    }
+}
+
+/// One attempt.
+async fn once(
+    context: &Context,
+    document: &NodeBootstrap,
+    boot: &Boot,
+    report: &mut Report,
+) -> Result<(), Stop> {
+    let machine = Machine::open(context, Path::new("/")).await?;
+    let before = machine.spec()?;
+    if before.as_ref().is_some_and(|before| before.boot.is_none()) {
+        let error = CommandError::new("NODE0005", "another command made this machine a node already");
+        return Err(Stop::Refused(error.hint("`slipway node reset` takes it out of its cluster")));
+    }
+    attempt::has_address(&machine)?;
+    let pause = attempt::pause_image(document);
+    programs::install(document, &machine.root, &pause).await?;
+    // Sockets and programs may have come.
+    let machine = Machine::open(context, Path::new("/")).await?;
+    let prepared = attempt::prepare(context, &machine, document, boot, before.as_ref()).await?;
+    let node = prepared.spec.configuration.node.name.clone();
+    report.node.clone_from(&node);
+    let cluster = document.cluster_name();
+    report.say(Phase::Applying, &format!("this machine becomes the node {node} of {cluster}"));
+    apply(context, machine, prepared, before.as_ref()).await?;
+    report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
+    Ok(())
+}
+
+async fn apply(
+    context: &Context,
+    machine: Machine,
+    prepared: Prepared,
+    before: Option<&NodeSpec>,
+) -> Result<(), Stop> {
+    let Prepared { spec, phased, secrets } = prepared;
+    let is_control_plane = spec.role != Purpose::JoinWorker;
+    let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
+    let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
+    let work = Work::open(context, machine, Selection::default(), secrets, (files, server)).await?;
+    if before.is_none() {
+        let arguments = MachineArguments {
+            rootfs: "/".into(),
+            ignore_preflight_errors: LEFT_TO_THE_SPEC.map(str::to_owned).to_vec(),
+            output: OutputFormat::Text,
+        };
+        let questions = Questions::of(&spec.configuration, spec.role);
+        work.check(&questions, &spec, &arguments, None).await?;
+    }
+    let run = RunArguments { yes: true, ..RunArguments::default() };
+    let manner = Manner { dry_run: false, full: false, output: OutputFormat::Text, run: &run, replace: &[] };
+    if work.apply(spec, phased, manner).await? == ExitCode::SUCCESS {
+        return Ok(());
+    }
+    Err(CommandError::new("NODE0018", "steps of the machine's plan failed; the messages above name them")
+        .into())
+}
+
+/// The signals that end the boot between two attempts. A run that is under way ends its steps first.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CommandError> {
+        let of =
+            |kind| signal(kind).map_err(|error| CommandError::internal("signals cannot be received", &error));
+        Ok(Self { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())? })
+    }
+
+    /// Whether a signal came, now or within a while.
+    async fn within(&mut self, pause: Duration) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => true,
+            _ = self.interrupt.recv() => true,
+            () = tokio::time::sleep(pause) => false,
+        }
+    }
+}
