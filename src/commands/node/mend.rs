@@ -130,8 +130,8 @@ async fn booted(
             .hint("leave out --config and --skip-phases, or change the spec of the cluster"));
     }
     let document = attempt::document(boot)?;
-    let prepared = attempt::prepare(context, &machine, &document, boot, Some(before)).await;
-    let Prepared { spec, phased, secrets } = prepared.map_err(Stop::into_error)?;
+    let prepared = attempt::prepare(context, &machine, &document, boot, (Some(before), None)).await;
+    let Prepared { spec, phased, secrets, .. } = prepared.map_err(Stop::into_error)?;
     let is_control_plane = spec.role.is_control_plane();
     let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
     let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };

@@ -9,7 +9,7 @@ use slipway_bootstrap::preflight::Purpose;
 use slipway_bootstrap::version::Images;
 use slipway_spec::model::Architecture;
 
-use super::claim::{self, Founder};
+use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
 use super::{Stop, credential};
@@ -27,6 +27,8 @@ pub(crate) struct Prepared {
     pub spec: NodeSpec,
     pub phased: Vec<Phased>,
     pub secrets: NodeSecrets,
+    /// The record that this machine begins the cluster, as long as its API has not answered.
+    pub founding: Option<Claim>,
 }
 
 /// Reads the document of a machine.
@@ -55,13 +57,14 @@ pub(crate) fn document(boot: &Boot) -> Result<NodeBootstrap, CommandError> {
     Ok(document)
 }
 
-/// Learns everything that the machine's plan needs. Changes nothing on the machine.
+/// Learns everything that the machine's plan needs. Changes nothing on the machine. A boot says what it has `seen` of the
+/// record of the first control plane; without that, the record is neither read nor written.
 pub(crate) async fn prepare(
     context: &Context,
     machine: &Machine,
     document: &NodeBootstrap,
     boot: &Boot,
-    before: Option<&NodeSpec>,
+    (before, seen): (Option<&NodeSpec>, Option<&mut Seen>),
 ) -> Result<Prepared, Stop> {
     let detected = settled(machine)?;
     let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
@@ -73,7 +76,7 @@ pub(crate) async fn prepare(
     this.facts.kubelet_unit_missing = !has("kubelet.service");
     this.facts.kubelet_drop_in_missing = !has("kubelet.service.d/10-kubeadm.conf");
     let secrets = NodeSecrets::new(&machine.root);
-    let preparing = Preparing { context, machine, document, boot, before, this, secrets };
+    let preparing = Preparing { context, machine, document, boot, before, this, secrets, seen, claim: None };
     if document.is_control_plane() { preparing.control_plane().await } else { preparing.worker().await }
 }
 
@@ -117,6 +120,8 @@ struct Preparing<'a> {
     before: Option<&'a NodeSpec>,
     this: ThisMachine,
     secrets: NodeSecrets,
+    seen: Option<&'a mut Seen>,
+    claim: Option<Claim>,
 }
 
 impl Preparing<'_> {
@@ -124,7 +129,9 @@ impl Preparing<'_> {
         let endpoint = self.endpoint()?;
         let (keys, begins) =
             match (self.before, keys::on_disk(self.document, self.machine, &mut self.secrets)?) {
-                (Some(before), Some(keys)) => (keys, before.role == Purpose::Init),
+                (Some(before), Some(keys)) if !self.is_founding(before) => {
+                    (keys, before.role == Purpose::Init)
+                }
                 _ => self.keys().await?,
             };
         let configuration = self.document.configuration(&self.this, &endpoint, begins);
@@ -156,17 +163,33 @@ impl Preparing<'_> {
         // kOps names the folder of the cluster, and not the one above.
         let store = store.trim_end_matches('/').strip_suffix(&format!("/{cluster}")).unwrap_or(store);
         let (keys, uid) = keys::in_state(self.context, self.document, store, &mut self.secrets).await?;
-        if let Some(before) = self.before {
+        if let Some(before) = self.before.filter(|before| !self.is_founding(before)) {
             return Ok((keys, before.role == Purpose::Init));
         }
         let own = Founder {
             node: self.this.detected.hostname.clone(),
             address: self.this.detected.address.to_string(),
             machine: self.machine_id()?,
+            begun: false,
+            renewals: 0,
         };
-        let backend = self.context.backend_at(store)?;
-        let founder = claim::founder(&*backend, cluster, &uid, &own).await?;
-        Ok((keys, founder.machine == own.machine))
+        let claim = Claim::new(self.context.backend_at(store)?, cluster, &uid, own)?;
+        let seen = self.seen.as_deref_mut().ok_or_else(|| {
+            Stop::Waits(
+                "waits for its boot to end: it is not known which machine begins the cluster".to_owned(),
+            )
+        })?;
+        let begins = claim.begins(seen).await?;
+        if !begins && self.before.is_some() {
+            return Err(claim::step_down(&self.machine.root));
+        }
+        self.claim = Some(claim);
+        Ok((keys, begins))
+    }
+
+    /// Whether this boot began the cluster, and its API has not answered yet.
+    fn is_founding(&self, before: &NodeSpec) -> bool {
+        self.seen.is_some() && before.role == Purpose::Init && !claim::has_begun_here(&self.machine.root)
     }
 
     fn machine_id(&self) -> Result<String, Stop> {
@@ -193,6 +216,9 @@ impl Preparing<'_> {
         })?;
         let administrator = Administrator::new(configuration, &endpoint.url(), &authority, &key)?;
         let etcd_endpoints = administrator.etcd_endpoints().await?;
+        if let Some(claim) = &self.claim {
+            claim.has_begun(false).await?;
+        }
         self.secrets.learn(&secret(administrator.token().await?));
         Ok(Joined { server: endpoint.url(), authority, etcd_endpoints })
     }
@@ -252,7 +278,8 @@ impl Preparing<'_> {
         let mut spec = NodeSpec::new(role, configuration);
         spec.joined = joined;
         spec.boot = Some(self.boot.clone());
-        Ok(Prepared { spec, phased, secrets: self.secrets })
+        let founding = self.claim.filter(|_| role == Purpose::Init);
+        Ok(Prepared { spec, phased, secrets: self.secrets, founding })
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Stop;
 use super::attempt::{self, Prepared};
+use super::claim::{self, Seen};
 use super::programs;
 use super::report::{Phase, Report};
 use crate::cli::node::MachineArguments;
@@ -46,8 +47,9 @@ pub(crate) async fn run(context: &Context, boot: &Boot, console: &Path) -> Resul
     }
     let mut signals = Signals::new()?;
     let mut pause = AGAIN;
+    let mut seen = Seen::default();
     loop {
-        let stop = match once(context, &document, boot, &mut report).await {
+        let stop = match once(context, &document, boot, (&mut report, &mut seen)).await {
             Ok(()) => return Ok(ExitCode::SUCCESS),
             Err(stop) => stop,
         };
@@ -80,7 +82,7 @@ async fn once(
     context: &Context,
     document: &NodeBootstrap,
     boot: &Boot,
-    report: &mut Report,
+    (report, seen): (&mut Report, &mut Seen),
 ) -> Result<(), Stop> {
     let machine = Machine::open(context, Path::new("/")).await?;
     let before = machine.spec()?;
@@ -93,14 +95,36 @@ async fn once(
     programs::install(document, &machine.root, &pause).await?;
     // Sockets and programs may have come.
     let machine = Machine::open(context, Path::new("/")).await?;
-    let prepared = attempt::prepare(context, &machine, document, boot, before.as_ref()).await?;
+    let prepared = attempt::prepare(context, &machine, document, boot, (before.as_ref(), Some(seen))).await?;
     let node = prepared.spec.configuration.node.name.clone();
     report.node.clone_from(&node);
     let cluster = document.cluster_name();
     report.say(Phase::Applying, &format!("this machine becomes the node {node} of {cluster}"));
-    apply(context, machine, prepared, before.as_ref()).await?;
+    carry_out(context, machine, prepared, before.as_ref()).await?;
     report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
     Ok(())
+}
+
+/// Carries the machine's plan out. The machine that begins the cluster renews its record meanwhile, and ends when another
+/// machine has taken it over: two clusters behind one endpoint are worse than a machine that has to be replaced.
+async fn carry_out(
+    context: &Context,
+    machine: Machine,
+    mut prepared: Prepared,
+    before: Option<&NodeSpec>,
+) -> Result<(), Stop> {
+    let root = machine.root.clone();
+    let Some(claim) = prepared.founding.take() else {
+        return apply(context, machine, prepared, before).await;
+    };
+    tokio::select! {
+        result = apply(context, machine, prepared, before) => result?,
+        () = claim.until_lost() => return Err(claim::step_down(&root)),
+    }
+    if !claim.has_begun(true).await? {
+        return Err(claim::step_down(&root));
+    }
+    Ok(claim::remember_begun(&root)?)
 }
 
 async fn apply(
@@ -109,7 +133,7 @@ async fn apply(
     prepared: Prepared,
     before: Option<&NodeSpec>,
 ) -> Result<(), Stop> {
-    let Prepared { spec, phased, secrets } = prepared;
+    let Prepared { spec, phased, secrets, .. } = prepared;
     let is_control_plane = spec.role != Purpose::JoinWorker;
     let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
     let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
