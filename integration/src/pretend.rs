@@ -159,8 +159,12 @@ impl Session for PretendedSession {
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
         let mut expansion = self.pure.expand(request).await?;
-        // The infrastructure only: objects behind the API of a cluster are those of another provider.
-        expansion.resources.retain(|resource| resource.address.kind() != "kubernetes_object");
+        // The infrastructure only: objects behind the API of a cluster and keys in its state are those of other providers.
+        let is_other = |kind: &str| ["kubernetes_object", "keypair", "encryption_key"].contains(&kind);
+        expansion.resources.retain(|resource| !is_other(resource.address.kind()));
+        for resource in &mut expansion.resources {
+            resource.depends_on.retain(|before| !is_other(before.kind()));
+        }
         Ok(expansion)
     }
 

@@ -24,7 +24,7 @@ use crate::expand::ExpandError;
 pub(crate) use configuration::{of_machine, serving_names};
 pub(crate) use objects::{audit, flannel};
 
-pub use authorities::{CA, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS};
+pub use authorities::{CA, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS, keys};
 pub use effects::{WithoutEffect, without_effect};
 pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};

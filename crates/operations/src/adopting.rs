@@ -15,6 +15,7 @@ use slipway_resource::{Address, ClusterUid, Desired, Token};
 use slipway_state_store::{Backend, ClusterName, Generation, Holder, SystemClock, read_head};
 
 use crate::access::KnownApi;
+use crate::composition::Linked;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::holding::{acquire, commit, give_back};
@@ -130,8 +131,9 @@ async fn find(opened: &Opened, uid: &ClusterUid, holder: Option<&Holder>) -> Res
     if let Some(holder) = holder {
         vault = vault.held(holder.journal().clone());
     }
-    let stage =
-        opened.stage(vault, (KnownApi { lent: taken.kubeconfig, ..KnownApi::default() }, false)).await?;
+    let stage = opened
+        .stage(vault, (KnownApi { lent: taken.kubeconfig, ..KnownApi::default() }, Linked::default()))
+        .await?;
     let cluster = &opened.spec.cluster;
     let established: BTreeMap<Address, Applied> = match holder {
         Some(_) => {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
+use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_cluster_input::{ClusterInput, Host};
 use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::OBJECT;
@@ -146,6 +147,40 @@ pub(crate) fn has_api(own: &Providers, prior: &Snapshot) -> bool {
     prior.resources.iter().any(|(address, record)| {
         record.provider == providers::KUBERNETES || own.part(address) == Some(Part::ApiServer)
     })
+}
+
+/// Whether a state has keys of its cluster.
+pub(crate) fn has_keys(prior: &Snapshot) -> bool {
+    prior.resources.values().any(|record| record.provider == slipway_builtin::NAME)
+}
+
+/// Whether a resource is a key that the state of the cluster keeps.
+pub(crate) fn is_key(desired: &Desired) -> bool {
+    [KEYPAIR, ENCRYPTION_KEY].contains(&desired.address.kind())
+}
+
+/// The providers that are linked in for a cluster whose machines a provider makes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Linked {
+    /// The one of objects inside the cluster.
+    pub objects: bool,
+    /// The one of keys in the state.
+    pub keys: bool,
+}
+
+impl Linked {
+    /// Those that the resources of a state need.
+    pub fn of_state(prior: Option<&Snapshot>) -> Self {
+        Self { objects: prior.is_some_and(has_objects), keys: prior.is_some_and(has_keys) }
+    }
+
+    /// Those that desired resources need too.
+    pub fn and_of(self, desired: &[Desired]) -> Self {
+        Self {
+            objects: self.objects || desired.iter().any(is_object),
+            keys: self.keys || desired.iter().any(is_key),
+        }
+    }
 }
 
 /// Whether a resource is an object inside a cluster.

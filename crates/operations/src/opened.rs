@@ -13,7 +13,7 @@ use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, ClusterName, Journal};
 
 use crate::access::{ClusterAccess, KnownApi};
-use crate::composition;
+use crate::composition::{self, Linked};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observe;
@@ -111,8 +111,8 @@ impl Opened {
             None => Vault::nowhere(cluster.name.as_str()),
         };
         let waits = observe::waits(&environment.observer);
-        let inside = prior.is_some_and(composition::has_objects);
-        let known = (vault.knowing(records(prior)), known_api(&own, &spec, state.as_ref(), prior), inside);
+        let linked = Linked::of_state(prior);
+        let known = (vault.knowing(records(prior)), known_api(&own, &spec, state.as_ref(), prior), linked);
         let stage = Stage::open(&own, &cluster.name, known, (waits, offline)).await?;
         tracing::info!(
             cluster = %cluster.name,
@@ -191,10 +191,14 @@ impl Opened {
     }
 
     /// The providers of another stage.
-    pub(crate) async fn stage(&self, vault: Vault, (api, inside): (KnownApi, bool)) -> Result<Stage, Error> {
+    pub(crate) async fn stage(
+        &self,
+        vault: Vault,
+        (api, linked): (KnownApi, Linked),
+    ) -> Result<Stage, Error> {
         let api = KnownApi { networks: self.grounds.policy.networks().to_vec(), ..api };
         let waits = observe::waits(&self.environment.observer);
-        Stage::open(&self.own, &self.spec.cluster.name, (vault, api, inside), (waits, self.is_offline()))
+        Stage::open(&self.own, &self.spec.cluster.name, (vault, api, linked), (waits, self.is_offline()))
             .await
     }
 
@@ -287,8 +291,8 @@ impl Plannable for Opened {
     /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:
     /// an API that does not answer keeps no run from being taken up.
     async fn recovering(&self) -> Result<Providers, Error> {
-        let inside = self.prior().is_some_and(composition::has_objects);
-        Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), inside)).await?.providers)
+        let linked = Linked::of_state(self.prior());
+        Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
     }
 
     async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error> {
@@ -298,8 +302,12 @@ impl Plannable for Opened {
         let api = KnownApi { exists: true, ..known }
             .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
         let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
-        let inside = plan.changes.iter().any(|change| change.provider == providers::KUBERNETES);
-        let inside = inside || prior.is_some_and(composition::has_objects);
-        Ok(self.stage(vault, (api, inside)).await?.providers)
+        let has = |provider: &str| plan.changes.iter().any(|change| change.provider == provider);
+        let known = Linked::of_state(prior);
+        let linked = Linked {
+            objects: known.objects || has(providers::KUBERNETES),
+            keys: known.keys || has(slipway_builtin::NAME),
+        };
+        Ok(self.stage(vault, (api, linked)).await?.providers)
     }
 }

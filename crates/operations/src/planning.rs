@@ -3,6 +3,7 @@
 mod expansion;
 mod failures;
 mod inside;
+mod keys;
 mod supposed;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use slipway_resource::{Address, ClusterUid, Desired};
 use tokio::time::Instant;
 
 use crate::access::KnownApi;
-use crate::composition;
+use crate::composition::{self, Linked};
 use crate::error::Error;
 use crate::health;
 use crate::opened::{Opened, records};
@@ -57,6 +58,7 @@ impl Opened {
         let (desired, existing) = tokio::join!(desired, existing);
         let mut expansion = desired?;
         self.check_api(&expansion.catalogs)?;
+        expansion.add_keys(prior);
         self.add_inside(request, prior, &mut expansion).await?;
         let stage = self.looking(request.mode, prior, &expansion).await?;
         let mut beside = match &request.version_change {
@@ -189,9 +191,8 @@ impl Opened {
         let api: KnownApi = self
             .known_api(mode, prior)
             .also_at(composition::endpoints(&self.spec.cluster, &expansion.catalogs));
-        let inside = expansion.desired.iter().any(composition::is_object);
-        let inside = inside || prior.is_some_and(composition::has_objects);
-        self.stage(self.stage.vault.knowing(records(prior)), (api, inside)).await
+        let linked = Linked::of_state(prior).and_of(&expansion.desired);
+        self.stage(self.stage.vault.knowing(records(prior)), (api, linked)).await
     }
 
     /// What a change of version does on machines that exist, and what it does not.

@@ -10,14 +10,14 @@ use slipway_resource::Value;
 use slipway_resource::provider::SessionRequest;
 
 use crate::access::{ClusterAccess, KnownApi};
-use crate::composition;
+use crate::composition::{self, Linked};
 use crate::error::Error;
 use crate::providers::{self, KUBERNETES};
 
 /// The providers of one stage of an operation.
 ///
 /// A cluster on hosts has two providers beside its own: the secrets in its state, and the objects behind its API. A cluster
-/// whose machines a provider makes has the second one where a plan has such objects. Both need what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
+/// whose machines a provider makes has each of them where a plan or the state has its resources. Both need what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
 /// beginning and opens sessions of its own; the sessions of the cluster's own provider are the same in all stages.
 pub(crate) struct Stage {
     /// All providers.
@@ -31,12 +31,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Opens the sessions of a stage. Nothing is asked yet. `inside` says whether the stage has objects inside a cluster whose
-    /// machines its provider makes.
+    /// Opens the sessions of a stage. Nothing is asked yet. `linked` says which providers a cluster needs whose machines its
+    /// provider makes.
     pub async fn open(
         own: &Providers,
         cluster: &str,
-        (vault, api, inside): (Vault, KnownApi, bool),
+        (vault, api, needed): (Vault, KnownApi, Linked),
         (waits, offline): (WaitHandler, bool),
     ) -> Result<Self, Error> {
         let vault = Arc::new(vault);
@@ -44,11 +44,11 @@ impl Stage {
         let (mut providers, mut linked) = (own.clone(), Providers::default());
         let request = || SessionRequest { config: Value::Null, region: None, offline };
         let has_hosts = composition::has_hosts(own);
-        if has_hosts {
+        if has_hosts || needed.keys {
             let secrets = Builtin::new(vault.clone());
             providers::add(waits.clone(), &mut linked, slipway_builtin::NAME, &secrets, request()).await?;
         }
-        if has_hosts || inside {
+        if has_hosts || needed.objects {
             let kubernetes = Kubernetes::new(access.clone());
             providers::add(waits, &mut linked, KUBERNETES, &kubernetes, request()).await?;
         }

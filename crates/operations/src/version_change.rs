@@ -111,8 +111,10 @@ impl VersionChange {
             return Err(Error::OtherSpecApplied { cluster: opened.spec.cluster.name.clone() });
         }
         let pinned = || prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
-        let at_from = opened.expand_as(&self.from, pinned()).await?;
-        let written = opened.expand_as(&self.written, pinned()).await?;
+        let mut at_from = opened.expand_as(&self.from, pinned()).await?;
+        let mut written = opened.expand_as(&self.written, pinned()).await?;
+        at_from.add_keys(prior);
+        written.add_keys(prior);
         let mut secrets = at_from.secrets;
         secrets.extend(written.secrets);
         Ok(Beside {

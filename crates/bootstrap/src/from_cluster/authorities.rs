@@ -24,8 +24,24 @@ fn key_pair(name: &str) -> Address {
     Address::new("keypair", name)
 }
 
-/// What the cluster's state keeps: authorities, the key of service accounts, a token, the key for what is at rest.
+/// The keys that the state of a cluster keeps: authorities, the key of service accounts, and the key that encrypts objects
+/// at rest.
+#[must_use]
+pub fn keys(cluster: &ClusterInput) -> Vec<Desired> {
+    of_state(cluster, &Placement::default())
+}
+
+/// What the cluster's state keeps: its keys, and the token with which machines join.
 pub(super) fn resources(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
+    let mut resources = of_state(cluster, placement);
+    if placement.has_joining() {
+        let attributes = Value::map([("form", "bootstrap".to_owned()), ("token_id", token_id(cluster))]);
+        resources.push(Desired::new(Address::new("token", JOIN_TOKEN), attributes));
+    }
+    resources
+}
+
+fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
     let algorithm = algorithm(cluster, placement).as_str();
     let authority = |name: &str, common_name: &str| {
         let authority = Value::map([("common_name", common_name)]);
@@ -39,10 +55,6 @@ pub(super) fn resources(cluster: &ClusterInput, placement: &Placement) -> Vec<De
         authority(ETCD_CA, "etcd-ca"),
         Desired::new(key_pair(SERVICE_ACCOUNTS), Value::map([("algorithm", algorithm)])),
     ];
-    if placement.has_joining() {
-        let attributes = Value::map([("form", "bootstrap".to_owned()), ("token_id", token_id(cluster))]);
-        resources.push(Desired::new(Address::new("token", JOIN_TOKEN), attributes));
-    }
     if let Some(at_rest) = &cluster.encryption.at_rest {
         let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.source())));
         let settings = serde_json::json!({

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use slipway_plan::ProviderHandle;
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
-use slipway_resource::{AddressError, Desired, Moved, SecretText};
+use slipway_resource::{AddressError, Attribute, Desired, Moved, Names, SecretText};
 
 use crate::composition::{self, Manifests};
 use crate::error::Error;
@@ -16,6 +17,9 @@ use crate::state::to_provider;
 pub struct Expansion {
     /// The desired resources.
     pub desired: Vec<Desired>,
+    /// The keys of a cluster whose control planes read them from its state. A plan decides whether it has them
+    /// ([`keys`](super::keys)).
+    pub(crate) keys: Vec<Desired>,
     /// The objects of add-ons inside a cluster whose API the provider's machines serve. A plan decides whether it has them
     /// ([`inside`](super::inside)).
     pub(crate) inside: Vec<Desired>,
@@ -45,11 +49,12 @@ impl Opened {
         let mut expansion = Expansion { catalogs: pinned, ..Expansion::default() };
         for (name, handle) in self.providers().iter() {
             let pinned = expansion.catalogs.get(name).cloned();
-            let request = CatalogRequest { cluster: to_provider(&spec.cluster)?, pinned };
+            let cluster = self.for_provider(spec, handle)?;
+            let request = CatalogRequest { cluster: cluster.clone(), pinned };
             let catalog = handle.session.catalog_for(request).await;
             let catalog = catalog.map_err(|error| spec.refused(error))?;
             expansion.catalogs.insert(name.to_owned(), catalog.clone());
-            let request = ExpandRequest { cluster: to_provider(&spec.cluster)?, catalog: catalog.clone() };
+            let request = ExpandRequest { cluster, catalog: catalog.clone() };
             let expanded = handle.session.expand(request).await;
             let expanded = expanded.map_err(|error| spec.refused(error))?;
             if handle.info.capabilities.hosts {
@@ -68,7 +73,12 @@ impl Opened {
             let is_inside = |desired: &Desired| {
                 composition::is_object(desired) && !handle.schema.types.contains_key(desired.address.kind())
             };
-            let (inside, own): (Vec<_>, Vec<_>) = expanded.resources.into_iter().partition(is_inside);
+            let is_key = |desired: &Desired| {
+                composition::is_key(desired) && !handle.schema.types.contains_key(desired.address.kind())
+            };
+            let (keys, others): (Vec<_>, Vec<_>) = expanded.resources.into_iter().partition(is_key);
+            let (inside, own): (Vec<_>, Vec<_>) = others.into_iter().partition(is_inside);
+            expansion.keys.extend(keys);
             expansion.inside.extend(inside);
             expansion.desired.extend(own);
             expansion.notes.extend(expanded.notes);
@@ -79,6 +89,30 @@ impl Opened {
         expansion.notes.extend(remarks.into_iter().map(remark));
         slipway_plan::lifecycle::renames(desired, renames(spec)?);
         Ok(expansion)
+    }
+}
+
+/// The setting of a provider whose control planes read keys from the state of the cluster: the URL of the state store.
+const STATE: &str = "state";
+
+impl Opened {
+    /// The cluster as a provider receives it. A provider whose machines read the state learns where it is, if they can
+    /// reach it: a folder of this machine is of no use to them.
+    fn for_provider(&self, spec: &ClusterSpec, handle: &ProviderHandle) -> Result<serde_json::Value, Error> {
+        let is_asked = |attribute: &Attribute| attribute.names == Some(Names::Caller);
+        let place = self.environment.store.as_ref().map(|store| store.place.as_str());
+        let place = place.filter(|place| place.contains("://") && !place.starts_with("file:"));
+        let asks = !handle.info.capabilities.hosts && handle.schema.config.get(STATE).is_some_and(is_asked);
+        let Some(place) = place.filter(|_| asks) else { return to_provider(&spec.cluster) };
+        let mut cluster = spec.cluster.clone();
+        let config = &mut cluster.provider.config;
+        if config.is_null() {
+            *config = serde_json::Value::Object(serde_json::Map::new());
+        }
+        if let Some(settings) = config.as_object_mut() {
+            settings.entry(STATE).or_insert_with(|| place.into());
+        }
+        to_provider(&cluster)
     }
 }
 

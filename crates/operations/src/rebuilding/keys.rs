@@ -13,7 +13,7 @@ use slipway_state_store::Journal;
 
 use crate::access::{KnownApi, with_authority};
 use crate::adopting::nodes::{self, ENCRYPTION, FOLDER, PAIRS};
-use crate::composition;
+use crate::composition::{self, Linked};
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::stage::Stage;
@@ -83,7 +83,7 @@ pub(super) async fn stage(
     if let Some(journal) = hold {
         vault = vault.held(journal.clone());
     }
-    opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, false)).await
+    opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, Linked::default())).await
 }
 
 /// The keys that the cluster runs with, and those that were found nowhere.

@@ -8,6 +8,7 @@ mod dns;
 mod iam;
 mod inside;
 mod key_pair;
+mod keys;
 mod links;
 mod network;
 mod objects;
@@ -69,6 +70,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     key_pair::key_pair(&mut builder)?;
     volumes::etcd_volumes(&mut builder)?;
     compute::pools(&mut builder)?;
+    keys::keys(&mut builder);
     termination::termination(&mut builder);
     inside::add_ons(&mut builder);
     let mut expansion = builder.finish();

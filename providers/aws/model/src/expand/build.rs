@@ -81,6 +81,15 @@ impl<'a> Builder<'a> {
         self.resources.insert(desired.address.clone(), desired);
     }
 
+    /// Lets a resource depend on others.
+    pub(crate) fn depend(&mut self, address: &Address, on: &[Address]) {
+        if let Some(desired) = self.resources.get_mut(address) {
+            desired.depends_on.extend(on.iter().cloned());
+            desired.depends_on.sort();
+            desired.depends_on.dedup();
+        }
+    }
+
     /// Whether there is such a resource.
     pub(crate) fn has(&self, address: &Address) -> bool {
         self.resources.contains_key(address)

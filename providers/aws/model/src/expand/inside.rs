@@ -35,7 +35,7 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
 }
 
 /// The groups of machines that serve the API.
-fn control_planes(builder: &Builder<'_>) -> Vec<Address> {
+pub(super) fn control_planes(builder: &Builder<'_>) -> Vec<Address> {
     let cluster = builder.cluster;
     let groups = cluster.pools_with(Role::ControlPlane);
     let groups = groups.map(|pool| address("aws_autoscaling_group", &names::group(pool, &cluster.name)));

@@ -1,6 +1,6 @@
 //! What the machines of a launch template boot from.
 //!
-//! Slipway's own user data does not make a machine a node yet: nothing on an image runs it. So a template that another tool
+//! Slipway's own user data makes a machine a node only with an image that has the program. So a template that another tool
 //! made keeps the user data of that tool, whatever the spec says. What the spec changes reaches the machines only where that
 //! tool has another way for it: labels of nodes are tags of their instances, which kOps' controller reads. Everything else
 //! is refused by name.
@@ -25,8 +25,9 @@ const CANNOT_REACH: &str = "PROVIDER0110";
 /// The largest document that is read.
 const LIMIT: u64 = 1024 * 1024;
 /// Why a plan is for infrastructure alone.
-const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster: no image runs the user data that \
-                        Slipway writes on AWS yet";
+const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster by themselves: their image must \
+                        have slipway, containerd and the kubelet, and workers need a credential that nothing gives them \
+                        yet";
 
 /// Whether another tool wrote the user data of a template.
 #[must_use]

@@ -22,6 +22,8 @@ pub struct ClusterSettings {
     /// The folder of a bucket that control planes read the cluster's secrets from and keep etcd's backups in, as in
     /// `s3://bucket/folder`.
     pub config_base: Option<String>,
+    /// The URL of the state store, where it is one that machines reach.
+    pub state: Option<String>,
     /// Roles and what they may do.
     pub iam: Iam,
     /// The name of the endpoint of the API servers; `api.` and the cluster's name by default.

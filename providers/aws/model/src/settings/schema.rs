@@ -90,6 +90,12 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("topology", Attribute::optional(Type::object([("bastion", Attribute::optional(bastion))]))),
         ("prices", Attribute::optional(Type::Any).describe("A list of prices in place of the built-in one.")),
         (
+            "state",
+            text().names(Names::Caller).describe(
+                "The URL of the state store, from which control planes read the keys of the cluster: said by Slipway, not by specs.",
+            ),
+        ),
+        (
             "leaving",
             flag()
                 .names(Names::Caller)

@@ -13,6 +13,8 @@ use slipway_spec::source::SourceFile;
 
 /// The type of API objects.
 const OBJECT: &str = "kubernetes_object";
+/// The types of keys in the state.
+pub const KEYS: [&str; 2] = ["keypair", "encryption_key"];
 
 /// The folder with the specs of these tests.
 pub fn specs() -> PathBuf {
@@ -53,10 +55,14 @@ pub fn expanded(cluster: &Cluster, known: &Catalog) -> Result<Expansion, Provide
     slipway_aws_model::expand::expand(&ExpandRequest { cluster: cluster.to_provider().unwrap(), catalog })
 }
 
-/// What a cluster becomes when nothing is known of the account, without the objects inside of it.
+/// What a cluster becomes when nothing is known of the account, without the objects inside of it and its keys.
 pub fn offline(cluster: &Cluster) -> Resources {
     let mut resources = expanded(cluster, &Catalog::offline("")).unwrap().resources;
-    resources.retain(|resource| resource.address.kind() != OBJECT);
+    let is_other = |kind: &str| kind == OBJECT || KEYS.contains(&kind);
+    resources.retain(|resource| !is_other(resource.address.kind()));
+    for resource in &mut resources {
+        resource.depends_on.retain(|before| !is_other(before.kind()));
+    }
     Resources(resources)
 }
 

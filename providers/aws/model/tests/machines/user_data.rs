@@ -8,10 +8,10 @@ use flate2::read::GzDecoder;
 use slipway_aws_model::catalog::Catalog;
 use slipway_aws_model::normalise::user_data;
 use slipway_bootstrap::boot::{DocumentError, NodeBootstrap};
-use slipway_resource::{Digest, TemplatePart, Value};
+use slipway_resource::{Desired, Digest, TemplatePart, Value};
 use slipway_spec::model::{Cluster, FileAsset, NodePool, Role};
 
-use crate::harness::{clusters, expanded, offline, specs};
+use crate::harness::{KEYS, clusters, expanded, offline, specs};
 use crate::kops;
 
 fn raw(cluster: &Cluster) -> Value {
@@ -166,4 +166,35 @@ fn without_records_the_endpoint_is_the_load_balancers_own_name() {
     let script = String::from_utf8(STANDARD.decode(&applied).unwrap()).unwrap();
     assert!(script.contains("SLIPWAY_ENDPOINT=\"api-1.elb.amazonaws.com\""), "{script}");
     assert_eq!(user_data(&applied), applied);
+}
+
+/// Control planes read the keys of the cluster from its state, so the keys are created first.
+#[test]
+fn control_planes_depend_on_the_keys_that_they_read() {
+    let resources = expanded(&kops("", ""), &Catalog::offline("eu-west-1")).unwrap().resources;
+    let keys: Vec<_> = resources.iter().filter(|desired| KEYS.contains(&desired.address.kind())).collect();
+    let names: Vec<_> = keys.iter().map(|key| key.address.name()).collect();
+    assert_eq!(names, ["etcd-ca", "front-proxy-ca", "kubernetes-ca", "service-accounts"]);
+    let needs_keys = |desired: &&Desired| keys.iter().any(|key| desired.depends_on.contains(&key.address));
+    let readers: Vec<_> =
+        resources.iter().filter(needs_keys).map(|desired| desired.address.to_string()).collect();
+    assert_eq!(readers, ["aws_autoscaling_group.masters-masters-m-example-com"]);
+}
+
+#[test]
+fn control_planes_learn_where_the_state_is() {
+    let mut cluster = kops("", "");
+    cluster.provider.config["state"] = "s3://states/all".into();
+    let resources = offline(&cluster);
+    let template = resources.get("aws_launch_template.masters-masters-m-example-com");
+    let script = text(template.get("user_data").unwrap());
+    let json: serde_json::Value = serde_json::from_str(&plain_document(&script)).unwrap();
+    assert_eq!(json["cluster"]["store"], "s3://states/all");
+    let policy = |name: &str| {
+        let policies = resources.names("aws_iam_role_policy");
+        let name = policies.into_iter().find(|found| found.starts_with(name)).unwrap();
+        resources.get(&format!("aws_iam_role_policy.{name}")).to_plain_text()
+    };
+    assert!(policy("masters").contains("states/all/m.example.com/*"), "{}", policy("masters"));
+    assert!(!policy("nodes").contains("states/all"), "{}", policy("nodes"));
 }

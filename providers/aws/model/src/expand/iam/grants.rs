@@ -195,5 +195,6 @@ fn store(builder: &Builder<'_>) -> Store {
     let mut backups: Vec<Place> = backups.collect();
     backups.sort();
     backups.dedup();
-    Store { read: base.iter().cloned().collect(), backups }
+    let state = builder.settings.state.as_deref().filter(|url| url.starts_with("s3://"));
+    Store { read: base.iter().cloned().collect(), backups, state: state.and_then(Place::parse) }
 }

@@ -214,7 +214,7 @@ fn about<'a>(builder: &Builder<'a>) -> About<'a> {
         service_cidrs,
         cni: Plugin { name: &cni.name, config: plain(&cni.config) },
         proxy_mode: *proxy_mode,
-        store: builder.settings.config_base.as_deref(),
+        store: builder.settings.state.as_deref().or(builder.settings.config_base.as_deref()),
         internal_endpoint: builder
             .settings
             .api

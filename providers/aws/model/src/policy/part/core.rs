@@ -42,6 +42,8 @@ pub(crate) struct Store {
     pub(crate) read: Vec<Place>,
     /// Where etcd's backups go.
     pub(crate) backups: Vec<Place>,
+    /// The state store, with the keys of the cluster.
+    pub(crate) state: Option<Place>,
 }
 
 /// The machines of a control plane with etcd.
@@ -51,12 +53,29 @@ pub(crate) fn core(grants: &mut Grants, scope: &Scope<'_>, store: &Store) {
     grants.allow(["*"], &masters, ["ec2:AttachVolume"]);
     keys(grants, scope);
     objects(grants, scope, store);
+    if let Some(place) = &store.state {
+        state(grants, scope, place);
+    }
+}
+
+/// The objects of the cluster in the state store, and nothing of other clusters. Control planes write which of them begins
+/// the cluster.
+fn state(grants: &mut Grants, scope: &Scope<'_>, place: &Place) {
+    let bucket = Place { bucket: place.bucket.clone(), folder: String::new() };
+    let own = place.join(scope.cluster);
+    let inside = format!("{}/*", own.folder);
+    let listed = Condition::none().and("StringLike", "s3:prefix", [inside.as_str()]);
+    grants.allow([bucket.arn(scope)], &listed, ["s3:ListBucket"]);
+    let marker = place.join("_slipway/store");
+    grants.allow([format!("{}/*", own.arn(scope)), marker.arn(scope)], &Condition::none(), ["s3:GetObject"]);
+    let boot = format!("{}/*", own.join("boot").arn(scope));
+    grants.allow([boot], &Condition::none(), ["s3:DeleteObject", "s3:PutObject"]);
 }
 
 /// Machines with an API server and nothing else of the control plane.
 pub(crate) fn api_server(grants: &mut Grants, scope: &Scope<'_>, store: &Store) {
     keys(grants, scope);
-    objects(grants, scope, &Store { read: store.read.clone(), backups: Vec::new() });
+    objects(grants, scope, &Store { read: store.read.clone(), ..Store::default() });
 }
 
 fn objects(grants: &mut Grants, scope: &Scope<'_>, store: &Store) {
@@ -99,7 +118,7 @@ mod tests {
     fn an_api_server_attaches_no_volume_and_writes_nothing() {
         let scope = Scope { cluster: "a", partition: "aws", region: "us-east-1" };
         let place = Place::parse("s3://bucket/a").unwrap();
-        let store = Store { read: vec![place.clone()], backups: vec![place.join("backups")] };
+        let store = Store { read: vec![place.clone()], backups: vec![place.join("backups")], state: None };
         let text = |part: fn(&mut Grants, &Scope<'_>, &Store)| {
             let mut grants = Grants::default();
             part(&mut grants, &scope, &store);
@@ -108,5 +127,22 @@ mod tests {
         assert!(text(core).contains("ec2:AttachVolume") && text(core).contains("s3:PutObject"));
         assert!(!text(api_server).contains("ec2:") && !text(api_server).contains("s3:PutObject"));
         assert!(text(api_server).contains("arn:aws:s3:::bucket/a/*"));
+    }
+
+    #[test]
+    fn a_control_plane_reads_the_state_of_its_own_cluster_only() {
+        let scope = Scope { cluster: "a", partition: "aws", region: "us-east-1" };
+        let store = Store { state: Place::parse("s3://bucket/states"), ..Store::default() };
+        let text = |part: fn(&mut Grants, &Scope<'_>, &Store)| {
+            let mut grants = Grants::default();
+            part(&mut grants, &scope, &store);
+            grants.document().to_value().to_plain_text()
+        };
+        let own = text(core);
+        for granted in ["states/a/*", "states/a/boot/*", "states/_slipway/store"] {
+            assert!(own.contains(&format!("arn:aws:s3:::bucket/{granted}\"")), "{granted}: {own}");
+        }
+        assert!(!own.contains("bucket/states/*") && !own.contains("bucket/*"), "{own}");
+        assert!(!text(api_server).contains("s3:"), "{}", text(api_server));
     }
 }
