@@ -159,11 +159,11 @@ impl Session for PretendedSession {
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
         let mut expansion = self.pure.expand(request).await?;
-        // The infrastructure only: objects behind the API of a cluster and keys in its state are those of other providers.
-        let is_other = |kind: &str| ["kubernetes_object", "keypair", "encryption_key"].contains(&kind);
-        expansion.resources.retain(|resource| !is_other(resource.address.kind()));
+        // Objects behind the API of a cluster, and keys in its state, may be those of other providers.
+        let is_own = |kind: &str| self.schema.types.contains_key(kind);
+        expansion.resources.retain(|resource| is_own(resource.address.kind()));
         for resource in &mut expansion.resources {
-            resource.depends_on.retain(|before| !is_other(before.kind()));
+            resource.depends_on.retain(|before| is_own(before.kind()));
         }
         Ok(expansion)
     }

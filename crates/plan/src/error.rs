@@ -173,7 +173,12 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => {
-                Some("undo the change in the spec, and leave out `--replace`".to_owned())
+                let is_unread = |loss: &Loss| matches!(loss.kind, LossKind::KeyUnread { .. });
+                Some(if losses.iter().all(is_unread) {
+                    "make the secret readable, or undo the change in the spec".to_owned()
+                } else {
+                    "undo the change in the spec, and leave out `--replace`".to_owned()
+                })
             }
             Self::Irreplaceable { cluster, .. } => Some(format!(
                 "`slipway state rebuild {cluster} -f …` finds keys and data where they are, and changes nothing in the cluster"
@@ -207,7 +212,7 @@ fn display_cycle(addresses: &[Address]) -> String {
 }
 
 fn is_refused(loss: &Loss) -> bool {
-    matches!(loss.kind, LossKind::Refused { .. } | LossKind::KeyReplaced { .. })
+    matches!(loss.kind, LossKind::Refused { .. } | LossKind::KeyReplaced { .. } | LossKind::KeyUnread { .. })
 }
 
 fn listed(items: &[impl Display], separator: &str) -> String {

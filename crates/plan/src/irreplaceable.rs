@@ -8,7 +8,7 @@ use std::fmt;
 
 use slipway_resource::diff::Change;
 use slipway_resource::schema::{Held, Irreplaceable};
-use slipway_resource::{Address, Identity, Path};
+use slipway_resource::{Address, Identity, Path, Value};
 
 use crate::assemble::Decided;
 use crate::change::{ChangeAction, ResourceChange};
@@ -54,6 +54,13 @@ pub enum LossKind {
         /// The attributes that hold the key.
         paths: Vec<Path>,
     },
+    /// The text of a key for data could not be read, so that it may be another key.
+    KeyUnread {
+        /// The attributes that hold the key.
+        paths: Vec<Path>,
+        /// Where the text should have been read from, as `file:key.txt`.
+        source: String,
+    },
 }
 
 impl fmt::Display for Loss {
@@ -76,14 +83,19 @@ impl fmt::Display for Loss {
             }
             LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
             LossKind::KeyReplaced { paths } => {
-                let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
                 write!(
                     formatter,
                     " has {}, which cannot be replaced: data encrypted with the previous key cannot be read with another \
                      key; a rotation in stages does not exist yet",
-                    paths.join(", ")
+                    listed(paths)
                 )
             }
+            LossKind::KeyUnread { paths, source } => write!(
+                formatter,
+                " has {}, and the secret `{source}` could not be read: it may be another key than the one in use, and \
+                 data cannot be read with another key",
+                listed(paths)
+            ),
         }
     }
 }
@@ -122,6 +134,7 @@ impl<'a> Guard<'a> {
             return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
         }
         self.name_last_holders(decided);
+        self.name_lost_keys(decided);
         for decision in decided.by_address.values_mut() {
             self.name_removed_keys(&mut decision.change);
         }
@@ -131,19 +144,78 @@ impl<'a> Guard<'a> {
     /// The keys for data that a change replaces by others. Data that was encrypted with them cannot be read any more, also
     /// where the object itself stays.
     fn replaced_key(&self, change: &ResourceChange) -> Option<Loss> {
-        let paths: Vec<Path> = self
-            .changed_keys(change)
-            .filter(|changed| !changed.after.is_null())
-            .map(|changed| changed.path.clone())
-            .collect();
-        if paths.is_empty() {
+        let replaced: Vec<&Change> =
+            self.changed_keys(change).filter(|changed| !changed.after.is_null()).collect();
+        if replaced.is_empty() {
             return None;
         }
-        Some(Loss {
-            address: change.address.clone(),
-            fingerprint: None,
-            kind: LossKind::KeyReplaced { paths },
-        })
+        let paths = replaced.iter().map(|changed| changed.path.clone()).collect();
+        let unread = replaced.iter().find_map(|changed| match &changed.after {
+            Value::Secret(secret) if secret.fingerprint.is_none() => Some(secret.source.clone()),
+            _ => None,
+        });
+        let kind = match unread {
+            Some(source) => LossKind::KeyUnread { paths, source },
+            None => LossKind::KeyReplaced { paths },
+        };
+        Some(Loss { address: change.address.clone(), fingerprint: None, kind })
+    }
+
+    /// Requires the confirmation by name of what takes a key for data out of use: an object that is deleted while no other
+    /// one of its type has its key, and the objects with another key that are created in the same plan.
+    fn name_lost_keys(&self, decided: &mut Decided) {
+        if self.mode == Mode::Delete {
+            return;
+        }
+        let changes = || decided.by_address.values().map(|decision| &decision.change);
+        let leaves =
+            |change: &ResourceChange| matches!(change.action, ChangeAction::Delete | ChangeAction::Forget);
+        let kept: Vec<(&str, Vec<(&str, &Value)>)> = changes()
+            .filter(|change| !leaves(change))
+            .map(|change| (change.address.kind(), self.keys(&change.address, &change.after)))
+            .collect();
+        let is_kept = |kind: &str, key: &(&str, &Value)| {
+            kept.iter().any(|(other, keys)| *other == kind && keys.contains(key))
+        };
+        let mut reasons = BTreeMap::new();
+        for change in changes().filter(|change| leaves(change)) {
+            let applied = self.records.get(&change.address).and_then(|record| record.applied.as_ref());
+            let kind = change.address.kind();
+            let lost = self.keys(&change.address, applied.unwrap_or(&change.before));
+            let lost: Vec<(&str, &Value)> = lost.into_iter().filter(|key| !is_kept(kind, key)).collect();
+            for (name, _) in &lost {
+                let text = format!(
+                    "no other {kind} has its {name}: data encrypted with this key cannot be read any more"
+                );
+                reasons.insert(change.address.clone(), text);
+            }
+            // The deletion may be left out of a part of the plan.
+            let successors = changes().filter(|other| {
+                let keys = self.keys(&other.address, &other.after);
+                let is_other = !keys.is_empty() && keys.iter().all(|key| !lost.contains(key));
+                other.action == ChangeAction::Create && other.address.kind() == kind && is_other
+            });
+            for other in successors.filter(|_| !lost.is_empty()) {
+                let text = format!(
+                    "it has another key than {}, which this plan deletes: it cannot read data encrypted with that key",
+                    change.address
+                );
+                reasons.insert(other.address.clone(), text);
+            }
+        }
+        for (address, reason) in reasons {
+            if let Some(decision) = decided.by_address.get_mut(&address) {
+                decision.change.confirmation.get_or_insert(reason);
+            }
+        }
+    }
+
+    /// The keys for data among the attributes of an object, by name.
+    fn keys<'b>(&self, address: &Address, attributes: &'b Value) -> Vec<(&'b str, &'b Value)> {
+        let attributes = attributes.as_map().into_iter().flatten();
+        let keys = attributes
+            .filter(|(name, value)| !value.is_null() && (self.is_key)(address, &Path::key(name.as_str())));
+        keys.map(|(name, value)| (name.as_str(), value)).collect()
     }
 
     /// Requires the confirmation by name of a change that removes a key for data.
@@ -321,6 +393,10 @@ impl<'a> Guard<'a> {
             }
         }
     }
+}
+
+fn listed(paths: &[Path]) -> String {
+    paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn lost(fingerprint: Option<&str>) -> String {

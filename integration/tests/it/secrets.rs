@@ -224,6 +224,25 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     expect(&place, 0, PLAN, &[passphrase]).map(|_| ())
 }
 
+/// The pool of the new name would begin with a key that cannot read the data of the old one.
+#[test]
+fn another_key_beside_a_renamed_pool_is_confirmed_by_name() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    let renamed = vault("{ env: KEY }").replace("name: control-plane", "name: other");
+    place.write("spec.yaml", &renamed)?;
+    let same = expect(&place, 2, PLAN, &[])?;
+    ensure!(!same.out.contains("encrypted with"), "{}", same.out);
+    let planned = expect(&place, 2, PLAN, &[("KEY", "another text")])?;
+    ensure!(planned.out.contains("no other sim_machine_pool has its encryption_key"), "{}", planned.out);
+    ensure!(planned.out.contains(&format!("it has another key than {POOL}")), "{}", planned.out);
+    for only in [&[][..], &["--confirm", POOL], &["--confirm", "sim_machine_pool.other"]] {
+        let refused = expect(&place, 1, &[APPLY, only].concat(), &[("KEY", "another text")])?;
+        ensure!(refused.out.contains("--confirm") || refused.err.contains("--confirm"), "{}", refused.err);
+    }
+    Ok(())
+}
+
 #[test]
 fn a_swapped_envelope_is_refused() -> Result<()> {
     let place = place("{ env: KEY }")?;

@@ -184,7 +184,7 @@ fn mistakes_are_found_at_their_places() {
         (format!("{INIT}certificateKey: abc\n"), "k.yaml:3:17 this is not a certificate key", "64"),
         (format!("{INIT}bootstrapTokens: [{{token: short}}]\n"), "not a bootstrap token", "abcdef."),
         (format!("{INIT}bootstrapTokens: [{{groups: [\"system:masters\"]}}]\n"), "cannot have the group", "begin"),
-        (format!("{INIT}bootstrapTokens: [{{usages: [signing]}}]\n"), "authenticates nobody", "authentication"),
+        (format!("{INIT}bootstrapTokens: [{{usages: [signing]}}]\n"), "cannot have groups", "authentication"),
         (format!("{INIT}bootstrapTokens: [{{expires: \"2030-01-01T00:00:00Z\"}}]\n"), "`ttl`", "ttl"),
         (format!("{JOIN}discovery: {{}}\n"), "how the cluster is discovered", "bootstrapToken"),
         (format!("{JOIN}discovery: {{file: {{kubeConfigPath: \"http://a\"}}}}\n"), "cannot be fetched", "https"),
