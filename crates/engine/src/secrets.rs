@@ -135,6 +135,16 @@ pub(crate) fn needs_texts(plan: &Plan) -> bool {
     plan.changes.iter().any(|change| has_secret(&change.after) || has_secret(&change.record.applied))
 }
 
+/// Whether a secret in a value, which the user supplies, has no fingerprint yet.
+pub(crate) fn lacks_fingerprint(value: &Value) -> bool {
+    match value {
+        Value::Secret(secret) => secret.fingerprint.is_none() && secret.keeper().is_none(),
+        Value::List(items) => items.iter().any(lacks_fingerprint),
+        Value::Map(entries) => entries.values().any(lacks_fingerprint),
+        _ => false,
+    }
+}
+
 /// The texts that resources of the cluster keep, for the secrets in a value, by where those come from.
 ///
 /// # Errors

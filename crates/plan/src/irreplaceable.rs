@@ -137,6 +137,7 @@ impl<'a> Guard<'a> {
         self.name_lost_keys(decided);
         for decision in decided.by_address.values_mut() {
             self.name_removed_keys(&mut decision.change);
+            self.name_unknown_keys(&mut decision.change);
         }
         Ok(())
     }
@@ -144,8 +145,10 @@ impl<'a> Guard<'a> {
     /// The keys for data that a change replaces by others. Data that was encrypted with them cannot be read any more, also
     /// where the object itself stays.
     fn replaced_key(&self, change: &ResourceChange) -> Option<Loss> {
-        let replaced: Vec<&Change> =
-            self.changed_keys(change).filter(|changed| !changed.after.is_null()).collect();
+        let replaced: Vec<&Change> = self
+            .changed_keys(change)
+            .filter(|changed| !changed.after.is_null() && !is_unknown(&changed.before))
+            .collect();
         if replaced.is_empty() {
             return None;
         }
@@ -220,13 +223,37 @@ impl<'a> Guard<'a> {
 
     /// Requires the confirmation by name of a change that removes a key for data.
     fn name_removed_keys(&self, change: &mut ResourceChange) {
-        let keys: Vec<String> = self.changed_keys(change).map(|changed| changed.path.to_string()).collect();
+        let removed = self.changed_keys(change).filter(|changed| changed.after.is_null());
+        let keys: Vec<String> = removed.map(|changed| changed.path.to_string()).collect();
         if keys.is_empty() {
             return;
         }
         let keys = keys.join(", ");
         let text = format!("it removes {keys}: data encrypted with this key cannot be read any more");
         change.confirmation.get_or_insert(text);
+    }
+
+    /// Requires the confirmation by name of recording a key for data for an object of which the state does not know the key,
+    /// as after the state was lost: the key in the spec may be another one.
+    fn name_unknown_keys(&self, change: &mut ResourceChange) {
+        let is_recorded = matches!(change.action, ChangeAction::Record | ChangeAction::Adopt);
+        if !is_recorded && !self.changed_keys(change).any(|changed| is_unknown(&changed.before)) {
+            return;
+        }
+        let applied = self.records.get(&change.address).and_then(|record| record.applied.as_ref());
+        let is_known = |name: &str| {
+            let values = applied.into_iter().chain([&change.before]);
+            values.filter_map(|value| value.get(name)).any(|value| !value.is_null() && !is_unknown(value))
+        };
+        let keys = self.keys(&change.address, &change.after).into_iter().map(|(name, _)| name);
+        let unknown: Vec<&str> = keys.filter(|name| !is_known(name)).collect();
+        if !unknown.is_empty() {
+            let text = format!(
+                "the state does not know its {}: check that the spec has the key in use; data cannot be read with another key",
+                unknown.join(", ")
+            );
+            change.confirmation.get_or_insert(text);
+        }
     }
 
     /// The changed attributes that are keys for data, of an object that exists and had one.
@@ -393,6 +420,11 @@ impl<'a> Guard<'a> {
             }
         }
     }
+}
+
+/// Whether the state has only the source of a secret, and nothing to compare its text with.
+fn is_unknown(value: &Value) -> bool {
+    matches!(value, Value::Secret(secret) if secret.fingerprint.is_none())
 }
 
 fn listed(paths: &[Path]) -> String {

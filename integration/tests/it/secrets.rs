@@ -243,6 +243,19 @@ fn another_key_beside_a_renamed_pool_is_confirmed_by_name() -> Result<()> {
     Ok(())
 }
 
+/// The cloud does not show keys, so a rebuilt state cannot know which one is in use.
+#[test]
+fn the_key_of_a_rebuilt_state_is_confirmed_by_name() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    std::fs::remove_dir_all(place.path().join(".slipway/state"))?;
+    expect(&place, 0, &["state", "rebuild", "vault", "-f", "spec.yaml", "--yes"], &[])?;
+    let refused = expect(&place, 1, APPLY, &[("KEY", "another text")])?;
+    ensure!(refused.out.contains("the state does not know its encryption_key"), "{}", refused.out);
+    expect(&place, 0, &[APPLY, &["--confirm", POOL]].concat(), &[])?;
+    expect(&place, 0, PLAN, &[]).map(|_| ())
+}
+
 #[test]
 fn a_swapped_envelope_is_refused() -> Result<()> {
     let place = place("{ env: KEY }")?;

@@ -139,10 +139,13 @@ impl<'a> Dispatcher<'a> {
     /// The objects of the cluster that keep texts of secrets which a step needs, known now that the steps before it have
     /// ended; none of a step that needs no text.
     fn secrets(&self, step: &Step, change: Option<&ResourceChange>) -> Prepared<Option<Kept>> {
-        let Some(change) = change.filter(|_| matches!(step.action, StepAction::Create | StepAction::Update))
-        else {
-            return Ok(None);
+        let needs = |change: &&ResourceChange| match step.action {
+            StepAction::Create | StepAction::Update => true,
+            // After the state was lost, nothing tells a secret of the spec from another one until it has its fingerprint.
+            StepAction::Record => secrets::lacks_fingerprint(&change.record.applied),
+            _ => false,
         };
+        let Some(change) = change.filter(needs) else { return Ok(None) };
         let values = [&change.after, &change.record.applied];
         if !values.into_iter().any(secrets::has_secret) {
             return Ok(None);
@@ -178,7 +181,7 @@ impl<'a> Dispatcher<'a> {
                     matches!(step.action, StepAction::Tag) && change.action != ChangeAction::NoOp;
                 let identity = step.identity.clone();
                 let mut record = record_of(change, identity.as_ref());
-                // The secrets of an object that is only tagged or recorded stay as they are, with their fingerprints.
+                // The secrets of an object that is only tagged or recorded keep the fingerprints that they have.
                 let mut applied = self.resolved(&change.record.applied)?;
                 secrets::strip(&mut applied);
                 // A call's own end says what it left; here it is what was read.
