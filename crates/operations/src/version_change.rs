@@ -127,18 +127,33 @@ impl VersionChange {
     }
 }
 
-/// The resources that a change of version brings: those that differ between the versions, come with it, or go.
+/// The resources that a change of version brings: those that differ between the versions, come with it, or go, and those
+/// that refer to one of them: a group of machines changes with the template that it launches machines from.
 pub(crate) fn brings(from: &[Desired], to: &[Desired]) -> BTreeSet<Address> {
     let by_address = |all: &[Desired]| -> BTreeMap<Address, Desired> {
         all.iter().map(|desired| (desired.address.clone(), desired.clone())).collect()
     };
+    let mut referring: BTreeMap<Address, Vec<&Address>> = BTreeMap::new();
+    for desired in to {
+        desired.attributes.for_each_reference(&mut |reference| {
+            referring.entry(reference.address.clone()).or_default().push(&desired.address);
+        });
+    }
     let (from, to) = (by_address(from), by_address(to));
     let is_other = |address: &&Address| {
         let attributes =
             |side: &BTreeMap<Address, Desired>| side.get(*address).map(|desired| desired.attributes.clone());
         attributes(&from) != attributes(&to)
     };
-    from.keys().chain(to.keys()).filter(is_other).cloned().collect()
+    let mut brought = BTreeSet::new();
+    let mut next: Vec<Address> = from.keys().chain(to.keys()).filter(is_other).cloned().collect();
+    while let Some(address) = next.pop() {
+        let others = referring.get(&address).into_iter().flatten().copied().cloned();
+        if brought.insert(address) {
+            next.extend(others);
+        }
+    }
+    brought
 }
 
 /// Names what the whole written spec would change and the plan of the version change does not.
@@ -171,4 +186,38 @@ pub(crate) fn name_left_out(plan: &mut Plan, whole: Result<Plan, slipway_plan::E
     }
     plan.pending = pending.into_values().collect();
     plan.left_out = plan.pending.len() as u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::{Reference, Value};
+
+    use super::*;
+
+    fn desired(name: &str, attributes: Vec<(&str, Value)>) -> Desired {
+        Desired::new(Address::new("thing", name), Value::map(attributes))
+    }
+
+    #[test]
+    fn what_refers_to_a_change_comes_with_it() {
+        let refers = |to: &str| {
+            let reference =
+                Reference { address: Address::new("thing", to), path: slipway_resource::Path::key("id") };
+            vec![("of", Value::Reference(reference))]
+        };
+        let all = |version: &str| {
+            vec![
+                desired("template", vec![("version", version.into())]),
+                desired("group", refers("template")),
+                desired("alarm", refers("group")),
+                desired("other", refers("network")),
+                desired("network", Vec::new()),
+            ]
+        };
+        let names = |found: BTreeSet<Address>| -> Vec<String> {
+            found.iter().map(|address| address.name().to_owned()).collect()
+        };
+        assert_eq!(names(brings(&all("1"), &all("2"))), ["alarm", "group", "template"]);
+        assert!(brings(&all("1"), &all("1")).is_empty());
+    }
 }
