@@ -16,6 +16,8 @@ use crate::types::{self, Kind};
 
 /// The type that has instances.
 const GROUP: &str = "aws_autoscaling_group";
+/// The type whose rules others may add to.
+const SECURITY_GROUP: &str = "aws_security_group";
 /// The type of what instances are made from.
 const TEMPLATE: &str = "aws_launch_template";
 
@@ -49,6 +51,7 @@ pub fn plan(item: &PlanItem, gates: Gates) -> Result<Planned, ProviderError> {
     };
     let infrastructure_only = infrastructure_only.filter(|_| boot::limits(&wanted).is_some());
     replacement::refuse(kind, observed, &wanted).map_err(|error| error.with_address(&item.address))?;
+    let reasons: Vec<String> = reasons.into_iter().chain(revoked(kind, observed)).collect();
     let replace_paths = replacement::paths(kind, observed, &wanted);
     let changed = changed(resource, observed, &wanted);
     let replaced = !replace_paths.is_empty()
@@ -68,6 +71,22 @@ pub fn plan(item: &PlanItem, gates: Gates) -> Result<Planned, ProviderError> {
         ..Planned::default()
     };
     Ok(if kind == GROUP && !replaced { with_rollout(planned, observed, gates) } else { planned })
+}
+
+/// A sentence on rules that others added to a security group: a plan revokes them.
+fn revoked(kind: &str, observed: &Value) -> Option<String> {
+    let rules =
+        observed.get("foreign_rules").and_then(Value::as_list).filter(|_| kind == SECURITY_GROUP)?;
+    let names: Vec<&str> = rules.iter().filter_map(Value::as_str).collect();
+    let rule = match names.as_slice() {
+        [] => return None,
+        [one] => format!("the rule {one} is"),
+        several => format!("the rules {} are", several.join(", ")),
+    };
+    Some(format!(
+        "{rule} not of Slipway and will be revoked; to keep it, allow it in the spec, or add foreign_rules of this group to \
+         ignoreChanges"
+    ))
 }
 
 /// What it means that something goes: the nodes of a group are drained before it does.

@@ -176,6 +176,40 @@ impl Kind for SecurityGroupRule {
     }
 }
 
+/// How descriptions of rules begin that controllers of a cluster add for its load balancers.
+const OF_CONTROLLERS: [&str; 2] = ["kubernetes.io/rule/", "elbv2.k8s.aws/"];
+
+/// The rules of a group that neither Slipway nor a controller made, by identity. Rules that name another group count as those of
+/// controllers: load balancers have groups of their own, which members of the cluster's groups let in.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) async fn foreign(cloud: &Cloud, group: &str) -> Result<Vec<String>, ProviderError> {
+    let Some(of_group) = cloud.get::<OfGroups>(group).await? else { return Ok(Vec::new()) };
+    let is_foreign = |rule: &&Sdk| {
+        let tags = of_ec2(rule.tags());
+        let described = rule.description().unwrap_or_default();
+        Owner::of(&tags).is_none()
+            && !tags.contains_key(OTHER_TOOL)
+            && rule.referenced_group_info().is_none()
+            && !OF_CONTROLLERS.iter().any(|mark| described.starts_with(mark))
+    };
+    let identity = |rule: &Sdk| {
+        let permissions = vec![Permission::of(rule)?];
+        let rule = Rule { group: group.to_owned(), direction: Direction::of(rule), permissions };
+        Some(rule.identity().to_string())
+    };
+    Ok(of_group.iter().filter(is_foreign).filter_map(identity).collect())
+}
+
+/// Revokes a rule by its identity.
+///
+/// # Errors
+/// By class.
+pub(super) async fn revoke(cloud: &Cloud, id: &Identity) -> Result<(), ProviderError> {
+    cloud.shared::<Writer>().revoke(cloud, &Rule::of_identity(id)?).await
+}
+
 /// The tag in which kOps and its controllers write the cluster's name.
 const OTHER_TOOL: &str = "KubernetesCluster";
 

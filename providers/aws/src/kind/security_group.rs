@@ -4,15 +4,18 @@ use async_trait::async_trait;
 use aws_sdk_ec2::types::{IpPermission, IpRange, Ipv6Range};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::attribute::{need, text};
+use super::attribute::{need, text, texts};
 use super::family::SecurityGroups;
-use super::{Blockers, Found, Kind, blocker, taken};
+use super::{Blockers, Found, Kind, blocker, rule, taken, update_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::look::filter;
 use crate::owner::{Owner, identity, of_ec2, specification, visible};
 use crate::rate::Class;
+
+/// The attribute with the rules of others.
+const FOREIGN_RULES: &str = "foreign_rules";
 
 /// `aws_security_group`.
 pub(super) struct SecurityGroup;
@@ -34,6 +37,12 @@ impl Kind for SecurityGroup {
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
         let Some(group) = cloud.get::<SecurityGroups>(id.as_str()).await? else { return Ok(None) };
+        let tags = of_ec2(group.tags());
+        // In a group of another tool, nothing tells its rules from those of others.
+        let foreign = match Owner::of(&tags) {
+            Some(_) => rule::foreign(cloud, id.as_str()).await?,
+            None => Vec::new(),
+        };
         let attributes = Value::map([
             ("id", Value::from(id.as_str())),
             ("arn", cloud.ec2_arn(group.owner_id(), "security-group", id.as_str()).into()),
@@ -41,9 +50,26 @@ impl Kind for SecurityGroup {
             ("description", group.description().into()),
             ("vpc_id", group.vpc_id().into()),
             ("owner_id", group.owner_id().into()),
-            ("tags", visible(&of_ec2(group.tags()))),
+            ("tags", visible(&tags)),
+            (FOREIGN_RULES, Value::list(foreign)),
         ]);
-        Ok(Some(Found::ready(id.as_str(), attributes, &of_ec2(group.tags()))))
+        Ok(Some(Found::ready(id.as_str(), attributes, &tags)))
+    }
+
+    /// Sets its tags, and revokes the rules of others that the plan has named.
+    async fn update(
+        &self,
+        act: &Act<'_>,
+        id: &Identity,
+        prior: &Value,
+        desired: &Value,
+    ) -> Result<(), ProviderError> {
+        update_tags(act.cloud, id.as_str(), prior, desired).await?;
+        let kept = texts(desired, FOREIGN_RULES);
+        for rule in texts(prior, FOREIGN_RULES).iter().filter(|rule| !kept.contains(rule)) {
+            rule::revoke(act.cloud, &Identity::new(rule.as_str())).await?;
+        }
+        Ok(())
     }
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {

@@ -302,9 +302,14 @@ const fn calls(kind: Kind) -> Calls {
             &["s3:DeleteObject"],
         ),
         Kind::SecurityGroup => of(
-            &["ec2:DescribeSecurityGroups", "ec2:DescribeTags"],
+            &["ec2:DescribeSecurityGroupRules", "ec2:DescribeSecurityGroups", "ec2:DescribeTags"],
             &[("ec2:CreateSecurityGroup", ""), TAG, ("ec2:RevokeSecurityGroupEgress", "")],
-            TAGGED,
+            &[
+                "ec2:CreateTags",
+                "ec2:DeleteTags",
+                "ec2:RevokeSecurityGroupEgress",
+                "ec2:RevokeSecurityGroupIngress",
+            ],
             &["ec2:DeleteSecurityGroup"],
         ),
         Kind::SecurityGroupRule => of(

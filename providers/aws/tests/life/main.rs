@@ -19,6 +19,7 @@ mod changes;
 mod cloud;
 mod disturbance;
 mod faults;
+mod foreign;
 mod forgetful;
 mod images;
 mod kills;
@@ -43,6 +44,7 @@ const TESTS: &[(&str, Test)] = &[
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
     ("faults::of_one_kind_each", faults::of_one_kind_each),
     ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
+    ("foreign::a_rule_of_somebody_is_drift", foreign::a_rule_of_somebody_is_drift),
     ("forgetful::what_is_not_shown_is_left", forgetful::what_is_not_shown_is_left),
     ("images::by_parameter", images::by_parameter),
     ("lost::before_and_after_each_call", lost::before_and_after_each_call),

@@ -3,7 +3,7 @@
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Form, Type};
 
-use super::builder::{BOOL, Builder, INTEGER, Named, TEXT};
+use super::builder::{BOOL, Builder, INTEGER, Named, TEXT, texts};
 use super::rate::EC2;
 
 pub(super) fn types() -> Vec<Named> {
@@ -23,6 +23,11 @@ fn security_group() -> Named {
         )
         .fixed("vpc_id", TEXT, "The VPC.")
         .computed("owner_id", TEXT, "The account that owns it.")
+        .optional(
+            "foreign_rules",
+            texts(),
+            "Rules that neither Slipway nor a controller of the cluster created, as Terraform imports them. Never set by a spec.",
+        )
         .exclusive(["name"])
         .takes(2_000, 1_000, 2_000)
         .build()
