@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use slipway_testkit::proxy::{Request, Verdict};
+
+use crate::permissions::Ledger;
 
 /// How calls are disturbed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +60,7 @@ struct State {
     rules: Rules,
     random: u64,
     calls: BTreeMap<Call, usize>,
+    ledger: Ledger,
     buckets: BTreeMap<String, (f64, Instant)>,
     failed: usize,
     refused: usize,
@@ -81,6 +85,7 @@ impl Disturbance {
             rules: Rules::default(),
             random: 1,
             calls: BTreeMap::new(),
+            ledger: Ledger::default(),
             buckets: BTreeMap::new(),
             failed: 0,
             refused: 0,
@@ -115,6 +120,11 @@ impl Disturbance {
         std::mem::take(&mut self.state().calls)
     }
 
+    /// Sees that nothing was called since permissions were asked for but what was asked for.
+    pub fn only_what_was_asked_for(&self) -> Result<()> {
+        self.state().ledger.check()
+    }
+
     /// How many calls have failed and how many were refused for their pace, since the last time.
     pub fn take_disturbed(&self) -> (usize, usize) {
         let mut state = self.state();
@@ -129,13 +139,21 @@ impl Disturbance {
     /// What becomes of a request.
     pub fn judge(&self, request: &Request) -> Verdict {
         let call = Call::of(request);
+        let answer = self.state().ledger.take(&call, request);
+        match (self.verdict(&call, request), answer) {
+            (Verdict::Pass | Verdict::Delay(_), Some(answer)) => answer,
+            (verdict, _) => verdict,
+        }
+    }
+
+    fn verdict(&self, call: &Call, request: &Request) -> Verdict {
         let mut state = self.state();
         *state.calls.entry(call.clone()).or_default() += 1;
         if state.forbidden.contains(&call.action) {
             return call.refused(request, 403, "AccessDenied");
         }
         let rules = state.rules.clone();
-        let of_each = rules.once.filter(|(_, which)| which.has(&call));
+        let of_each = rules.once.filter(|(_, which)| which.has(call));
         if let Some((once, _)) = of_each
             && state.once.insert(call.action.clone())
         {
@@ -209,7 +227,7 @@ impl Which {
 impl Call {
     /// Whether it changes something, as its name or its verb says.
     pub fn changes(&self) -> bool {
-        let reads = ["Describe", "Get", "List", "GET ", "HEAD "];
+        let reads = ["Describe", "Get", "List", "GET ", "HEAD ", "Simulate"];
         self.service != "sts" && !reads.iter().any(|read| self.action.starts_with(read))
     }
 

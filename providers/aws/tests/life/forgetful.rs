@@ -1,10 +1,12 @@
 //! A cloud that does not show everything as it was set.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Object};
 use crate::world::{APPLY, MINIMAL, World};
 
 /// What it takes and does not show is told once, and is no reason to change it again and again.
@@ -23,4 +25,40 @@ pub fn what_is_not_shown_is_left() -> Result<()> {
     let left = world.plan()?;
     ensure!(left.is_empty(), "planned again: {left:?}");
     world.delete().map(drop)
+}
+
+/// An instance that left its group in a roll that was stopped is deleted with the cluster, also on this cloud: it never
+/// shows an instance of the new version, so that the roll waits for one.
+pub fn what_left_its_group_is_deleted() -> Result<()> {
+    let world = World::on(Arc::new(Cloud::forgetful()?))?;
+    world.public(&[])?;
+    world.expect(0, APPLY)?;
+    world.public(&[("t3.medium\n  image: ami-1e749f67", "t3.medium\n  image: ami-760aaa0f")])?;
+    let mut roll = world.place().command(APPLY).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let left = until(|| Ok(running(&world)?.iter().any(|object| object.name.starts_with(' '))));
+    let stopped = Command::new("kill").args(["-INT", &roll.id().to_string()]).status();
+    let ended = roll.wait();
+    ensure!(left? && stopped?.success(), "no instance left its group");
+    ensure!(!ended?.success(), "the roll was not stopped");
+    world.delete()?;
+    let left = running(&world)?;
+    ensure!(left.is_empty(), "left: {left:?}");
+    Ok(())
+}
+
+/// The instances that run; one without a group has a name that begins with a space.
+fn running(world: &World) -> Result<Vec<Object>> {
+    let objects = world.cloud.objects()?.into_iter();
+    Ok(objects.filter(|object| object.kind == "instance").collect())
+}
+
+/// Whether something comes about within a minute.
+fn until(comes: impl Fn() -> Result<bool>) -> Result<bool> {
+    for _ in 0..600 {
+        if comes()? {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(false)
 }

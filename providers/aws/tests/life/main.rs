@@ -24,6 +24,7 @@ mod forgetful;
 mod images;
 mod kills;
 mod lost;
+mod permissions;
 mod recorded;
 mod several;
 mod throttled;
@@ -39,6 +40,10 @@ const TESTS: &[(&str, Test)] = &[
     ("adopted::every_case_of_our_own", adopted::every_case_made),
     ("recorded::nothing_differs", recorded::nothing_differs),
     ("recorded::what_the_spec_asks_for_is_planned", recorded::what_the_spec_asks_for_is_planned),
+    (
+        "recorded::pools_are_rolled_with_the_user_data_of_kops",
+        recorded::pools_are_rolled_with_the_user_data_of_kops,
+    ),
     ("calls::minimal", calls::minimal),
     ("calls::highly_available", calls::highly_available),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
@@ -46,8 +51,10 @@ const TESTS: &[(&str, Test)] = &[
     ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
     ("foreign::a_rule_of_somebody_is_drift", foreign::a_rule_of_somebody_is_drift),
     ("forgetful::what_is_not_shown_is_left", forgetful::what_is_not_shown_is_left),
+    ("forgetful::what_left_its_group_is_deleted", forgetful::what_left_its_group_is_deleted),
     ("images::by_parameter", images::by_parameter),
     ("lost::before_and_after_each_call", lost::before_and_after_each_call),
+    ("permissions::every_call_was_asked_for", permissions::every_call_was_asked_for),
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),

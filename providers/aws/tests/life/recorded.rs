@@ -1,5 +1,6 @@
 //! Clusters that kOps itself made, as recordings of its calls: taken over, they are left as they are until the spec changes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -7,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
-use slipway_testkit::Moto;
+use slipway_testkit::{Moto, http};
 
 use crate::adopted::CASES;
 use crate::disturbance::Call;
@@ -76,6 +77,84 @@ pub fn what_the_spec_asks_for_is_planned() -> Result<()> {
         };
         changed().with_context(|| recording.display().to_string())
     })
+}
+
+/// What a changed pool and a changed control plane ask for: their machines alone are rolled, and boot by the user data of
+/// kOps as before.
+pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
+    each_anew(&recordings()?, |world, recording| {
+        let rolled = || -> Result<()> {
+            take_over(world, recording, Key::LeftOut)?;
+            world.is_settled()?;
+            for pool in ["nodes-us-east-1a", "control-plane-us-east-1a"] {
+                rolls(world, pool).with_context(|| pool.to_owned())?;
+            }
+            world.delete()?;
+            let left: Vec<_> =
+                world.cloud.objects()?.into_iter().filter(|object| object.kind == "instance").collect();
+            ensure!(left.is_empty(), "left: {left:?}");
+            Ok(())
+        };
+        rolled().with_context(|| recording.display().to_string())
+    })
+}
+
+/// Gives the machines of a pool another type.
+fn rolls(world: &World, pool: &str) -> Result<()> {
+    let (machines, scripts) = (instances(world)?, scripts(world)?);
+    ensure!(scripts.values().any(|script| !script.is_empty()), "no user data: {scripts:?}");
+    let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
+    let of_pool = spec.find(&format!("  name: {pool}\n")).context("no such pool")?;
+    let (before, after) = spec.split_at(of_pool);
+    world
+        .spec(&format!("{before}{}", after.replacen("machineType: t2.micro", "machineType: t3.medium", 1)))?;
+    let changes = world.plan()?;
+    let kinds: Vec<&str> = changes.keys().filter_map(|address| address.split('.').next()).collect();
+    ensure!(kinds == ["aws_autoscaling_group", "aws_launch_template"], "{changes:#?}");
+    ensure!(changes.keys().all(|address| address.contains(&format!(".{pool}"))), "{changes:#?}");
+    world.expect(0, &["apply", "saved.plan", "--yes"])?;
+    world.disturbance.only_what_was_asked_for()?;
+    world.is_settled()?;
+    let after = instances(world)?;
+    let stayed = machines.iter().filter(|machine| after.contains(machine)).count();
+    ensure!(after.len() == machines.len() && stayed + 1 == machines.len(), "{machines:?} became {after:?}");
+    ensure!(self::scripts(world)? == scripts, "other user data");
+    Ok(())
+}
+
+fn instances(world: &World) -> Result<Vec<String>> {
+    let objects = world.cloud.objects()?.into_iter().filter(|object| object.kind == "instance");
+    Ok(objects.map(|object| object.id).collect())
+}
+
+/// The user data of the newest version of each launch template, by name.
+fn scripts(world: &World) -> Result<BTreeMap<String, String>> {
+    let headers = [
+        (
+            "Authorization",
+            "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, \
+                           Signature=0",
+        ),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    let port = world.cloud.moto().port();
+    let ask = |body: &str| -> Result<String> {
+        let answer = http::request("POST", port, "/", &headers, body.as_bytes())?;
+        Ok(String::from_utf8(answer.body)?)
+    };
+    let values = |text: &str, tag: &str| -> Vec<String> {
+        let parts = text.split(&format!("<{tag}>")).skip(1);
+        parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
+    };
+    let templates = ask("Version=2016-11-15&Action=DescribeLaunchTemplates")?;
+    let mut scripts = BTreeMap::new();
+    for name in values(&templates, "launchTemplateName") {
+        let versions = ask(&format!(
+            "Version=2016-11-15&Action=DescribeLaunchTemplateVersions&LaunchTemplateName={name}&LaunchTemplateVersion.1=%24Latest"
+        ))?;
+        scripts.insert(name, values(&versions, "userData").concat());
+    }
+    Ok(scripts)
 }
 
 /// Replays a recording and takes the cluster over; what there is then.

@@ -52,6 +52,7 @@ fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Resul
         writeln!(shown, "  {address}: {what}")?;
     }
     world.expect(0, &["apply", "saved.plan", "--yes", "--infrastructure-only"])?;
+    world.disturbance.only_what_was_asked_for()?;
     world.is_settled()?;
     world.shape()?;
     Ok(shown)
@@ -68,6 +69,7 @@ fn rolls(world: &World) -> Result<()> {
     world.expect(2, &["roll", "-f", "spec.yaml", "--dry-run"])?;
     ensure!(instances(world)? == before, "a dry run has rolled");
     world.expect(0, &["roll", "-f", "spec.yaml", "--yes"])?;
+    world.disturbance.only_what_was_asked_for()?;
     let after = instances(world)?;
     ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");
     ensure!(machines(&world.cloud.objects()?) == sizes, "not as many as before");

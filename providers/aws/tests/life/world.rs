@@ -176,16 +176,22 @@ impl World {
         Ok(changes)
     }
 
-    /// Brings the cluster to the spec.
+    /// Brings the cluster to the spec, by no call that the preflight did not ask for.
     pub fn apply(&self) -> Result<Ended> {
-        self.expect(0, APPLY)
+        let ended = self.expect(0, APPLY)?;
+        self.disturbance.only_what_was_asked_for()?;
+        Ok(ended)
     }
 
-    /// Removes the cluster. Its name, as the spec has it, confirms that its own etcd goes.
+    /// Removes the cluster, by no call that the preflight did not ask for. Its name, as the spec has it, confirms that its own
+    /// etcd goes.
     pub fn delete(&self) -> Result<Ended> {
         let text = std::fs::read_to_string(self.place.path().join("spec.yaml"))?;
         let name = cluster_name(&text).context("the spec has no cluster")?;
-        self.expect(0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", name])
+        let ended =
+            self.expect(0, &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", name])?;
+        self.disturbance.only_what_was_asked_for()?;
+        Ok(ended)
     }
 
     /// Sees that nothing is left to do.

@@ -2,7 +2,8 @@
 
 
 def launch_template(a):
-    data = {"ImageId": a["image_id"], "InstanceType": a["instance_type"]}
+    # kOps itself says that instances may be terminated, and leaves the metadata service's endpoint to AWS.
+    data = {"ImageId": a["image_id"], "InstanceType": a["instance_type"], "DisableApiTermination": False}
     if a.get("key_name"):
         data["KeyName"] = a["key_name"]
     data["IamInstanceProfile"] = {"Name": a["iam_instance_profile"][0]["name"]}
@@ -13,11 +14,12 @@ def launch_template(a):
             **({"VirtualName": device["virtual_name"]} if device.get("virtual_name") else {}),
             **({"Ebs": {camel(key): entry for key, entry in device["ebs"][0].items()}} if device.get("ebs") else {}),
         }
-        for device in a.get("block_device_mappings", [])
+        # Its own order is that of a map.
+        for device in reversed(a.get("block_device_mappings", []))
     ]
-    data["MetadataOptions"] = {camel(key): entry for key, entry in a["metadata_options"][0].items()}
-    if "HttpProtocolIpv6" in data["MetadataOptions"]:
-        data["MetadataOptions"]["HttpProtocolIpv6"] = data["MetadataOptions"].pop("HttpProtocolIpv6")
+    data["MetadataOptions"] = {
+        camel(key): entry for key, entry in a["metadata_options"][0].items() if key != "http_endpoint"
+    }
     data["Monitoring"] = {"Enabled": a["monitoring"][0]["enabled"]}
     if a.get("credit_specification"):
         data["CreditSpecification"] = {"CpuCredits": a["credit_specification"][0]["cpu_credits"]}
