@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use slipway_plan::queue::ReadyQueue;
-use slipway_plan::{Plan, Providers, Snapshot, StepAction, StepId};
+use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -20,6 +20,7 @@ use crate::outputs::Outputs;
 use crate::preconditions::{Expectation, Expectations, Reader};
 use crate::replay::take_effect;
 use crate::report::{Report, StepFailure};
+use crate::state::identity_of;
 use crate::step::{self, Failure, Finished, Shared};
 use crate::stop::Stop;
 
@@ -79,6 +80,7 @@ impl<'a> Dispatcher<'a> {
         let mut reading = JoinSet::new();
         for (name, handle) in work.providers.iter() {
             let (reader, task) = Reader::start(handle.session.clone(), handle.info.batch as usize);
+            announce(&work, name, &reader);
             readers.insert(name.to_owned(), reader);
             reading.spawn(async move {
                 // The reader's task ends when the readers are dropped; a panic in it is a panic of the run.
@@ -170,7 +172,9 @@ impl<'a> Dispatcher<'a> {
             };
             let plan = self.work.plan;
             let Some(step) = plan.steps.get(id.index()) else { continue };
-            match self.prepare(step) {
+            let prepared = self.prepare(step);
+            self.is_begun(step);
+            match prepared {
                 Ok(unit) => {
                     if step.action.is_call() {
                         let mut pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -180,6 +184,18 @@ impl<'a> Dispatcher<'a> {
                 }
                 Err(error) => self.fail(id, *error),
             }
+        }
+    }
+
+    /// Tells the reader that a step checks its object now.
+    fn is_begun(&self, step: &Step) {
+        let provider = self.work.providers.of_type(step.address.kind()).map(|(name, ..)| name);
+        let reader = provider.and_then(|provider| self.readers.get(provider));
+        if let Some(reader) = reader
+            && checks(&step.action)
+            && announced(&self.work, step).is_some()
+        {
+            reader.begun(&step.address);
         }
     }
 
@@ -235,6 +251,36 @@ impl<'a> Dispatcher<'a> {
             Digest::of_bytes(text.as_bytes()).as_str().get(7..47).unwrap_or_default(),
         )
     }
+}
+
+/// Announces to the reader of a provider the objects that the steps of a run will check.
+fn announce(work: &Work<'_>, provider: &str, reader: &Reader) {
+    for step in work.plan.steps.iter().filter(|step| !work.done.contains_key(&step.id)) {
+        let is_of_it = work.providers.of_type(step.address.kind()).is_some_and(|(name, ..)| name == provider);
+        if is_of_it
+            && checks(&step.action)
+            && let Some(identity) = announced(work, step)
+        {
+            reader.expect(&step.address, &identity);
+        }
+    }
+}
+
+/// Whether a step checks its object before it changes it.
+fn checks(action: &StepAction) -> bool {
+    match action {
+        StepAction::Update | StepAction::Tag | StepAction::Operation { .. } => true,
+        StepAction::Delete { surplus } => !surplus,
+        StepAction::Create
+        | StepAction::Record
+        | StepAction::Forget
+        | StepAction::RemovedWithParent { .. } => false,
+    }
+}
+
+/// The object of a step, as far as it is known before the run; none for an object that the run creates.
+fn announced(work: &Work<'_>, step: &Step) -> Option<Identity> {
+    step.identity.clone().or_else(|| identity_of(&work.snapshot, &step.address))
 }
 
 #[cfg(test)]

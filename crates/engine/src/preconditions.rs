@@ -1,85 +1,21 @@
 //! Checks right before a step that its object is still as the plan read it: batched reads, none older than ten
 //! seconds.
 
+mod reader;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_plan::precondition::Precondition;
 use slipway_plan::render::{TextOptions, change_lines};
 use slipway_resource::diff::Change;
-use slipway_resource::provider::ReadRequest;
-use slipway_resource::{Address, ErrorClass, Identity, Observation, Path, ProviderError, Session, Value};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use slipway_resource::{Address, ErrorClass, Identity, Observation, Path, ProviderError, Value};
 use tokio::time::Instant;
+
+pub(crate) use self::reader::Reader;
 
 /// How old a read may be.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
-
-/// How long the reader waits for more to ask in the same call.
-const GATHER: Duration = Duration::from_millis(5);
-
-/// Reads objects of one provider in batches.
-#[derive(Clone)]
-pub(crate) struct Reader(mpsc::UnboundedSender<Question>);
-
-struct Question {
-    request: ReadRequest,
-    answer: oneshot::Sender<Observation>,
-}
-
-impl Reader {
-    /// Starts the reader of a session; its task ends when the last clone is dropped.
-    pub fn start(session: Arc<dyn Session>, batch: usize) -> (Self, JoinHandle<()>) {
-        let (sender, mut receiver) = mpsc::unbounded_channel::<Question>();
-        let task = tokio::spawn(async move {
-            while let Some(first) = receiver.recv().await {
-                let mut questions = vec![first];
-                tokio::time::sleep(GATHER).await;
-                while questions.len() < batch.max(1)
-                    && let Ok(next) = receiver.try_recv()
-                {
-                    questions.push(next);
-                }
-                answer(&*session, questions).await;
-            }
-        });
-        (Self(sender), task)
-    }
-
-    async fn read(&self, address: &Address, identity: &Identity) -> Observation {
-        let (answer, receive) = oneshot::channel();
-        let request = ReadRequest { address: address.clone(), identity: identity.clone() };
-        let gone = || {
-            Observation::Unreadable(ProviderError::new(
-                ErrorClass::Cancelled,
-                "the run was stopped before it was read",
-            ))
-        };
-        if self.0.send(Question { request, answer }).is_err() {
-            return gone();
-        }
-        receive.await.unwrap_or_else(|_| gone())
-    }
-}
-
-async fn answer(session: &dyn Session, questions: Vec<Question>) {
-    let requests: Vec<ReadRequest> = questions.iter().map(|question| question.request.clone()).collect();
-    match session.read(requests).await {
-        Ok(answers) => {
-            for (question, observed) in questions.into_iter().zip(answers) {
-                // Who asked may have gone: the run was stopped.
-                let _ = question.answer.send(observed.observation);
-            }
-        }
-        Err(error) => {
-            for question in questions {
-                let _ = question.answer.send(Observation::Unreadable(error.clone()));
-            }
-        }
-    }
-}
 
 /// What is expected of an object when the next step on it begins.
 #[derive(Clone, Debug)]
