@@ -76,6 +76,7 @@ fn own_form(kind: &str, attributes: &mut Attributes) {
         | Kind::Eip
         | Kind::IamInstanceProfile
         | Kind::IamRolePolicyAttachment
+        | Kind::Instance
         | Kind::InternetGateway
         | Kind::NatGateway
         | Kind::RouteTable

@@ -75,8 +75,7 @@ pub fn plan(item: &PlanItem, gates: Gates) -> Result<Planned, ProviderError> {
 
 /// A sentence on rules that others added to a security group: a plan revokes them.
 fn revoked(kind: &str, observed: &Value) -> Option<String> {
-    let rules =
-        observed.get("foreign_rules").and_then(Value::as_list).filter(|_| kind == SECURITY_GROUP)?;
+    let rules = observed.get("foreign_rules").and_then(Value::as_list).filter(|_| kind == SECURITY_GROUP)?;
     let names: Vec<&str> = rules.iter().filter_map(Value::as_str).collect();
     let rule = match names.as_slice() {
         [] => return None,
@@ -178,6 +177,7 @@ fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
             | Kind::IamRole
             | Kind::IamRolePolicy
             | Kind::IamRolePolicyAttachment
+            | Kind::Instance
             | Kind::InternetGateway
             | Kind::KeyPair
             | Kind::LaunchTemplate

@@ -98,6 +98,7 @@ impl Side<'_> {
             | Kind::IamRole
             | Kind::IamRolePolicy
             | Kind::IamRolePolicyAttachment
+            | Kind::Instance
             | Kind::InternetGateway
             | Kind::KeyPair
             | Kind::LaunchTemplate

@@ -37,6 +37,7 @@ static KINDS: &[&dyn Kind] = &[
     &launch_template::LaunchTemplate,
     &scaling::Group,
     &scaling::LifecycleHook,
+    &scaling::Instance,
     // Load balancers.
     &balance::LoadBalancer,
     &balance::TargetGroup,

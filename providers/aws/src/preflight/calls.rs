@@ -180,6 +180,9 @@ const fn calls(kind: Kind) -> Calls {
             &[],
             &["iam:DetachRolePolicy"],
         ),
+        Kind::Instance => {
+            of(&["ec2:DescribeInstances", "ec2:DescribeTags"], &[], &[], &["ec2:TerminateInstances"])
+        }
         Kind::InternetGateway => of(
             &["ec2:DescribeInternetGateways", "ec2:DescribeTags"],
             &[("ec2:AttachInternetGateway", "vpc_id"), ("ec2:CreateInternetGateway", ""), TAG],

@@ -201,6 +201,7 @@ fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
             | Kind::IamOpenidConnectProvider
             | Kind::IamRolePolicy
             | Kind::IamRolePolicyAttachment
+            | Kind::Instance
             | Kind::LbListener
             | Kind::Route
             | Kind::Route53Record

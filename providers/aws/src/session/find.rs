@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
 use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
-use slipway_resource::{Observation, Observed, ProviderError, Value};
+use slipway_resource::{Observation, Observed, ProviderError};
 
 use crate::cloud::Cloud;
 use crate::kind::{self, Condition, Found, Kind};
 use crate::known::Known;
 use crate::look::Look;
-use crate::owner::{Owner, Tags};
+use crate::owner::Owner;
 
 /// Everything that a cluster owns.
 pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
@@ -69,20 +69,9 @@ pub(super) async fn read(cloud: &Cloud, requests: Vec<ReadRequest>) -> Vec<Obser
     join_all(requests.into_iter().map(|request| read_one(cloud, request))).await
 }
 
-/// An object of which something is left although it is not there any more.
-async fn rest(kind: &dyn Kind, cloud: &Cloud, request: &ReadRequest) -> Result<Option<Found>, ProviderError> {
-    let id = request.identity.as_str();
-    let found = || Found::ready(id, Value::map([("id", id), ("name", id)]), &Tags::new());
-    Ok(kind.remains(cloud, &request.identity).await?.then(found))
-}
-
 async fn read_one(cloud: &Cloud, request: ReadRequest) -> Observed {
     let found = match kind::of(&request.address) {
-        Ok(kind) => match kind::read(kind, cloud, &request.identity).await {
-            // Where the whole cluster goes, what is left of an object goes like the object.
-            Ok(None) if cloud.leaving() => rest(kind, cloud, &request).await,
-            found => found,
-        },
+        Ok(kind) => kind::read(kind, cloud, &request.identity).await,
         Err(error) => Err(error),
     };
     let (observation, token) = match found {

@@ -28,6 +28,7 @@ mod permissions;
 mod recorded;
 mod several;
 mod throttled;
+mod ungrouped;
 mod whole;
 mod world;
 
@@ -56,6 +57,7 @@ const TESTS: &[(&str, Test)] = &[
     ("lost::before_and_after_each_call", lost::before_and_after_each_call),
     ("permissions::every_call_was_asked_for", permissions::every_call_was_asked_for),
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
+    ("ungrouped::an_instance_is_named_and_deleted", ungrouped::an_instance_is_named_and_deleted),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),
     ("kills::highly_available", kills::highly_available),

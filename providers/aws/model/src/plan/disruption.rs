@@ -29,7 +29,8 @@ pub(super) fn of_removal(item: &PlanItem) -> Disruption {
         | Kind::IamRolePolicy
         | Kind::IamRolePolicyAttachment
         | Kind::IamInstanceProfile
-        | Kind::IamOpenidConnectProvider => Disruption::Brief,
+        | Kind::IamOpenidConnectProvider
+        | Kind::Instance => Disruption::Brief,
         Kind::AutoscalingLifecycleHook
         | Kind::CloudwatchEventRule
         | Kind::CloudwatchEventTarget
@@ -73,6 +74,7 @@ pub(super) fn of_update(kind: &str, changed: &[String]) -> Disruption {
         | Kind::IamRole
         | Kind::IamRolePolicy
         | Kind::IamRolePolicyAttachment
+        | Kind::Instance
         | Kind::InternetGateway
         | Kind::KeyPair
         | Kind::LaunchTemplate

@@ -1,4 +1,4 @@
-//! Launch templates: what a new instance is like.
+//! Launch templates, which describe new instances, and instances outside of auto-scaling groups.
 
 use slipway_resource::{Attribute, Form, Type};
 
@@ -8,7 +8,24 @@ use super::builder::{
 use super::rate::EC2;
 
 pub(super) fn types() -> Vec<Named> {
-    vec![launch_template()]
+    vec![launch_template(), instance()]
+}
+
+/// No spec asks for one: plans only delete them.
+fn instance() -> Named {
+    Builder::new(
+        "aws_instance",
+        EC2,
+        "An instance that a roll took out of an auto-scaling group which does not exist any more.",
+    )
+    .arn()
+    .tags()
+    .computed("availability_zone", TEXT, "The zone it is in.")
+    .computed("instance_type", TEXT, "Its type.")
+    .optional_fixed("subnet_id", TEXT, "Its subnet.")
+    .optional("vpc_security_group_ids", texts(), "Its security groups.")
+    .takes(90_000, 1_000, 60_000)
+    .build()
 }
 
 fn launch_template() -> Named {

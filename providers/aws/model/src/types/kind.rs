@@ -49,6 +49,7 @@ kinds! {
     IamRole = "aws_iam_role",
     IamRolePolicy = "aws_iam_role_policy",
     IamRolePolicyAttachment = "aws_iam_role_policy_attachment",
+    Instance = "aws_instance",
     InternetGateway = "aws_internet_gateway",
     KeyPair = "aws_key_pair",
     LaunchTemplate = "aws_launch_template",

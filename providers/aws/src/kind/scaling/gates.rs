@@ -24,7 +24,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 pub(super) use node::of_instance;
 pub(super) use shrink::shrink;
-pub(super) use view::{RETIRED, ROLLOUT, alive_detached, detached, manner};
+pub(super) use view::{Detached, RETIRED, ROLLOUT, alive_detached, by_ids, manner};
 pub(super) use warm::renew as renew_warm_pool;
 
 use self::view::View;

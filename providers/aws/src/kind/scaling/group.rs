@@ -60,17 +60,13 @@ impl Listing for Owned {
         let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
         let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
         let groups = describe(&look.cloud, request);
-        let (groups, instances, nodes) =
-            tokio::join!(groups, look.tagged("instance"), Nodes::look(&look.cloud));
-        let detached = match instances? {
-            none if none.is_empty() => Vec::new(),
-            ids => gates::detached(&look.cloud, &ids).await?,
-        };
-        let groups = groups?;
+        let (groups, detached, nodes) =
+            tokio::join!(groups, look.listing::<gates::Detached>(), Nodes::look(&look.cloud));
+        let (groups, detached) = (groups?, detached?);
         let mut found: Vec<Found> = groups.iter().map(found).collect();
         for group in &mut found {
             let inside: BTreeSet<String> = ids(&group.attributes);
-            let of_it = detached.iter().filter(|(name, instance)| {
+            let of_it = detached.0.iter().filter(|(name, instance)| {
                 // One that is still inside has its tag already: whoever was to take it out was interrupted.
                 name == group.identity.as_str()
                     && instance.instance_id().is_some_and(|id| !inside.contains(id))
@@ -128,7 +124,19 @@ impl Kind for Group {
     }
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
-        Ok(cloud.get::<Groups>(id.as_str()).await?.map(|group| found(&group)))
+        let Some(mut found) = cloud.get::<Groups>(id.as_str()).await?.map(|group| found(&group)) else {
+            return Ok(None);
+        };
+        // A group with our tags is listed together with its detached instances. One that another tool made is only read.
+        if found.owner.is_none() {
+            let inside: BTreeSet<String> = ids(&found.attributes);
+            let detached = gates::alive_detached(cloud, id.as_str()).await?;
+            let of_it = detached
+                .iter()
+                .filter(|instance| instance.instance_id().is_some_and(|id| !inside.contains(id)));
+            add_instances(&mut found.attributes, of_it.map(detached_instance));
+        }
+        Ok(Some(found))
     }
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {

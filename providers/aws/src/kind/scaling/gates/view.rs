@@ -11,7 +11,7 @@ use slipway_resource::ProviderError;
 use crate::batch::Family;
 use crate::cloud::Cloud;
 use crate::kind::scaling::group::Groups;
-use crate::look::filter;
+use crate::look::{Listing, Look, filter};
 use crate::owner::{Tags, of_ec2};
 use crate::rate::Class;
 
@@ -193,14 +193,14 @@ pub(in crate::kind::scaling) async fn alive_detached(
     cloud: &Cloud,
     group: &str,
 ) -> Result<Vec<Instance>, ProviderError> {
-    Ok(cloud.get::<Detached>(group).await?.map(|instances| (*instances).clone()).unwrap_or_default())
+    Ok(cloud.get::<OfGroups>(group).await?.map(|instances| (*instances).clone()).unwrap_or_default())
 }
 
 /// Instances that have left their groups and still run, by group.
-struct Detached;
+struct OfGroups;
 
 #[async_trait]
-impl Family for Detached {
+impl Family for OfGroups {
     type Item = Vec<Instance>;
     const LIMIT: usize = VALUES;
 
@@ -217,22 +217,21 @@ impl Family for Detached {
     }
 }
 
-/// Those of some instances that have left their groups and still run, each with its group.
-///
-/// # Errors
-/// As the call says.
-pub(in crate::kind::scaling) async fn detached(
-    cloud: &Cloud,
-    ids: &[String],
-) -> Result<Vec<(String, Instance)>, ProviderError> {
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let found = by_ids(cloud, &ids).await?.into_iter().filter(is_alive);
-    Ok(found
-        .filter_map(|instance| {
+/// The instances of a cluster that have left their groups and still run, each with its group.
+pub(in crate::kind::scaling) struct Detached(pub Vec<(String, Instance)>);
+
+#[async_trait]
+impl Listing for Detached {
+    async fn list(look: &Look) -> Result<Self, ProviderError> {
+        let ids = look.tagged("instance").await?;
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let found = by_ids(&look.cloud, &ids).await?.into_iter().filter(is_alive);
+        let with_group = found.filter_map(|instance| {
             let group = of_ec2(instance.tags()).get(DETACHED)?.clone();
             Some((group, instance))
-        })
-        .collect())
+        });
+        Ok(Self(with_group.collect()))
+    }
 }
 
 /// Whether an instance runs, or may run again.
@@ -245,7 +244,10 @@ pub(super) fn is_alive(instance: &Instance) -> bool {
 ///
 /// # Errors
 /// As the calls say.
-pub(super) async fn by_ids(cloud: &Cloud, ids: &[&str]) -> Result<Vec<Instance>, ProviderError> {
+pub(in crate::kind::scaling) async fn by_ids(
+    cloud: &Cloud,
+    ids: &[&str],
+) -> Result<Vec<Instance>, ProviderError> {
     let mut found = Vec::new();
     for part in ids.chunks(VALUES) {
         found.extend(describe(cloud, vec![filter("instance-id", part.iter().copied())]).await?);
