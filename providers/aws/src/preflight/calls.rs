@@ -1,6 +1,14 @@
 //! The permissions that the calls of each type need, as policies name them: what the operations in `kind/` send, and what
 //! AWS asks for beside it, as `iam:PassRole` where machines get a role.
 
+mod balance;
+mod identity;
+mod machines;
+mod names;
+mod network;
+mod security;
+mod services;
+
 use std::collections::BTreeSet;
 
 use slipway_aws_model::types::Kind;
@@ -44,339 +52,41 @@ const TAGGED: &[&str] = &["ec2:CreateTags", "ec2:DeleteTags"];
 /// The calls of a type.
 const fn calls(kind: Kind) -> Calls {
     match kind {
-        Kind::AutoscalingGroup => of(
-            &[
-                "autoscaling:DescribeAutoScalingGroups",
-                "autoscaling:DescribeScalingActivities",
-                "autoscaling:DescribeWarmPool",
-                "ec2:DescribeInstances",
-                "ec2:DescribeLaunchTemplateVersions",
-                "iam:GetInstanceProfile",
-            ],
-            &[
-                ("autoscaling:CreateAutoScalingGroup", ""),
-                ("autoscaling:CreateOrUpdateTags", ""),
-                ("autoscaling:EnableMetricsCollection", "enabled_metrics"),
-                ("autoscaling:PutWarmPool", "warm_pool"),
-                ("autoscaling:SuspendProcesses", "suspended_processes"),
-                // Of the machines that Auto Scaling launches for the caller.
-                TAG,
-                ("ec2:RunInstances", ""),
-            ],
-            &[
-                "autoscaling:AttachLoadBalancerTargetGroups",
-                "autoscaling:AttachLoadBalancers",
-                "autoscaling:CreateOrUpdateTags",
-                "autoscaling:DeleteTags",
-                "autoscaling:DeleteWarmPool",
-                "autoscaling:DetachInstances",
-                "autoscaling:DetachLoadBalancerTargetGroups",
-                "autoscaling:DetachLoadBalancers",
-                "autoscaling:DisableMetricsCollection",
-                "autoscaling:EnableMetricsCollection",
-                "autoscaling:PutWarmPool",
-                "autoscaling:ResumeProcesses",
-                "autoscaling:SuspendProcesses",
-                "autoscaling:TerminateInstanceInAutoScalingGroup",
-                "autoscaling:UpdateAutoScalingGroup",
-                "ec2:CreateTags",
-                "ec2:DeleteTags",
-                "ec2:RunInstances",
-                "ec2:TerminateInstances",
-            ],
-            &["autoscaling:DeleteAutoScalingGroup", "ec2:TerminateInstances"],
-        ),
-        Kind::AutoscalingLifecycleHook => of(
-            &["autoscaling:DescribeLifecycleHooks"],
-            &[("autoscaling:PutLifecycleHook", ""), ("iam:PassRole", "role_arn")],
-            &["autoscaling:PutLifecycleHook"],
-            &["autoscaling:DeleteLifecycleHook"],
-        ),
-        Kind::CloudwatchEventRule => of(
-            &["events:ListRules", "events:ListTagsForResource"],
-            &[("events:PutRule", ""), ("events:TagResource", "")],
-            &["events:PutRule", "events:TagResource", "events:UntagResource"],
-            &["events:DeleteRule"],
-        ),
-        Kind::CloudwatchEventTarget => of(
-            &["events:ListTargetsByRule"],
-            &[("events:PutTargets", "")],
-            &["events:PutTargets"],
-            &["events:RemoveTargets"],
-        ),
-        Kind::EbsVolume => of(
-            &["ec2:DescribeTags", "ec2:DescribeVolumes"],
-            &[("ec2:CreateVolume", ""), TAG],
-            &["ec2:CreateTags", "ec2:DeleteTags", "ec2:ModifyVolume"],
-            &["ec2:DeleteVolume"],
-        ),
-        Kind::EgressOnlyInternetGateway => of(
-            &["ec2:DescribeEgressOnlyInternetGateways", "ec2:DescribeTags"],
-            &[("ec2:CreateEgressOnlyInternetGateway", ""), TAG],
-            TAGGED,
-            &["ec2:DeleteEgressOnlyInternetGateway"],
-        ),
-        Kind::Eip => of(
-            &["ec2:DescribeAddresses", "ec2:DescribeTags"],
-            &[("ec2:AllocateAddress", ""), TAG],
-            TAGGED,
-            &["ec2:ReleaseAddress"],
-        ),
-        Kind::IamInstanceProfile => of(
-            &["iam:GetInstanceProfile"],
-            &[
-                ("iam:AddRoleToInstanceProfile", "role"),
-                ("iam:CreateInstanceProfile", ""),
-                ("iam:PassRole", "role"),
-                ("iam:TagInstanceProfile", ""),
-            ],
-            &[
-                "iam:AddRoleToInstanceProfile",
-                "iam:PassRole",
-                "iam:RemoveRoleFromInstanceProfile",
-                "iam:TagInstanceProfile",
-                "iam:UntagInstanceProfile",
-            ],
-            &["iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile"],
-        ),
-        Kind::IamOpenidConnectProvider => of(
-            &["iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"],
-            &[("iam:CreateOpenIDConnectProvider", ""), ("iam:TagOpenIDConnectProvider", "")],
-            &[
-                "iam:AddClientIDToOpenIDConnectProvider",
-                "iam:RemoveClientIDFromOpenIDConnectProvider",
-                "iam:TagOpenIDConnectProvider",
-                "iam:UntagOpenIDConnectProvider",
-                "iam:UpdateOpenIDConnectProviderThumbprint",
-            ],
-            &["iam:DeleteOpenIDConnectProvider"],
-        ),
-        Kind::IamRole => of(
-            &["iam:GetRole"],
-            &[
-                ("iam:CreateRole", ""),
-                ("iam:PutRolePermissionsBoundary", "permissions_boundary"),
-                ("iam:TagRole", ""),
-            ],
-            &[
-                "iam:DeleteRolePermissionsBoundary",
-                "iam:PutRolePermissionsBoundary",
-                "iam:TagRole",
-                "iam:UntagRole",
-                "iam:UpdateAssumeRolePolicy",
-                "iam:UpdateRole",
-            ],
-            &["iam:DeleteRole"],
-        ),
-        Kind::IamRolePolicy => of(
-            &["iam:GetRolePolicy"],
-            &[("iam:PutRolePolicy", "")],
-            &["iam:PutRolePolicy"],
-            &["iam:DeleteRolePolicy"],
-        ),
-        Kind::IamRolePolicyAttachment => of(
-            &["iam:ListAttachedRolePolicies"],
-            &[("iam:AttachRolePolicy", "")],
-            &[],
-            &["iam:DetachRolePolicy"],
-        ),
-        Kind::Instance => {
-            of(&["ec2:DescribeInstances", "ec2:DescribeTags"], &[], &[], &["ec2:TerminateInstances"])
-        }
-        Kind::InternetGateway => of(
-            &["ec2:DescribeInternetGateways", "ec2:DescribeTags"],
-            &[("ec2:AttachInternetGateway", "vpc_id"), ("ec2:CreateInternetGateway", ""), TAG],
-            &["ec2:AttachInternetGateway", "ec2:CreateTags", "ec2:DeleteTags", "ec2:DetachInternetGateway"],
-            &["ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"],
-        ),
-        Kind::KeyPair => of(
-            &["ec2:DescribeKeyPairs", "ec2:DescribeTags"],
-            &[("ec2:ImportKeyPair", ""), TAG],
-            TAGGED,
-            &["ec2:DeleteKeyPair"],
-        ),
-        Kind::LaunchTemplate => of(
-            &["ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates", "ec2:DescribeTags"],
-            &[("ec2:CreateLaunchTemplate", ""), TAG, ("iam:PassRole", "iam_instance_profile")],
-            &["ec2:CreateLaunchTemplateVersion", "ec2:CreateTags", "ec2:DeleteTags"],
-            &["ec2:DeleteLaunchTemplate"],
-        ),
-        Kind::Lb => of(
-            &[
-                "elasticloadbalancing:DescribeLoadBalancerAttributes",
-                "elasticloadbalancing:DescribeLoadBalancers",
-                "elasticloadbalancing:DescribeTags",
-            ],
-            &[
-                ("elasticloadbalancing:AddTags", ""),
-                ("elasticloadbalancing:CreateLoadBalancer", ""),
-                ("elasticloadbalancing:ModifyLoadBalancerAttributes", ""),
-            ],
-            &[
-                "elasticloadbalancing:AddTags",
-                "elasticloadbalancing:ModifyLoadBalancerAttributes",
-                "elasticloadbalancing:RemoveTags",
-                "elasticloadbalancing:SetIpAddressType",
-                "elasticloadbalancing:SetSecurityGroups",
-                "elasticloadbalancing:SetSubnets",
-            ],
-            &["elasticloadbalancing:DeleteLoadBalancer"],
-        ),
-        Kind::LbListener => of(
-            &["elasticloadbalancing:DescribeListeners", "elasticloadbalancing:DescribeTags"],
-            &[("elasticloadbalancing:AddTags", ""), ("elasticloadbalancing:CreateListener", "")],
-            &[
-                "elasticloadbalancing:AddTags",
-                "elasticloadbalancing:ModifyListener",
-                "elasticloadbalancing:RemoveTags",
-            ],
-            &["elasticloadbalancing:DeleteListener"],
-        ),
-        Kind::LbTargetGroup => of(
-            &[
-                "elasticloadbalancing:DescribeTags",
-                "elasticloadbalancing:DescribeTargetGroupAttributes",
-                "elasticloadbalancing:DescribeTargetGroups",
-            ],
-            &[
-                ("elasticloadbalancing:AddTags", ""),
-                ("elasticloadbalancing:CreateTargetGroup", ""),
-                ("elasticloadbalancing:ModifyTargetGroupAttributes", ""),
-            ],
-            &[
-                "elasticloadbalancing:AddTags",
-                "elasticloadbalancing:ModifyTargetGroup",
-                "elasticloadbalancing:ModifyTargetGroupAttributes",
-                "elasticloadbalancing:RemoveTags",
-            ],
-            &["elasticloadbalancing:DeleteTargetGroup"],
-        ),
-        Kind::NatGateway => of(
-            &["ec2:DescribeNatGateways", "ec2:DescribeTags"],
-            &[("ec2:CreateNatGateway", ""), TAG],
-            TAGGED,
-            &["ec2:DeleteNatGateway"],
-        ),
-        Kind::Route => of(
-            &["ec2:DescribeRouteTables"],
-            &[("ec2:CreateRoute", "")],
-            &["ec2:ReplaceRoute"],
-            &["ec2:DeleteRoute"],
-        ),
-        Kind::Route53Record => of(
-            &["route53:GetChange", "route53:ListResourceRecordSets"],
-            &[("route53:ChangeResourceRecordSets", "")],
-            &["route53:ChangeResourceRecordSets"],
-            &["route53:ChangeResourceRecordSets"],
-        ),
-        Kind::Route53Zone => of(
-            &["route53:GetHostedZone", "route53:ListHostedZonesByName", "route53:ListTagsForResource"],
-            &[("route53:ChangeTagsForResource", ""), ("route53:CreateHostedZone", "")],
-            &[
-                "route53:AssociateVPCWithHostedZone",
-                "route53:ChangeTagsForResource",
-                "route53:DisassociateVPCFromHostedZone",
-                "route53:UpdateHostedZoneComment",
-            ],
-            &["route53:DeleteHostedZone"],
-        ),
-        Kind::Route53ZoneAssociation => of(
-            &["route53:GetHostedZone", "route53:ListHostedZonesByVPC"],
-            &[("route53:AssociateVPCWithHostedZone", "")],
-            &[],
-            &["route53:DisassociateVPCFromHostedZone"],
-        ),
-        Kind::RouteTable => of(
-            &["ec2:DescribeRouteTables", "ec2:DescribeTags"],
-            &[("ec2:CreateRouteTable", ""), TAG],
-            TAGGED,
-            &["ec2:DeleteRouteTable"],
-        ),
-        Kind::RouteTableAssociation => of(
-            &["ec2:DescribeRouteTables"],
-            &[("ec2:AssociateRouteTable", "")],
-            &["ec2:ReplaceRouteTableAssociation"],
-            &["ec2:DisassociateRouteTable"],
-        ),
-        Kind::S3Object => of(
-            &["s3:GetObject"],
-            &[("s3:PutObject", ""), ("s3:PutObjectAcl", "acl")],
-            &["s3:PutObject", "s3:PutObjectAcl"],
-            &["s3:DeleteObject"],
-        ),
-        Kind::SecurityGroup => of(
-            &["ec2:DescribeSecurityGroupRules", "ec2:DescribeSecurityGroups", "ec2:DescribeTags"],
-            &[("ec2:CreateSecurityGroup", ""), TAG, ("ec2:RevokeSecurityGroupEgress", "")],
-            &[
-                "ec2:CreateTags",
-                "ec2:DeleteTags",
-                "ec2:RevokeSecurityGroupEgress",
-                "ec2:RevokeSecurityGroupIngress",
-            ],
-            &["ec2:DeleteSecurityGroup"],
-        ),
-        Kind::SecurityGroupRule => of(
-            &["ec2:DescribeSecurityGroupRules", "ec2:DescribeSecurityGroups"],
-            &[TAG],
-            &[
-                "ec2:CreateTags",
-                "ec2:DeleteTags",
-                "ec2:UpdateSecurityGroupRuleDescriptionsEgress",
-                "ec2:UpdateSecurityGroupRuleDescriptionsIngress",
-            ],
-            &["ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"],
-        ),
-        Kind::SqsQueue => of(
-            &["sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags"],
-            &[("sqs:CreateQueue", ""), ("sqs:TagQueue", "")],
-            &["sqs:SetQueueAttributes", "sqs:TagQueue", "sqs:UntagQueue"],
-            &["sqs:DeleteQueue"],
-        ),
-        Kind::Subnet => of(
-            &["ec2:DescribeSubnets", "ec2:DescribeTags"],
-            &[
-                ("ec2:CreateSubnet", ""),
-                TAG,
-                ("ec2:ModifySubnetAttribute", "assign_ipv6_address_on_creation"),
-                ("ec2:ModifySubnetAttribute", "enable_resource_name_dns_a_record_on_launch"),
-                ("ec2:ModifySubnetAttribute", "private_dns_hostname_type_on_launch"),
-            ],
-            &[
-                "ec2:AssociateSubnetCidrBlock",
-                "ec2:CreateTags",
-                "ec2:DeleteTags",
-                "ec2:DisassociateSubnetCidrBlock",
-                "ec2:ModifySubnetAttribute",
-            ],
-            &["ec2:DeleteSubnet"],
-        ),
-        Kind::Vpc => of(
-            &["ec2:DescribeTags", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"],
-            &[("ec2:CreateVpc", ""), TAG, ("ec2:ModifyVpcAttribute", "enable_dns_hostnames")],
-            &[
-                "ec2:AssociateVpcCidrBlock",
-                "ec2:CreateTags",
-                "ec2:DeleteTags",
-                "ec2:DisassociateVpcCidrBlock",
-                "ec2:ModifyVpcAttribute",
-            ],
-            &["ec2:DeleteVpc"],
-        ),
-        Kind::VpcDhcpOptions => of(
-            &["ec2:DescribeDhcpOptions", "ec2:DescribeTags"],
-            &[("ec2:CreateDhcpOptions", ""), TAG],
-            TAGGED,
-            &["ec2:DeleteDhcpOptions"],
-        ),
-        Kind::VpcDhcpOptionsAssociation => {
-            of(&["ec2:DescribeVpcs"], &[("ec2:AssociateDhcpOptions", "")], &[], &["ec2:AssociateDhcpOptions"])
-        }
-        Kind::VpcIpv4CidrBlockAssociation => of(
-            &["ec2:DescribeVpcs"],
-            &[("ec2:AssociateVpcCidrBlock", ""), TAG],
-            &[],
-            &["ec2:DeleteTags", "ec2:DisassociateVpcCidrBlock"],
-        ),
+        Kind::AutoscalingGroup => machines::AUTOSCALING_GROUP,
+        Kind::AutoscalingLifecycleHook => machines::AUTOSCALING_LIFECYCLE_HOOK,
+        Kind::CloudwatchEventRule => services::CLOUDWATCH_EVENT_RULE,
+        Kind::CloudwatchEventTarget => services::CLOUDWATCH_EVENT_TARGET,
+        Kind::EbsVolume => machines::EBS_VOLUME,
+        Kind::EgressOnlyInternetGateway => network::EGRESS_ONLY_INTERNET_GATEWAY,
+        Kind::Eip => network::EIP,
+        Kind::IamInstanceProfile => identity::IAM_INSTANCE_PROFILE,
+        Kind::IamOpenidConnectProvider => identity::IAM_OPENID_CONNECT_PROVIDER,
+        Kind::IamRole => identity::IAM_ROLE,
+        Kind::IamRolePolicy => identity::IAM_ROLE_POLICY,
+        Kind::IamRolePolicyAttachment => identity::IAM_ROLE_POLICY_ATTACHMENT,
+        Kind::Instance => machines::INSTANCE,
+        Kind::InternetGateway => network::INTERNET_GATEWAY,
+        Kind::KeyPair => machines::KEY_PAIR,
+        Kind::LaunchTemplate => machines::LAUNCH_TEMPLATE,
+        Kind::Lb => balance::LB,
+        Kind::LbListener => balance::LB_LISTENER,
+        Kind::LbTargetGroup => balance::LB_TARGET_GROUP,
+        Kind::NatGateway => network::NAT_GATEWAY,
+        Kind::Route => network::ROUTE,
+        Kind::Route53Record => names::ROUTE53_RECORD,
+        Kind::Route53Zone => names::ROUTE53_ZONE,
+        Kind::Route53ZoneAssociation => names::ROUTE53_ZONE_ASSOCIATION,
+        Kind::RouteTable => network::ROUTE_TABLE,
+        Kind::RouteTableAssociation => network::ROUTE_TABLE_ASSOCIATION,
+        Kind::S3Object => services::S3_OBJECT,
+        Kind::SecurityGroup => security::SECURITY_GROUP,
+        Kind::SecurityGroupRule => security::SECURITY_GROUP_RULE,
+        Kind::SqsQueue => services::SQS_QUEUE,
+        Kind::Subnet => network::SUBNET,
+        Kind::Vpc => network::VPC,
+        Kind::VpcDhcpOptions => network::VPC_DHCP_OPTIONS,
+        Kind::VpcDhcpOptionsAssociation => network::VPC_DHCP_OPTIONS_ASSOCIATION,
+        Kind::VpcIpv4CidrBlockAssociation => network::VPC_IPV4_CIDR_BLOCK_ASSOCIATION,
     }
 }
 
