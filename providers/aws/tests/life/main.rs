@@ -29,6 +29,7 @@ mod recorded;
 mod several;
 mod throttled;
 mod ungrouped;
+mod upgrade;
 mod whole;
 mod world;
 
@@ -58,6 +59,7 @@ const TESTS: &[(&str, Test)] = &[
     ("permissions::every_call_was_asked_for", permissions::every_call_was_asked_for),
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
     ("ungrouped::an_instance_is_named_and_deleted", ungrouped::an_instance_is_named_and_deleted),
+    ("upgrade::only_the_version_changes", upgrade::only_the_version_changes),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),
     ("kills::highly_available", kills::highly_available),

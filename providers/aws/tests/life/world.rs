@@ -224,7 +224,7 @@ impl World {
 }
 
 /// The addresses that change, each with what is done to it, the attributes that differ, and how many machines go.
-fn changes_of(plan: &Json) -> Result<BTreeMap<String, String>> {
+pub fn changes_of(plan: &Json) -> Result<BTreeMap<String, String>> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in list(&plan["reasons"]) {
