@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
-use slipway_testkit::{Moto, http};
+use slipway_testkit::Moto;
 
 use crate::adopted::CASES;
 use crate::disturbance::Call;
@@ -79,15 +79,32 @@ pub fn what_the_spec_asks_for_is_planned() -> Result<()> {
     })
 }
 
+/// Changes of a pool that its machines get: another type, and a label, which kOps' controller reads from tags of instances.
+const EDITS: &[(&str, &str, &str)] = &[
+    ("nodes-us-east-1a", "machineType: t2.micro", "machineType: t3.medium"),
+    ("nodes-us-east-1a", "  nodeLabels:\n", "  nodeLabels:\n    tier: gold\n"),
+    ("control-plane-us-east-1a", "machineType: t2.micro", "machineType: t3.medium"),
+];
+/// The tag from which kOps' controller sets the label.
+const LABEL: &str = "<key>k8s.io/cluster-autoscaler/node-template/label/tier</key><value>gold</value>";
+/// Changes that do not reach machines of kOps, each with the code of the refusal and a part of its text.
+const REFUSED: &[(&str, &str, &str, &str)] = &[
+    ("  role: Node\n", "  role: Node\n  taints: [dedicated=db:NoSchedule]\n", "PROVIDER0110", "node.taints"),
+    ("  role: Node\n", "  role: Node\n  kubelet: { maxPods: 20 }\n", "PROVIDER0110", "node.kubelet"),
+];
+
 /// What a changed pool and a changed control plane ask for: their machines alone are rolled, and boot by the user data of
-/// kOps as before.
+/// kOps as before. What cannot reach the machines is refused, and nothing is done.
 pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
     each_anew(&recordings()?, |world, recording| {
         let rolled = || -> Result<()> {
             take_over(world, recording, Key::LeftOut)?;
             world.is_settled()?;
-            for pool in ["nodes-us-east-1a", "control-plane-us-east-1a"] {
-                rolls(world, pool).with_context(|| pool.to_owned())?;
+            for (from, to, code, named) in REFUSED {
+                is_refused(world, (from, to), code, named).with_context(|| (*to).to_owned())?;
+            }
+            for (pool, from, to) in EDITS {
+                rolls(world, pool, (from, to)).with_context(|| format!("{pool}: {to}"))?;
             }
             world.delete()?;
             let left: Vec<_> =
@@ -99,19 +116,37 @@ pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
     })
 }
 
-/// Gives the machines of a pool another type.
-fn rolls(world: &World, pool: &str) -> Result<()> {
-    let (machines, scripts) = (instances(world)?, scripts(world)?);
-    ensure!(scripts.values().any(|script| !script.is_empty()), "no user data: {scripts:?}");
+/// The spec with a change of a pool.
+fn edited(world: &World, pool: &str, (from, to): (&str, &str)) -> Result<String> {
     let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
     let of_pool = spec.find(&format!("  name: {pool}\n")).context("no such pool")?;
     let (before, after) = spec.split_at(of_pool);
-    world
-        .spec(&format!("{before}{}", after.replacen("machineType: t2.micro", "machineType: t3.medium", 1)))?;
+    ensure!(after.contains(from), "the pool has no {from}");
+    Ok(format!("{before}{}", after.replacen(from, to, 1)))
+}
+
+fn is_refused(world: &World, edit: (&str, &str), code: &str, named: &str) -> Result<()> {
+    let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
+    let before = world.cloud.objects()?;
+    world.spec(&edited(world, "nodes-us-east-1a", edit)?)?;
+    for arguments in [&["plan", "-f", "spec.yaml"][..], &["apply", "-f", "spec.yaml", "--yes"]] {
+        let told = world.expect(1, arguments)?.err;
+        ensure!(told.contains(code) && told.contains(named), "{arguments:?}: {told}");
+    }
+    ensure!(world.cloud.objects()? == before, "the cloud was changed");
+    world.spec(&spec)
+}
+
+/// Changes the machines of a pool.
+fn rolls(world: &World, pool: &str, edit: (&str, &str)) -> Result<()> {
+    let (machines, scripts) = (instances(world)?, scripts(world)?);
+    ensure!(scripts.values().any(|script| !script.is_empty()), "no user data: {scripts:?}");
+    world.spec(&edited(world, pool, edit)?)?;
     let changes = world.plan()?;
     let kinds: Vec<&str> = changes.keys().filter_map(|address| address.split('.').next()).collect();
     ensure!(kinds == ["aws_autoscaling_group", "aws_launch_template"], "{changes:#?}");
     ensure!(changes.keys().all(|address| address.contains(&format!(".{pool}"))), "{changes:#?}");
+    ensure!(!changes.values().any(|what| what.contains("user_data")), "{changes:#?}");
     world.expect(0, &["apply", "saved.plan", "--yes"])?;
     world.disturbance.only_what_was_asked_for()?;
     world.is_settled()?;
@@ -119,6 +154,12 @@ fn rolls(world: &World, pool: &str) -> Result<()> {
     let stayed = machines.iter().filter(|machine| after.contains(machine)).count();
     ensure!(after.len() == machines.len() && stayed + 1 == machines.len(), "{machines:?} became {after:?}");
     ensure!(self::scripts(world)? == scripts, "other user data");
+    if edit.1.contains("tier: gold") {
+        let of_pool = templates(world)?.into_iter().find(|(name, _)| name.starts_with(pool));
+        let (_, template) = of_pool.context("no template of the pool")?;
+        let template = template.split_whitespace().collect::<String>();
+        ensure!(template.contains(LABEL), "no tag for the label: {template}");
+    }
     Ok(())
 }
 
@@ -129,32 +170,29 @@ fn instances(world: &World) -> Result<Vec<String>> {
 
 /// The user data of the newest version of each launch template, by name.
 fn scripts(world: &World) -> Result<BTreeMap<String, String>> {
-    let headers = [
-        (
-            "Authorization",
-            "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, \
-                           Signature=0",
-        ),
-        ("Content-Type", "application/x-www-form-urlencoded"),
-    ];
-    let port = world.cloud.moto().port();
-    let ask = |body: &str| -> Result<String> {
-        let answer = http::request("POST", port, "/", &headers, body.as_bytes())?;
-        Ok(String::from_utf8(answer.body)?)
-    };
-    let values = |text: &str, tag: &str| -> Vec<String> {
-        let parts = text.split(&format!("<{tag}>")).skip(1);
-        parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
-    };
-    let templates = ask("Version=2016-11-15&Action=DescribeLaunchTemplates")?;
-    let mut scripts = BTreeMap::new();
-    for name in values(&templates, "launchTemplateName") {
-        let versions = ask(&format!(
+    let templates = templates(world)?.into_iter();
+    Ok(templates.map(|(name, template)| (name, values(&template, "userData").concat())).collect())
+}
+
+/// The newest version of each launch template as EC2 describes it, by name.
+fn templates(world: &World) -> Result<BTreeMap<String, String>> {
+    let ask = |form: &str| world.cloud.ask("ec2", form);
+    let found = ask("Version=2016-11-15&Action=DescribeLaunchTemplates")?;
+    let mut templates = BTreeMap::new();
+    for name in values(&found, "launchTemplateName") {
+        let version = ask(&format!(
             "Version=2016-11-15&Action=DescribeLaunchTemplateVersions&LaunchTemplateName={name}&LaunchTemplateVersion.1=%24Latest"
         ))?;
-        scripts.insert(name, values(&versions, "userData").concat());
+        templates.insert(name, version);
     }
-    Ok(scripts)
+    Ok(templates)
+}
+
+/// The texts of the elements of a name.
+fn values(text: &str, tag: &str) -> Vec<String> {
+    let opening = format!("<{tag}>");
+    let parts = text.split(&opening).skip(1);
+    parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
 }
 
 /// Replays a recording and takes the cluster over; what there is then.
