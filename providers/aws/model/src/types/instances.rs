@@ -106,7 +106,7 @@ fn devices(builder: Builder) -> Builder {
 
 fn placing(builder: Builder) -> Builder {
     let metadata = blocks([
-        may_compute("http_endpoint", TEXT, "enabled or disabled."),
+        default("http_endpoint", TEXT, "enabled", "enabled or disabled."),
         may_compute("http_tokens", TEXT, "Whether a token is needed: required or optional."),
         may_compute("http_put_response_hop_limit", INTEGER, "How many hops an answer with a token survives."),
         may_compute("http_protocol_ipv6", TEXT, "Whether it can be reached by IPv6: enabled or disabled."),
