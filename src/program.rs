@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use clap::FromArgMatches as _;
 use slipway_engine::StopSignal;
@@ -31,6 +32,7 @@ pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Se
 pub struct Program {
     decorate_backend: Option<DecorateBackend>,
     lease: slipway_state_store::Options,
+    read_age: Option<Duration>,
 }
 
 /// What every command has at hand.
@@ -45,6 +47,8 @@ pub(crate) struct Context {
     pub output: Output,
     /// On which terms clusters are held.
     pub lease: slipway_state_store::Options,
+    /// How old the reads may be by which steps check their objects, where a test sets it.
+    read_age: Option<Duration>,
     decorate_backend: Option<DecorateBackend>,
     /// The providers' processes; all of them end with the command.
     processes: Processes,
@@ -64,6 +68,14 @@ impl Program {
     #[must_use]
     pub fn lease(mut self, lease: slipway_state_store::Options) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// Lets steps check their objects by reads of another age than usual, as a test does that counts calls however long they
+    /// take.
+    #[must_use]
+    pub fn read_age(mut self, read_age: Duration) -> Self {
+        self.read_age = Some(read_age);
         self
     }
 
@@ -121,6 +133,7 @@ impl Program {
             output,
             decorate_backend: self.decorate_backend,
             lease: self.lease,
+            read_age: self.read_age,
             processes: Processes::default(),
             keyring: OnceLock::new(),
         };
@@ -228,6 +241,7 @@ impl Context {
             search_path: self.search_path(),
             processes: self.processes.clone(),
             lease: self.lease,
+            read_age: self.read_age.unwrap_or(slipway_operations::READ_AGE),
             observer: Arc::new(Follower::new(self.output, StopSignal::default())),
             downloads: Arc::new(Downloads),
         }

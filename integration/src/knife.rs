@@ -2,7 +2,8 @@
 //!
 //! `SLIPWAY_TEST_KILL=<n>:before` or `<n>:after` names the write, counted from 0; without it the program is as
 //! it is. `SLIPWAY_TEST_COUNT=<file>` writes down how many writes there were, `SLIPWAY_TEST_CALLS=<file>` every call.
-//! `SLIPWAY_TEST_TERM=<seconds>` is the term of its leases.
+//! `SLIPWAY_TEST_TERM=<seconds>` is the term of its leases, `SLIPWAY_TEST_READ_AGE=<seconds>` how old the reads may be by which
+//! steps check their objects.
 
 use std::ops::Range;
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ pub fn main() -> ExitCode {
     if let Some(term) = std::env::var("SLIPWAY_TEST_TERM").ok().and_then(|text| text.parse().ok()) {
         let (term, margin) = (Duration::from_secs(term), Duration::from_secs(term) / 6);
         program = program.lease(Options { term, margin, ..Options::default() });
+    }
+    if let Some(age) = std::env::var("SLIPWAY_TEST_READ_AGE").ok().and_then(|text| text.parse().ok()) {
+        program = program.read_age(Duration::from_secs(age));
     }
     let code = program.run(std::env::args_os());
     if let Some(path) = count

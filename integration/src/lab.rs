@@ -209,6 +209,7 @@ impl Lab {
             store: None,
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),
+            read_age: slipway_engine::READ_AGE,
             backoff: self.backoff,
             events: self.events.clone(),
             stop: StopSignal::default(),

@@ -6,6 +6,7 @@ mod prepare;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use slipway_plan::queue::ReadyQueue;
 use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId};
@@ -40,6 +41,8 @@ pub(crate) struct Work<'a> {
     pub occupied: BTreeMap<Address, Identity>,
     /// When the plan's observations were made, when it was made just now.
     pub observed_at: Option<Instant>,
+    /// How old the read may be by which a step checks its object.
+    pub read_age: Duration,
 }
 
 /// Carries the steps out. Returns how it went and the state as it is then.
@@ -79,7 +82,8 @@ impl<'a> Dispatcher<'a> {
         let mut readers = BTreeMap::new();
         let mut reading = JoinSet::new();
         for (name, handle) in work.providers.iter() {
-            let (reader, task) = Reader::start(handle.session.clone(), handle.info.batch as usize);
+            let (reader, task) =
+                Reader::start(handle.session.clone(), handle.info.batch as usize, work.read_age);
             announce(&work, name, &reader);
             readers.insert(name.to_owned(), reader);
             reading.spawn(async move {

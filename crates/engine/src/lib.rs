@@ -36,6 +36,7 @@ pub use commit::about;
 pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Looked, Observed, look, observe};
+pub use preconditions::READ_AGE;
 pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, Unresolved, recover};
 pub use report::{Report, StepFailure};

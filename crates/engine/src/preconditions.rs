@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 pub(crate) use self::reader::Reader;
 
-/// How old a read may be.
-pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
+/// How old the read may be by which a step checks its object.
+pub const READ_AGE: Duration = Duration::from_secs(10);
 
 /// What is expected of an object when the next step on it begins.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub(crate) async fn check(
     before: Option<&Value>,
 ) -> Result<Verdict, ProviderError> {
     let Precondition::Unchanged { .. } = expectation.precondition else { return Ok(Verdict::Holds) };
-    if expectation.seen.is_some_and(|seen| seen.elapsed() < MAX_AGE) {
+    if expectation.seen.is_some_and(|seen| seen.elapsed() < reader.age()) {
         return Ok(Verdict::Holds);
     }
     match reader.read(address, identity).await {

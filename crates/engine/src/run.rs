@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use slipway_plan::file::Mode;
 use slipway_plan::{Plan, Providers, Snapshot, StepAction};
@@ -44,6 +45,8 @@ pub struct Run<'a> {
     pub confirmed: BTreeSet<String>,
     /// When the plan's observations were made; `None` for a plan from a file.
     pub observed_at: Option<Instant>,
+    /// How old the read may be by which a step checks its object: [`READ_AGE`](crate::READ_AGE), except in tests.
+    pub read_age: Duration,
     /// How calls are tried again.
     pub backoff: Backoff,
     /// Who wants to know what happens.
@@ -220,6 +223,7 @@ impl Run<'_> {
             outputs,
             occupied,
             observed_at: self.observed_at,
+            read_age: self.read_age,
         };
         Ok((run, work, fingerprints))
     }

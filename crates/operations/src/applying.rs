@@ -224,6 +224,7 @@ pub(crate) async fn run(
         store: store.as_ref(),
         confirmed,
         observed_at,
+        read_age: environment.read_age,
         backoff: Backoff::default(),
         events: observe::steps(&environment.observer),
         stop,

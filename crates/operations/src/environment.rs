@@ -1,6 +1,7 @@
 //! What all operations of one caller share: the actor, the trust policy, the state store, the keys and the providers.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use slipway_protocol::{Running, SearchPath};
@@ -92,6 +93,8 @@ pub struct Environment {
     pub processes: Processes,
     /// The terms of holding a cluster, such as the lease.
     pub lease: Options,
+    /// How old the read may be by which a step checks its object: [`slipway_engine::READ_AGE`], except in tests.
+    pub read_age: Duration,
     /// Gets the events of the operations.
     pub observer: Arc<dyn Observer>,
     /// What fetches manifests.
@@ -112,6 +115,7 @@ impl Environment {
             search_path: SearchPath::new([]),
             processes: Processes::default(),
             lease: Options::default(),
+            read_age: slipway_engine::READ_AGE,
             observer: Arc::new(Ignore),
             downloads: Arc::new(NoDownload),
         }

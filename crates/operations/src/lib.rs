@@ -56,5 +56,6 @@ pub use planning::Expansion;
 pub use plans::Saved;
 pub use rebuilding::{Damage, Rebuilding};
 pub use request::{Approvals, Request, Terms};
+pub use slipway_engine::READ_AGE;
 pub use spec::{ClusterSpec, Specs, load};
 pub use upgrade::{Upgrade, UpgradeStep};

@@ -120,6 +120,7 @@ async fn run(
         store: None,
         confirmed: Default::default(),
         observed_at: Some(Instant::now()),
+        read_age: crate::READ_AGE,
         backoff: Backoff::default(),
         events,
         stop,

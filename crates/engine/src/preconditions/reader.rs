@@ -13,8 +13,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::MAX_AGE;
-
 /// How long the reader waits for more questions for the same call.
 const GATHER: Duration = Duration::from_millis(5);
 
@@ -23,6 +21,7 @@ const GATHER: Duration = Duration::from_millis(5);
 pub(crate) struct Reader {
     questions: mpsc::UnboundedSender<Question>,
     known: Arc<Mutex<Known>>,
+    age: Duration,
 }
 
 struct Question {
@@ -31,20 +30,22 @@ struct Question {
 }
 
 /// The objects of one provider in a run.
-#[derive(Default)]
 struct Known {
     /// The objects that steps will check, each with the number of these steps.
     upcoming: BTreeMap<Address, (Identity, usize)>,
     /// The objects that were read, each with the time at which the read was sent.
     found: BTreeMap<Address, (Instant, Identity, Observation)>,
+    /// How old a read may be.
+    age: Duration,
 }
 
 impl Reader {
-    /// Starts the reader of a session; its task ends when the last clone is dropped.
-    pub fn start(session: Arc<dyn Session>, batch: usize) -> (Self, JoinHandle<()>) {
+    /// Starts the reader of a session, whose reads may be used for a time; its task ends when the last clone is dropped.
+    pub fn start(session: Arc<dyn Session>, batch: usize, age: Duration) -> (Self, JoinHandle<()>) {
         let (sender, mut receiver) = mpsc::unbounded_channel::<Question>();
-        let known: Arc<Mutex<Known>> = Arc::default();
-        let reader = Self { questions: sender, known: Arc::clone(&known) };
+        let known = Known { upcoming: BTreeMap::new(), found: BTreeMap::new(), age };
+        let known = Arc::new(Mutex::new(known));
+        let reader = Self { questions: sender, known: Arc::clone(&known), age };
         let task = tokio::spawn(async move {
             while let Some(first) = receiver.recv().await {
                 let mut questions = vec![first];
@@ -58,6 +59,11 @@ impl Reader {
             }
         });
         (reader, task)
+    }
+
+    /// How old a read may be.
+    pub fn age(&self) -> Duration {
+        self.age
     }
 
     /// Announces that a step will check an object.
@@ -77,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// An object as a read of the last ten seconds shows it.
+    /// An object as a read shows it that is not too old.
     pub async fn read(&self, address: &Address, identity: &Identity) -> Observation {
         let (answer, receive) = oneshot::channel();
         let request = ReadRequest { address: address.clone(), identity: identity.clone() };
@@ -98,7 +104,7 @@ impl Known {
     /// What a read found that is not too old.
     fn fresh(&self, request: &ReadRequest) -> Option<&Observation> {
         let (sent, identity, observation) = self.found.get(&request.address)?;
-        (*identity == request.identity && sent.elapsed() < MAX_AGE).then_some(observation)
+        (*identity == request.identity && sent.elapsed() < self.age).then_some(observation)
     }
 
     /// Reads of objects of the same types that steps will check later.

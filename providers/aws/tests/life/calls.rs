@@ -16,7 +16,7 @@ struct Budget {
 }
 
 fn lives_within(spec: &str, budget: &Budget) -> Result<()> {
-    let world = World::new()?;
+    let world = World::new()?.without_hurry();
     world.spec(spec)?;
     let within = |what: &str, most: usize| -> Result<()> {
         let (count, calls) = world.calls();
@@ -67,9 +67,9 @@ fn goes_along(world: &World) -> Result<()> {
 }
 
 pub fn minimal() -> Result<()> {
-    lives_within(MINIMAL, &Budget { create: 110, nothing: 35, delete: 100 })
+    lives_within(MINIMAL, &Budget { create: 110, nothing: 35, delete: 80 })
 }
 
 pub fn highly_available() -> Result<()> {
-    lives_within(HIGHLY_AVAILABLE, &Budget { create: 230, nothing: 50, delete: 185 })
+    lives_within(HIGHLY_AVAILABLE, &Budget { create: 230, nothing: 50, delete: 145 })
 }

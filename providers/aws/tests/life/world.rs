@@ -118,6 +118,13 @@ impl World {
         Ok(Self { cloud, disturbance, before, api, _proxy: proxy, place, kept: None })
     }
 
+    /// The same, but steps check their objects by reads of any age: how many calls a run needs then does not depend on how long
+    /// it takes.
+    pub fn without_hurry(self) -> Self {
+        let age = ("SLIPWAY_TEST_READ_AGE".to_owned(), "86400".to_owned());
+        Self { place: self.place.with_environment([age]), ..self }
+    }
+
     /// Keeps the cloud and the state as they are now.
     pub fn keep(&mut self) -> Result<()> {
         self.cloud.keep()?;

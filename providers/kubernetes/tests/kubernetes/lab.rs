@@ -212,6 +212,7 @@ impl Lab {
             store: None,
             confirmed: plan.changes.iter().map(|change| change.address.to_string()).collect(),
             observed_at: Some(tokio::time::Instant::now()),
+            read_age: slipway_engine::READ_AGE,
             backoff: Backoff::default(),
             events: EventHandler::discard(),
             stop: StopSignal::default(),

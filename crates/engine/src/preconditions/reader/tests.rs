@@ -3,6 +3,7 @@ use std::sync::PoisonError;
 use slipway_resource::{Observed, Value};
 
 use super::*;
+use crate::preconditions::READ_AGE;
 use crate::scripted::{Scripted, thing};
 
 type Calls = Arc<Mutex<Vec<Vec<String>>>>;
@@ -22,7 +23,7 @@ fn reader(batch: usize) -> (Reader, Calls) {
         };
         Ok(requests.into_iter().map(observed).collect())
     });
-    (Reader::start(Arc::new(session), batch).0, calls)
+    (Reader::start(Arc::new(session), batch, READ_AGE).0, calls)
 }
 
 fn taken(calls: &Calls) -> Vec<Vec<String>> {
@@ -51,7 +52,7 @@ async fn one_read_serves_all_objects_of_a_type_for_ten_seconds() {
     // Another object at the same address was not read yet.
     shows(&reader, &thing("b"), "anew").await;
     assert_eq!(taken(&calls), [["thing.b"]]);
-    tokio::time::sleep(MAX_AGE).await;
+    tokio::time::sleep(READ_AGE).await;
     shows(&reader, &thing("b"), "b").await;
     assert_eq!(taken(&calls), [["thing.b", "thing.c"]]);
 }
