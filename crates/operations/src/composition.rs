@@ -14,7 +14,7 @@ use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::OBJECT;
 use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
 use slipway_resource::schema::Part;
-use slipway_resource::{Desired, SecretText};
+use slipway_resource::{Desired, Schema, SecretText};
 use slipway_spec::model::{Cluster, Role};
 
 use crate::error::Error;
@@ -41,13 +41,12 @@ pub(crate) struct Inside {
 }
 
 /// The settings that a provider which works inside existing machines gets beside the settings of the user: the hosts of the
-/// specs and those that the cluster still has, the place of the inventories, and whether the whole cluster is deleted.
+/// specs and those that the cluster still has, and the place of the inventories.
 pub(crate) fn core_settings(
     capabilities: Capabilities,
     cluster: &Cluster,
     prior: Option<&Snapshot>,
     state: Option<&str>,
-    leaving: bool,
 ) -> Result<BTreeMap<String, serde_json::Value>, Error> {
     let mut settings = BTreeMap::new();
     if !capabilities.hosts {
@@ -59,10 +58,14 @@ pub(crate) fn core_settings(
     if let Some(state) = state {
         settings.insert("state".to_owned(), state.into());
     }
-    if leaving {
-        settings.insert("leaving".to_owned(), true.into());
-    }
     Ok(settings)
+}
+
+/// The setting that tells a provider that the whole cluster is deleted, for every provider whose configuration has it: what goes
+/// with the cluster needs fewer calls then.
+pub(crate) fn leaving(schema: &Schema) -> Option<(String, serde_json::Value)> {
+    let name = "leaving";
+    schema.config.contains_key(name).then(|| (name.to_owned(), true.into()))
 }
 
 /// The hosts of a cluster, as the contract has them: those of the spec, those of the spec in the state, and those that the

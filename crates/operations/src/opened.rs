@@ -8,7 +8,7 @@ use slipway_builtin::Vault;
 use slipway_engine::State;
 use slipway_plan::{Mode, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Capabilities, Catalog};
-use slipway_resource::{ClusterUid, SecretText};
+use slipway_resource::{ClusterUid, Schema, SecretText};
 use slipway_secrets::SecretStore;
 use slipway_state_store::{Backend, ClusterName, Journal};
 
@@ -93,12 +93,16 @@ impl Opened {
         let prior = state.as_ref().map(|state| &state.snapshot);
         let at = |field: &str| spec.place(field).cloned();
         let grounds = Grounds { policy: environment.policy.clone(), tree: spec.tree.clone() };
-        let core_settings = |capabilities: Capabilities| {
+        let core_settings = |capabilities: Capabilities, schema: &Schema| {
             if !offline && capabilities.hosts {
                 grounds.check_hosts(&cluster.all_hosts(), &at)?;
             }
             let place = store.map(|store| store.place.as_str());
-            composition::core_settings(capabilities, cluster, prior, place, purpose == Purpose::Leave)
+            let mut settings = composition::core_settings(capabilities, cluster, prior, place)?;
+            if purpose == Purpose::Leave {
+                settings.extend(composition::leaving(schema));
+            }
+            Ok::<_, Error>(settings)
         };
         let asked = Asked { spec: &spec, grounds: &grounds, offline };
         let own = providers::open(environment, asked, core_settings, &at).await?;

@@ -11,7 +11,7 @@ use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
 use slipway_resource::provider::{Capabilities, SessionRequest, Terms};
-use slipway_resource::{Digest, Provider, Value, validate};
+use slipway_resource::{Digest, Provider, Schema, Value, validate};
 use slipway_spec::source::Location;
 use slipway_trust::{ProviderKind, TrustedProvider};
 
@@ -49,7 +49,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) async fn open(
     environment: &Environment,
     Asked { spec, grounds, offline }: Asked<'_>,
-    core_settings: impl FnOnce(Capabilities) -> Result<BTreeMap<String, serde_json::Value>, Error>,
+    core_settings: impl FnOnce(Capabilities, &Schema) -> Result<BTreeMap<String, serde_json::Value>, Error>,
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
@@ -68,7 +68,7 @@ pub(crate) async fn open(
     let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
     let networks = grounds.policy.networks().to_vec();
     let terms = Terms { read_only: grounds.policy.is_read_only(), from_caller, networks };
-    let from_core = core_settings(provider.info().await?.capabilities)?;
+    let from_core = core_settings(provider.info().await?.capabilities, &schema)?;
     if !from_core.is_empty() {
         if !config.is_object() {
             config = serde_json::Value::Object(serde_json::Map::new());
