@@ -19,8 +19,9 @@ use crate::name::{ClusterName, Generation};
 use crate::retry::Retry;
 use crate::write::{Outcome, Writer};
 
-/// The newest format of a stored plan that is understood, and the one that is written.
-pub const FORMAT: u32 = 1;
+/// The newest format of a stored plan that is understood, and the one that is written. Since format 2, a plan may have steps on
+/// the nodes of machines.
+pub const FORMAT: u32 = 2;
 
 /// The fewest digits of a digest by which a plan is found.
 pub const FEWEST_DIGITS: usize = 8;

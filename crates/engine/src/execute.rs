@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::event::Event;
-use crate::journal::{EndResult, RunBegin};
+use crate::journal::{EndResult, NewNode, RunBegin};
 use crate::outputs::Outputs;
 use crate::preconditions::{Expectation, Expectations, Reader};
 use crate::replay::take_effect;
@@ -35,6 +35,8 @@ pub(crate) struct Work<'a> {
     pub snapshot: Snapshot,
     /// Steps that an earlier run of the same plan has done.
     pub done: BTreeMap<StepId, Option<Identity>>,
+    /// The nodes of the machines that steps of this run have started.
+    pub nodes: BTreeMap<StepId, NewNode>,
     /// What those have made.
     pub outputs: Outputs,
     /// Addresses that must be free and are not, with what stands there.
@@ -210,6 +212,9 @@ impl<'a> Dispatcher<'a> {
         match result {
             Ok((applied, done)) => {
                 take_effect(&mut self.work.snapshot, effect, &done);
+                if let EndResult::Done { node, .. } = done {
+                    self.work.nodes.insert(id, node);
+                }
                 if matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Tag) {
                     self.expectations.carry_forward(&step.address, &applied.attributes);
                     self.work.outputs.insert(&step.address, applied);
@@ -287,5 +292,7 @@ fn announced(work: &Work<'_>, step: &Step) -> Option<Identity> {
     step.identity.clone().or_else(|| identity_of(&work.snapshot, &step.address))
 }
 
+#[cfg(test)]
+mod rolls;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use slipway_plan::precondition::may_be_digested;
 use slipway_plan::{Record, StepId};
-use slipway_resource::provider::{Action, Applied, ApplyRequest};
+use slipway_resource::provider::{Action, Applied, ApplyRequest, NodeReference, operation};
 use slipway_resource::{
     Address, Digest, ErrorClass, Identity, Path, ResourceType, Schema, Segment, Token, Value,
 };
@@ -144,6 +144,9 @@ pub enum EndResult {
         /// Attributes that the object does not show as they were set, with the digests of the values that were wanted.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         as_found: BTreeMap<Path, Digest>,
+        /// Which node the machine is that the step started.
+        #[serde(default, skip_serializing_if = "NewNode::is_unnamed")]
+        node: NewNode,
     },
     /// It had none.
     NotDone,
@@ -158,10 +161,47 @@ pub enum EndResult {
     },
 }
 
+/// Which node the machine is that a step has started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NewNode {
+    /// The step started no machine, or its provider did not name the node.
+    #[default]
+    Unnamed,
+    /// No machine was needed any more.
+    NotNeeded,
+    /// The machine is, or will be, this node.
+    Named(NodeReference),
+}
+
+impl NewNode {
+    /// The node that the answer of an action names.
+    fn of(action: Option<&Action>, attributes: &Value) -> Self {
+        let is_surge = |name: &String| name == operation::SURGE;
+        if !matches!(action, Some(Action::Operation { name, .. }) if is_surge(name)) {
+            return Self::Unnamed;
+        }
+        match attributes.get(operation::NODE).and_then(NodeReference::of_value) {
+            Some(node) => Self::Named(node),
+            None if attributes.get(operation::NOT_NEEDED) == Some(&Value::Bool(true)) => Self::NotNeeded,
+            None => Self::Unnamed,
+        }
+    }
+
+    fn is_unnamed(&self) -> bool {
+        *self == Self::Unnamed
+    }
+}
+
 impl EndResult {
     /// The end of a step that touched the state only.
     pub(crate) fn nothing() -> Self {
-        Self::Done { identity: None, remembered: BTreeMap::new(), as_found: BTreeMap::new() }
+        Self::Done {
+            identity: None,
+            remembered: BTreeMap::new(),
+            as_found: BTreeMap::new(),
+            node: NewNode::Unnamed,
+        }
     }
 
     /// The end of a step that had its effect on a resource of a type.
@@ -185,6 +225,7 @@ impl EndResult {
             identity: applied.identity.clone(),
             remembered: kind.map(|kind| kind.remembered(&applied.attributes)).unwrap_or_default(),
             as_found,
+            node: NewNode::of(sent, &applied.attributes),
         }
     }
 }
@@ -270,6 +311,37 @@ mod tests {
         let reference = Reference { address: Address::new("cloud_group", "a"), path: "id".parse().unwrap() };
         let wanted = Value::map([("name", Value::Reference(reference))]);
         assert_eq!(digests(&["name"], &Value::map([("name", "one")]), &wanted), expected("name", "one"));
+    }
+
+    #[test]
+    fn the_end_of_a_surge_keeps_the_node_of_the_machine() {
+        let surge = |name: &str| Action::Operation {
+            identity: Identity::new("pool"),
+            name: name.to_owned(),
+            arguments: Value::map([("slot", "1")]),
+        };
+        let named = NodeReference::ProviderId("aws:///a/i-1".to_owned());
+        let answer = |node: Value| Value::map([("instance", Value::from("i-1")), ("node", node)]);
+        let of = |name: &str, attributes: &Value| NewNode::of(Some(&surge(name)), attributes);
+        assert_eq!(of("surge", &answer(named.to_value())), NewNode::Named(named.clone()));
+        assert_eq!(of("surge", &Value::map([("not_needed", true)])), NewNode::NotNeeded);
+        assert_eq!(of("surge", &Value::map([("instance", "i-1")])), NewNode::Unnamed);
+        assert_eq!(of("verify", &answer(named.to_value())), NewNode::Unnamed);
+
+        let applied = Applied::new(Identity::new("pool"), answer(named.to_value()));
+        let done =
+            EndResult::done(&applied, &Schema::default(), "pool", Some(&surge("surge")), &Effect::None);
+        let entry = Entry::End(End { step: StepId(3), result: done });
+        let text = String::from_utf8(entry.to_bytes().unwrap()).unwrap();
+        assert!(text.contains("aws:///a/i-1"), "{text}");
+        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
+        // As it was written before steps had nodes.
+        let old = r#"{"end": {"step": 3, "result": {"done": {"identity": "pool"}}}}"#;
+        let Entry::End(End { result: EndResult::Done { node, .. }, .. }) = serde_json::from_str(old).unwrap()
+        else {
+            panic!("{old}")
+        };
+        assert_eq!(node, NewNode::Unnamed);
     }
 
     #[test]

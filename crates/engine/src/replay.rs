@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_plan::{Record, Snapshot, StepId};
 use slipway_resource::{Address, Digest, Identity, Token, Value};
 
-use crate::journal::{Begin, Effect, End, EndResult, Entry, RunBegin, Settled};
+use crate::journal::{Begin, Effect, End, EndResult, Entry, NewNode, RunBegin, Settled};
 
 /// A step that began and did not end.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct OpenRun {
     pub epoch: u64,
     /// Its steps that are done, with the object each has left.
     pub done: BTreeMap<StepId, Option<Identity>>,
+    /// The nodes of the machines that its steps have started.
+    pub nodes: BTreeMap<StepId, NewNode>,
 }
 
 /// What the journal adds to the snapshot.
@@ -52,7 +54,7 @@ impl Replayed {
                 snapshot.spec_digest = None;
                 let resumed = self.run.as_ref().is_some_and(|run| run.plan == plan && run.epoch == epoch);
                 if !resumed {
-                    self.run = Some(OpenRun { plan, epoch, done: BTreeMap::new() });
+                    self.run = Some(OpenRun { plan, epoch, done: BTreeMap::new(), nodes: BTreeMap::new() });
                     self.leave_unsettled();
                 }
             }
@@ -70,8 +72,9 @@ impl Replayed {
             Entry::End(End { step, result }) => {
                 if let Some(open) = self.open.remove(&step) {
                     self.end(snapshot, open, &result);
-                    if let (EndResult::Done { identity, .. }, Some(run)) = (result, &mut self.run) {
+                    if let (EndResult::Done { identity, node, .. }, Some(run)) = (result, &mut self.run) {
                         run.done.insert(step, identity);
+                        run.nodes.insert(step, node);
                     }
                 }
             }
@@ -119,7 +122,7 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
     match (effect, result) {
         (
             Effect::Put { address, mut record, previous },
-            EndResult::Done { identity, remembered, as_found },
+            EndResult::Done { identity, remembered, as_found, .. },
         ) => {
             if let Some(Value::Map(applied)) = &mut record.applied {
                 applied.extend(remembered.clone());
@@ -212,6 +215,7 @@ mod tests {
             identity: Some(Identity::new(identity)),
             remembered: BTreeMap::new(),
             as_found: BTreeMap::new(),
+            node: NewNode::Unnamed,
         }
     }
 
@@ -256,8 +260,12 @@ mod tests {
     #[test]
     fn what_the_server_set_is_remembered_beside_what_was_asked_for() {
         let remembered = BTreeMap::from([("digest".to_owned(), Value::from("d-1"))]);
-        let remembers =
-            EndResult::Done { identity: Some(Identity::new("net-1")), remembered, as_found: BTreeMap::new() };
+        let remembers = EndResult::Done {
+            identity: Some(Identity::new("net-1")),
+            remembered,
+            as_found: BTreeMap::new(),
+            node: NewNode::Unnamed,
+        };
         let (snapshot, _) = replay(vec![begin(1, put(None)), end(1, remembers)]);
         let applied = snapshot.resources[&address()].applied.as_ref().unwrap();
         assert_eq!(*applied, Value::map([("name", "a"), ("digest", "d-1")]));
@@ -319,6 +327,21 @@ mod tests {
         let named = Entry::Identity { step: StepId(0), identity: Identity::new("net-1") };
         let entries = vec![plan(b"a"), called("t-1", address()), named, plan(b"a"), called("t-1", address())];
         assert_eq!(replay(entries).1.open[&StepId(0)].identity, Some(Identity::new("net-1")));
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_knows_the_nodes_of_its_new_machines() {
+        use slipway_resource::provider::NodeReference;
+        let node = NewNode::Named(NodeReference::Name("workers-4".to_owned()));
+        let surged = EndResult::Done {
+            identity: Some(Identity::new("pool-1")),
+            remembered: BTreeMap::new(),
+            as_found: BTreeMap::new(),
+            node: node.clone(),
+        };
+        let entries = vec![plan(b"a"), begin(1, Effect::None), end(1, surged), plan(b"a")];
+        assert_eq!(replay(entries.clone()).1.run.unwrap().nodes[&StepId(1)], node);
+        assert!(replay([entries, vec![plan(b"b")]].concat()).1.run.unwrap().nodes.is_empty(), "another plan");
     }
 
     #[test]

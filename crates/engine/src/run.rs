@@ -208,6 +208,7 @@ impl Run<'_> {
         let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
         let run = RunBegin { plan: digest, epoch, spec: self.plan.spec.clone() };
         let done = resumed.map(|run| run.done.clone()).unwrap_or_default();
+        let nodes = resumed.map(|run| run.nodes.clone()).unwrap_or_default();
         let outputs = self.outputs_of(&done).await?;
         let occupied = if self.observed_at.is_none() { self.occupied(&done).await? } else { BTreeMap::new() };
         let mut snapshot = self.state.snapshot.clone();
@@ -220,6 +221,7 @@ impl Run<'_> {
             run: run.clone(),
             snapshot,
             done,
+            nodes,
             outputs,
             occupied,
             observed_at: self.observed_at,
@@ -236,7 +238,9 @@ impl Run<'_> {
         let mut outputs = Outputs::default();
         let mut requests: BTreeMap<&str, Vec<ReadRequest>> = BTreeMap::new();
         for (id, identity) in done {
+            // Nothing refers to the nodes of a roll.
             if let (Some(step), Some(identity)) = (self.plan.steps.get(id.index()), identity)
+                && step.roll.is_none()
                 && let Some((name, _, _)) = self.providers.of_type(step.address.kind())
             {
                 let request = ReadRequest { address: step.address.clone(), identity: identity.clone() };

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use slipway_plan::Record;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
+    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
     Rehearsal, Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::schema::OwnershipKind;
@@ -34,6 +34,8 @@ pub(crate) struct Scripted {
     read: Option<Script<Vec<ReadRequest>, Vec<Observed>>>,
     apply: Option<Applying>,
     resume: Option<Script<ResumeRequest, Resolution>>,
+    plan: Option<Script<PlanItem, Planned>>,
+    nodes: Option<Script<(), Vec<Node>>>,
 }
 
 impl Scripted {
@@ -140,15 +142,22 @@ impl Session for Scripted {
         Ok(Vec::new())
     }
 
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        self.begin("nodes").await?;
+        self.nodes.as_ref().map_or_else(|| Ok(Vec::new()), |answer| answer(()))
+    }
+
     async fn rehearse(&self, _: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
         self.begin("rehearse").await?;
         Ok(Vec::new())
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        let planned =
-            |item: PlanItem| Planned { normalised: item.desired.unwrap_or_default(), ..Planned::default() };
-        Ok(items.into_iter().map(planned).collect())
+        let planned = |item: PlanItem| match &self.plan {
+            Some(answer) => answer(item),
+            None => Ok(Planned { normalised: item.desired.unwrap_or_default(), ..Planned::default() }),
+        };
+        items.into_iter().map(planned).collect()
     }
 
     async fn preflight(&self, _: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
@@ -195,6 +204,16 @@ impl Scripted {
         F: Future<Output = Outcome<Applied>> + Send + 'static,
     {
         self.apply = Some(Box::new(move |(request, events)| Box::pin(answer(request, events))));
+        self
+    }
+
+    pub fn on_plan(mut self, answer: impl Fn(PlanItem) -> Outcome<Planned> + Send + Sync + 'static) -> Self {
+        self.plan = Some(Box::new(answer));
+        self
+    }
+
+    pub fn on_nodes(mut self, answer: impl Fn() -> Outcome<Vec<Node>> + Send + Sync + 'static) -> Self {
+        self.nodes = Some(Box::new(move |()| answer()));
         self
     }
 

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
     ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest, Terms, UnwrapKeyRequest,
     WrapKeyRequest,
 };
@@ -251,6 +251,10 @@ impl Session for WatchedSession {
         let classes = self.classes(request.items.iter().map(|item| &item.address));
         let call = || self.inner.locate(request.clone());
         self.desk.ask("look for what others made", &classes, call).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        self.desk.ask("read the nodes", &Classes::All, || self.inner.nodes()).await
     }
 
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {

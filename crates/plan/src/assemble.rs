@@ -6,13 +6,14 @@ use slipway_resource::provider::{Fate, Member, Rollout, operation};
 use slipway_resource::{Address, ResourceType};
 
 use crate::cascade::Cascades;
-use crate::change::{ChangeAction, MachineChange, ResourceChange};
+use crate::change::{ChangeAction, MachineChange, MachineNode, ResourceChange};
 use crate::decide::Decision;
 use crate::error::Error;
 use crate::graph::Dependencies;
+use crate::nodes::Gates;
 use crate::providers::Providers;
 use crate::reason::Reason;
-use crate::rollout;
+use crate::rollout::{self, Pool};
 use crate::state::Record;
 use crate::step::{Step, StepAction};
 use crate::step_graph::{Graph, NodeId};
@@ -45,6 +46,7 @@ pub(crate) fn plain(change: ResourceChange) -> Decision {
         change,
         surplus: Vec::new(),
         rollout: None,
+        gates: Gates::None,
         anew: false,
         estimate_ms: None,
         unknown_after: Vec::new(),
@@ -376,7 +378,12 @@ fn rolls(
             }
         }
         let identity = decision.change.identity.as_ref();
-        let through = rollout::steps(graph, &address, identity, kind, (rollout, decision.anew), &before);
+        let node_kind = match &decision.gates {
+            Gates::OfNodes { kind, .. } => providers.of_type(kind).map(|(_, _, declared)| declared),
+            Gates::None | Gates::OfPool => None,
+        };
+        let pool = Pool { address: &address, identity, kind, gates: &decision.gates, nodes: node_kind };
+        let through = rollout::steps(graph, &pool, (rollout, decision.anew), &before);
         if let Some(removal) = own.and_then(|own| own.removal) {
             through.iter().for_each(|end| graph.edge(*end, removal));
         }
@@ -393,32 +400,37 @@ fn rolls(
             group.clear();
         }
         group.extend(through);
-        decision.change.machines = machines(rollout);
+        decision.change.machines = machines(rollout, &decision.gates);
     }
 }
 
 /// Every machine of a pool, as one that is replaced; nothing is drained, so that nothing blocks it.
 pub(crate) fn all_machines(rollout: &Rollout, reason: &str) -> Vec<MachineChange> {
-    let replaced = |member| MachineChange { blockers: Vec::new(), ..machine(member, true, reason) };
+    let replaced = |member| MachineChange { blockers: Vec::new(), ..machine(member, None, true, reason) };
     rollout.members.iter().map(replaced).collect()
 }
 
-fn machines(rollout: &Rollout) -> Vec<MachineChange> {
+fn machines(rollout: &Rollout, gates: &Gates) -> Vec<MachineChange> {
+    let node = |member: &Member| match gates {
+        Gates::OfNodes { by_member, .. } if rollout.drains() => by_member.get(&member.identity).cloned(),
+        _ => None,
+    };
     rollout
         .members
         .iter()
         .filter_map(|member| match &member.fate {
             Fate::Keep => None,
-            Fate::Replace { reason, .. } => Some(machine(member, true, reason)),
-            Fate::Retire { reason } => Some(machine(member, false, reason)),
+            Fate::Replace { reason, .. } => Some(machine(member, node(member), true, reason)),
+            Fate::Retire { reason } => Some(machine(member, node(member), false, reason)),
         })
         .collect()
 }
 
-fn machine(member: &Member, replaced: bool, reason: &str) -> MachineChange {
+fn machine(member: &Member, node: Option<MachineNode>, replaced: bool, reason: &str) -> MachineChange {
     MachineChange {
         name: member.name.clone(),
         identity: member.identity.clone(),
+        node,
         replaced,
         reason: reason.to_owned(),
         blockers: member.blockers.clone(),

@@ -104,6 +104,9 @@ pub struct MachineChange {
     pub name: String,
     /// What the provider calls it; the argument `member` of its gates.
     pub identity: Identity,
+    /// The node that the machine is, if it is cordoned and drained by steps on nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<MachineNode>,
     /// Whether a new one takes its place.
     pub replaced: bool,
     /// Why.
@@ -111,6 +114,16 @@ pub struct MachineChange {
     /// Who would block its drain as things are now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
+}
+
+/// The node that a machine is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineNode {
+    /// The address of steps on the node, as `kubernetes_node.workers-1`.
+    pub address: Address,
+    /// The identity of the node in its API.
+    pub identity: Identity,
 }
 
 /// The parts of a state record that are known when planning.

@@ -7,6 +7,7 @@ use slipway_resource::provider::{Disruption, Planned, Rollout};
 use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, ResourceType, Type, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::nodes::Gates;
 use crate::observations::Found;
 use crate::precondition::Precondition;
 use crate::reason::{Located, Reason, ReasonCode};
@@ -39,6 +40,8 @@ pub(crate) struct Decision {
     /// Whether the resource itself changes; a surplus object or a roll may need steps all the same.
     pub surplus: Vec<Found>,
     pub rollout: Option<Rollout>,
+    /// The gates of the roll.
+    pub gates: Gates,
     /// Whether machines of the roll leave although they are as their pool wants them.
     pub anew: bool,
     pub estimate_ms: Option<u64>,
@@ -138,6 +141,7 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         change,
         surplus: known.surplus,
         rollout: planned.rollout,
+        gates: Gates::None,
         anew: false,
         estimate_ms: planned.estimate_ms,
         unknown_after: planned.unknown_after,
@@ -227,6 +231,7 @@ fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> 
         change,
         surplus: known.surplus,
         rollout: planned.rollout,
+        gates: Gates::None,
         anew: false,
         estimate_ms: planned.estimate_ms,
         unknown_after: Vec::new(),

@@ -123,7 +123,7 @@ pub enum Error {
         kind: String,
     },
     /// The plan is of another version.
-    #[error("the plan file has format {found}, this Slipway reads format {supported}")]
+    #[error("the plan file has format {found}, this Slipway reads formats up to {supported}")]
     Format {
         /// Its version.
         found: u32,

@@ -15,8 +15,8 @@ use crate::soundness;
 use crate::state::Snapshot;
 use crate::step::Step;
 
-/// Version of the plan file's form; a reader refuses any other.
-pub const FORMAT: u32 = 1;
+/// Version of the plan file's form; a reader refuses any newer one. Version 2 has steps on the nodes of machines.
+pub const FORMAT: u32 = 2;
 
 /// A plan: what will be done to which resource, and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,7 +178,7 @@ impl Plan {
         if head.kind != KIND {
             return Err(Error::WrongKind { kind: head.kind });
         }
-        if head.plan.format != FORMAT {
+        if head.plan.format == 0 || head.plan.format > FORMAT {
             return Err(Error::Format { found: head.plan.format, supported: FORMAT });
         }
         let document: Document = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;

@@ -21,6 +21,7 @@ mod holds;
 pub mod irreplaceable;
 pub mod lifecycle;
 mod lint;
+mod nodes;
 pub mod observations;
 mod on_demand;
 mod orphans;

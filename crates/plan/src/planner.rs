@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::normalised::altered;
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
-use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, Value, validate};
+use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, ProviderError, Value, validate};
 
 use crate::assemble::{self, Decided};
 use crate::change::{ChangeAction, ResourceChange};
@@ -15,6 +15,7 @@ use crate::decide::{self, Context, Decision, KnownResource, sensitive_paths};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
 use crate::graph::{self, Dependencies};
+use crate::nodes::Nodes;
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
 use crate::providers::{self, Providers, ask};
@@ -103,14 +104,15 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
         &mut inputs.observations,
     );
     inputs.notes.extend(left_alone);
+    let mut nodes = Nodes::new(inputs.providers);
     let mut planner =
         Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved };
-    let mut decided = planner.wanted().await?;
-    planner.unwanted(&mut decided).await?;
+    let mut decided = planner.wanted(&mut nodes).await?;
+    planner.unwanted(&mut nodes, &mut decided).await?;
     let known: Vec<&Address> = decided.by_address.keys().chain(dependencies.by_address.keys()).collect();
     target::check(&inputs.options.targets, &known)?;
     target::check(&inputs.options.replace, &known)?;
-    finish::finish(&inputs, &dependencies, &records, decided).await
+    finish::finish(&inputs, &dependencies, &records, nodes, decided).await
 }
 
 fn check_schema(inputs: &Inputs<'_>) -> Result<(), Error> {
@@ -157,7 +159,7 @@ impl Prepared<'_> {
 
 impl<'p> Planner<'p> {
     /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
-    async fn wanted(&mut self) -> Result<Decided, Error> {
+    async fn wanted(&mut self, nodes: &mut Nodes<'_>) -> Result<Decided, Error> {
         let by_address: BTreeMap<&Address, &Desired> =
             self.inputs.desired.iter().map(|desired| (&desired.address, desired)).collect();
         let mut decided = Decided::default();
@@ -187,6 +189,14 @@ impl<'p> Planner<'p> {
                     _ => false,
                 };
                 let address = &prepared.desired.address;
+                if let Some(rollout) = &planned.rollout
+                    && let Err(error) = nodes.read(address, rollout).await
+                {
+                    let change = self.without_nodes(address, &error);
+                    resolver.insert(address.clone(), Known::Unreadable);
+                    decided.by_address.insert(address.clone(), assemble::plain(change));
+                    continue;
+                }
                 let mut decision = self.decide(&prepared, planned, &replaced)?;
                 decision.anew = anew;
                 self.defer_uncompared(&mut decision);
@@ -199,6 +209,14 @@ impl<'p> Planner<'p> {
         }
         decided.drift.sort_by(|left, right| left.address.cmp(&right.address));
         Ok(decided)
+    }
+
+    /// A pool whose machines would leave, and of whose nodes nothing can be read.
+    fn without_nodes(&self, address: &Address, error: &ProviderError) -> ResourceChange {
+        let text = format!("its machines leave, and the nodes of the cluster could not be read: {error}");
+        let provider = self.inputs.providers.of_type(address.kind()).map_or("", |(name, _, _)| name);
+        let reason = Reason::new(ReasonCode::Unreadable, text);
+        assemble::deferred(address, provider, self.records.get(address), reason)
     }
 
     /// What looks unchanged and has a secret that could not be compared is not known to be unchanged.
@@ -362,7 +380,7 @@ impl<'p> Planner<'p> {
     }
 
     /// Decides about everything that exists or is remembered and is not wanted.
-    async fn unwanted(&mut self, decided: &mut Decided) -> Result<(), Error> {
+    async fn unwanted(&mut self, nodes: &mut Nodes<'_>, decided: &mut Decided) -> Result<(), Error> {
         let mut addresses: BTreeSet<&Address> = self.records.keys().collect();
         addresses.extend(self.inputs.observations.addresses());
         let mut leaving = Vec::new();
@@ -389,6 +407,12 @@ impl<'p> Planner<'p> {
         }
         let rollouts = self.rollouts_of(&leaving).await?;
         for (change, rollout) in leaving.into_iter().zip(rollouts) {
+            if let Some(rollout) = &rollout
+                && let Err(error) = nodes.read(&change.address, rollout).await
+            {
+                decided.insert(assemble::plain(self.without_nodes(&change.address, &error)));
+                continue;
+            }
             let record = self.records.get(&change.address);
             let surplus = match self.inputs.observations.standing(&change.address, record) {
                 Standing::Present { surplus, .. } => surplus.into_iter().cloned().collect(),

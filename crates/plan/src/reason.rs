@@ -85,6 +85,8 @@ pub enum ReasonCode {
     Provider,
     /// It is kept although the spec does not have it any more.
     Retained,
+    /// Its machines are removed without a drain.
+    NotDrained,
 }
 
 impl Reason {

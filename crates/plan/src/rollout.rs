@@ -1,9 +1,24 @@
 //! From the machines of a pool to steps: surge, verify, cordon, drain, remove, under the pool's budget.
 
-use slipway_resource::provider::{Fate, Member, Rollout, operation};
-use slipway_resource::{Address, Identity, ResourceType, Value};
+use slipway_resource::provider::{Fate, Member, OnBlocked, Rollout, operation};
+use slipway_resource::{Address, Identity, Path, ResourceType, Value};
 
+use crate::nodes::Gates;
 use crate::step_graph::{Graph, NodeId};
+
+/// A pool whose machines are rolled.
+pub(crate) struct Pool<'a> {
+    /// Its address.
+    pub address: &'a Address,
+    /// Its identity; `None` for a pool that the same plan makes.
+    pub identity: Option<&'a Identity>,
+    /// Its type.
+    pub kind: &'a ResourceType,
+    /// The gates of its roll.
+    pub gates: &'a Gates,
+    /// The type of nodes, if the gates are those of nodes.
+    pub nodes: Option<&'a ResourceType>,
+}
 
 /// Makes the steps of one roll behind `before`; returns those after which it is through, empty when there is
 /// nothing to do.
@@ -14,9 +29,7 @@ use crate::step_graph::{Graph, NodeId};
 /// tell by itself that new ones are needed.
 pub(crate) fn steps(
     graph: &mut Graph,
-    address: &Address,
-    identity: Option<&Identity>,
-    kind: &ResourceType,
+    pool: &Pool<'_>,
     (rollout, anew): (&Rollout, bool),
     before: &[NodeId],
 ) -> Vec<NodeId> {
@@ -28,7 +41,10 @@ pub(crate) fn steps(
         // Nothing goes: the pool's own update brings missing machines, there is nothing to gate.
         return Vec::new();
     }
-    let mut roll = Roll { graph, address, identity, kind, rollout };
+    if let (Gates::OfNodes { kind, .. }, Some(declared)) = (pool.gates, pool.nodes) {
+        graph.declare(kind, declared);
+    }
+    let mut roll = Roll { graph, pool, rollout };
     let existing = rollout.members.len();
     let available = rollout.members.iter().filter(|member| member.ready).count();
     let surge = rollout.max_surge as usize;
@@ -38,7 +54,7 @@ pub(crate) fn steps(
 
     let mut removals: Vec<NodeId> = Vec::new();
     let mut arrivals: Vec<NodeId> =
-        waiting.iter().map(|member| roll.gate(operation::VERIFY, member_argument(member), before)).collect();
+        waiting.iter().filter_map(|member| roll.verified(member, before)).collect();
     let mut launched = 0;
     let mut ready_removed = 0;
     let mut ends = Vec::new();
@@ -54,13 +70,12 @@ pub(crate) fn steps(
             launched += 1;
             let mut after: Vec<NodeId> = before.to_vec();
             after.extend(needed.checked_sub(1).and_then(|index| removals.get(index)).copied());
-            let slot = Value::map([("slot", Value::from(launched.to_string()))]);
-            let mut launch = slot.clone();
+            let mut launch = slot_argument(launched);
             if anew {
-                launch.set(&slipway_resource::Path::key("anew"), Value::Bool(true));
+                launch.set(&Path::key("anew"), Value::Bool(true));
             }
             let start = roll.gate(operation::SURGE, launch, &after);
-            arrivals.push(roll.gate(operation::VERIFY, slot, &[start]));
+            arrivals.push(roll.new_verified(launched, start));
         }
         let Some(member) = next else { break };
         let mut after: Vec<NodeId> = before.to_vec();
@@ -78,12 +93,14 @@ pub(crate) fn steps(
         // No more at once than the budget, whatever is ready.
         let lanes = (surge + unavailable).max(1);
         after.extend(removals.len().checked_sub(lanes).and_then(|index| removals.get(index)).copied());
-        if rollout.drains() {
-            after = vec![roll.emptied(member, &after)];
+        if rollout.drains()
+            && let Some(emptied) = roll.emptied(member, &after)
+        {
+            after = vec![emptied];
         }
         let mut removal = member_argument(member);
         if matches!(member.fate, Fate::Retire { .. }) {
-            removal.set(&slipway_resource::Path::key("retire"), Value::Bool(true));
+            removal.set(&Path::key("retire"), Value::Bool(true));
         }
         removals.push(roll.gate(operation::REMOVE, removal, &after));
         next = next_leaving.next();
@@ -105,33 +122,128 @@ fn member_argument(member: &Member) -> Value {
     Value::map([("member", Value::from(member.identity.as_str()))])
 }
 
+fn slot_argument(slot: usize) -> Value {
+    Value::map([("slot", Value::from(slot.to_string()))])
+}
+
+fn milliseconds(time: u64) -> Value {
+    Value::Integer(i64::try_from(time).unwrap_or(i64::MAX))
+}
+
 struct Roll<'a> {
     graph: &'a mut Graph,
-    address: &'a Address,
-    identity: Option<&'a Identity>,
-    kind: &'a ResourceType,
+    pool: &'a Pool<'a>,
     rollout: &'a Rollout,
 }
 
 impl Roll<'_> {
-    /// The gates that empty a node before it goes.
-    fn emptied(&mut self, member: &Member, after: &[NodeId]) -> NodeId {
-        let cordon = self.gate(operation::CORDON, member_argument(member), after);
-        let mut arguments = member_argument(member);
-        let timeout = i64::try_from(self.rollout.drain_timeout_ms).unwrap_or(i64::MAX);
-        arguments.set(&slipway_resource::Path::key("timeout_ms"), Value::Integer(timeout));
-        self.gate(operation::DRAIN, arguments, &[cordon])
+    /// The gate that waits for a machine that stays and is no ready node yet; `None` if nothing is known of its node.
+    fn verified(&mut self, member: &Member, after: &[NodeId]) -> Option<NodeId> {
+        let pool = self.pool;
+        let Gates::OfNodes { kind, by_member } = pool.gates else {
+            let own = *pool.gates == Gates::OfPool;
+            return own.then(|| self.gate(operation::VERIFY, member_argument(member), after));
+        };
+        let reference = member.node.as_ref()?;
+        let mut arguments = self.patience();
+        Some(match by_member.get(&member.identity) {
+            Some(node) => {
+                let on = (&node.address, Some(&node.identity));
+                self.node_gate(on, operation::VERIFY, arguments, after)
+            }
+            None => {
+                arguments.set(&Path::key(operation::NODE), reference.to_value());
+                let address = Address::new(kind.as_str(), member.name.as_str());
+                self.node_gate((&address, None), operation::VERIFY, arguments, after)
+            }
+        })
     }
 
+    /// The gate that waits for the machine of a slot; the start of the machine itself if nothing is known of its node.
+    fn new_verified(&mut self, slot: usize, start: NodeId) -> NodeId {
+        let pool = self.pool;
+        match pool.gates {
+            Gates::None => start,
+            Gates::OfPool => self.gate(operation::VERIFY, slot_argument(slot), &[start]),
+            Gates::OfNodes { kind, .. } => {
+                let mut arguments = self.patience();
+                arguments.set(&Path::key("slot"), Value::from(slot.to_string()));
+                let address = Address::new(kind.as_str(), format!("{}/{slot}", pool.address.name()));
+                self.node_gate((&address, None), operation::VERIFY, arguments, &[start])
+            }
+        }
+    }
+
+    /// The gates that empty a node before its machine goes; `None` if the machine is no node.
+    fn emptied(&mut self, member: &Member, after: &[NodeId]) -> Option<NodeId> {
+        let pool = self.pool;
+        let timeout = milliseconds(self.rollout.drain_timeout_ms);
+        match pool.gates {
+            Gates::None => None,
+            Gates::OfPool => {
+                let cordon = self.gate(operation::CORDON, member_argument(member), after);
+                let mut arguments = member_argument(member);
+                arguments.set(&Path::key("timeout_ms"), timeout);
+                Some(self.gate(operation::DRAIN, arguments, &[cordon]))
+            }
+            Gates::OfNodes { by_member, .. } => {
+                let node = by_member.get(&member.identity)?;
+                let on = (&node.address, Some(&node.identity));
+                let none = Value::Map(std::collections::BTreeMap::new());
+                let cordon = self.node_gate(on, operation::CORDON, none, after);
+                let mut arguments = Value::map([("timeout_ms", timeout)]);
+                if self.rollout.ignore_budgets {
+                    arguments.set(&Path::key("ignore_budgets"), Value::Bool(true));
+                }
+                if self.rollout.on_blocked != OnBlocked::Fail {
+                    let word = Value::from(self.rollout.on_blocked.as_str());
+                    arguments.set(&Path::key("on_blocked"), word);
+                }
+                Some(self.node_gate(on, operation::DRAIN, arguments, &[cordon]))
+            }
+        }
+    }
+
+    /// How long a node may take to become ready, and how long it must stay so.
+    fn patience(&self) -> Value {
+        let mut arguments = Value::map([("timeout_ms", milliseconds(self.rollout.ready_timeout_ms))]);
+        if self.rollout.settle_ms > 0 {
+            arguments.set(&Path::key("settle_ms"), milliseconds(self.rollout.settle_ms));
+        }
+        arguments
+    }
+
+    /// A gate of the pool.
     fn gate(&mut self, name: &str, arguments: Value, after: &[NodeId]) -> NodeId {
-        let declared = self.kind.operations.get(name).map(|declared| declared.duration_ms);
+        let Pool { address, identity, kind, .. } = *self.pool;
+        let times = self.times(kind, name);
+        self.graph.operation(address, identity, name, arguments, times, after)
+    }
+
+    /// A gate of a node.
+    fn node_gate(
+        &mut self,
+        (address, identity): (&Address, Option<&Identity>),
+        name: &str,
+        arguments: Value,
+        after: &[NodeId],
+    ) -> NodeId {
+        let times = self.times(self.pool.nodes.unwrap_or(self.pool.kind), name);
+        let gate = self.graph.operation(address, identity, name, arguments, times, after);
+        self.graph.part_of_roll(gate, self.pool.address);
+        gate
+    }
+
+    /// The expected duration of a gate, and its time-out.
+    fn times(&self, kind: &ResourceType, name: &str) -> (u64, u64) {
+        let declared = kind.operations.get(name).map(|declared| declared.duration_ms);
         let estimate = self.rollout.durations_ms.get(name).copied().or(declared).unwrap_or(0);
         let timeout = match name {
             operation::DRAIN => self.rollout.drain_timeout_ms,
-            operation::VERIFY => self.rollout.ready_timeout_ms,
+            operation::VERIFY => self.rollout.ready_timeout_ms.saturating_add(self.rollout.settle_ms),
             _ => 0,
         };
-        self.graph.operation(self.address, self.identity, name, arguments, (estimate, timeout), after)
+        (estimate, timeout)
     }
 }
 

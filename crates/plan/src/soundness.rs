@@ -63,6 +63,13 @@ pub(crate) fn order(position: usize, step: &Step, count: usize) -> Option<String
 /// Every step is that of a change that shows it.
 fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Plan) -> Option<String> {
     let hidden = |why: &str| Some(format!("{}, and {why}", step.title()));
+    if let Some(pool) = &step.roll {
+        return if node_gate_is_shown(step, pool, changes) {
+            None
+        } else {
+            hidden("no roll of the plan shows this node")
+        };
+    }
     let Some(change) = changes.get(&step.address) else {
         return match &step.action {
             // A gate that a roll waits for may be one of a resource that stays as it is.
@@ -111,6 +118,25 @@ fn gate_is_shown(name: &str, arguments: &Value, change: &ResourceChange, plan: &
     match arguments.get("slot") {
         Some(_) => plan.mode == Mode::Apply && !change.machines.is_empty(),
         None => is_harmless(name),
+    }
+}
+
+/// A gate on a node is one on the node of a machine that the roll of its pool names. A gate that only waits may be on any node.
+fn node_gate_is_shown(step: &Step, pool: &Address, changes: &BTreeMap<&Address, &ResourceChange>) -> bool {
+    let (StepAction::Operation { name, .. }, Some(change)) = (&step.action, changes.get(pool)) else {
+        return false;
+    };
+    if change.action.is_replace() || change.machines.is_empty() {
+        return false;
+    }
+    match name.as_str() {
+        operation::VERIFY => true,
+        operation::CORDON | operation::DRAIN => change
+            .machines
+            .iter()
+            .filter_map(|machine| machine.node.as_ref())
+            .any(|node| node.address == step.address && Some(&node.identity) == step.identity.as_ref()),
+        _ => false,
     }
 }
 

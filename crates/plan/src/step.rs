@@ -37,6 +37,10 @@ pub struct Step {
     /// The object it is done to; `None` for the one that an earlier step of this plan makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
+    /// The pool that is rolled, for a gate on one of its nodes. `verify` of a new machine has the argument `slot`, and gets the
+    /// node from the result of the step `surge` of this pool and slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll: Option<Address>,
     /// Steps that must be done before, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<StepId>,
@@ -105,6 +109,14 @@ impl StepAction {
 }
 
 impl Step {
+    /// The pool and the slot of the step `surge` that starts the machine which this step verifies, if the node of the machine
+    /// becomes known only then.
+    #[must_use]
+    pub fn new_machine(&self) -> Option<(&Address, String)> {
+        let StepAction::Operation { arguments, .. } = &self.action else { return None };
+        Some((self.roll.as_ref()?, arguments.get("slot")?.to_plain_text()))
+    }
+
     /// What it does, in a few words: `drain sim_machine_pool.workers (workers-1)`.
     #[must_use]
     pub fn title(&self) -> String {

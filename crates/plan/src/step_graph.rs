@@ -25,6 +25,7 @@ struct Node {
     address: Address,
     action: StepAction,
     identity: Option<Identity>,
+    roll: Option<Address>,
     after: BTreeSet<usize>,
     /// Steps that had better be done before, where nothing else speaks against it.
     preferably_after: BTreeSet<usize>,
@@ -53,6 +54,7 @@ impl Graph {
             address: address.clone(),
             action,
             identity,
+            roll: None,
             after: BTreeSet::new(),
             preferably_after: BTreeSet::new(),
             estimate_ms,
@@ -91,6 +93,13 @@ impl Graph {
             self.edge(*earlier, node);
         }
         node
+    }
+
+    /// A gate on a node is part of the roll of a pool.
+    pub fn part_of_roll(&mut self, gate: NodeId, pool: &Address) {
+        if let Some(node) = self.nodes.get_mut(gate.0) {
+            node.roll = Some(pool.clone());
+        }
     }
 
     /// `later` waits for `earlier`.
@@ -220,6 +229,7 @@ impl Graph {
                     address: node.address,
                     action: node.action,
                     identity: node.identity,
+                    roll: node.roll,
                     depends_on,
                     rate_class,
                     estimate_ms: node.estimate_ms,

@@ -41,6 +41,7 @@ answers!(
     DiscoverResponse,
     ReadResponse,
     LocateResponse,
+    NodesResponse,
     RehearseResponse,
     PlanResponse,
     PreflightResponse,

@@ -8,6 +8,7 @@ mod adoption;
 mod desire;
 mod error;
 mod lifecycle;
+mod nodes;
 mod planning;
 mod pricing;
 mod schema;

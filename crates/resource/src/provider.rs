@@ -9,6 +9,7 @@ mod adoption;
 mod desire;
 mod keys;
 mod lifecycle;
+mod nodes;
 mod planning;
 mod pricing;
 
@@ -25,9 +26,10 @@ pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
+pub use nodes::{Node, NodeReference};
 pub use planning::{
-    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
-    Rollout, operation,
+    Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,
+    Rehearsal, Rollout, operation,
 };
 pub use pricing::{MonthlyPrice, PriceReport, ResourcePrice};
 
@@ -122,6 +124,14 @@ pub trait Session: Send + Sync {
     async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         let text = format!("this provider cannot look for what others made for cluster {}", request.cluster);
         Err(ProviderError::new(ErrorClass::Invalid, text))
+    }
+
+    /// The nodes of the cluster behind the session, sorted by name. Changes nothing. Called only if [`Capabilities::nodes`] is declared.
+    ///
+    /// # Errors
+    /// When the nodes cannot be read. They are then unreadable, and not absent.
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        Err(ProviderError::new(ErrorClass::Invalid, "this provider knows no nodes"))
     }
 
     /// Asks the cloud what it would make of what is wanted, in a way that leaves nothing behind, as a dry run; one answer

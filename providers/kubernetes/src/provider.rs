@@ -95,7 +95,7 @@ impl Provider for Kubernetes {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: BTreeMap::from([(RATE_CLASS.to_owned(), class)]),
             batch: 1_000,
-            capabilities: Capabilities { rehearse: true, ..Capabilities::default() },
+            capabilities: Capabilities { rehearse: true, nodes: true, ..Capabilities::default() },
         })
     }
 

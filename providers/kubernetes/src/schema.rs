@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use slipway_resource::provider::operation;
-use slipway_resource::schema::{Durations, Operation, OwnershipKind, attributes};
+use slipway_resource::schema::{Durations, Operation, OwnershipKind, Part, Role, attributes};
 use slipway_resource::{Attribute, Names, ResourceType, Schema, Type};
 
 use crate::provider::RATE_CLASS;
@@ -155,6 +155,7 @@ fn node() -> ResourceType {
             (UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
         ]),
         durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
+        roles: vec![Role::of_all(Part::Node)],
         ..ResourceType::new(
             "A node that has registered itself: its labels and taints, and the way in which it leaves.",
             OwnershipKind::Tags,

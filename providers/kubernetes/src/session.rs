@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use slipway_provider_sdk::{Running, cluster};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
+    LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
     Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::{Address, ClusterUid, Observed, ProviderError, Session, Token, Value};
@@ -138,6 +138,10 @@ impl Session for KubernetesSession {
 
     async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         self.locate_all(request).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        self.list_nodes().await
     }
 
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {

@@ -129,6 +129,15 @@ impl Service {
         Ok(Box::new(pages.map(|located| proto::LocateResponse { located, error: None })))
     }
 
+    async fn listing_nodes(
+        &self,
+        request: proto::NodesRequest,
+    ) -> Result<Messages<proto::NodesResponse>, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let pages = pages(open.session.nodes().await?.into_iter().map(proto::Node::from));
+        Ok(Box::new(pages.map(|nodes| proto::NodesResponse { nodes, error: None })))
+    }
+
     async fn rehearsing(
         &self,
         request: proto::PlanRequest,
@@ -259,6 +268,7 @@ impl provider_server::Provider for Service {
     type DiscoverStream = Answers<proto::DiscoverResponse>;
     type ReadStream = Answers<proto::ReadResponse>;
     type LocateStream = Answers<proto::LocateResponse>;
+    type NodesStream = Answers<proto::NodesResponse>;
     type RehearseStream = Answers<proto::RehearseResponse>;
     type PlanStream = Answers<proto::PlanResponse>;
     type ApplyStream = Answers<proto::ApplyEvents>;
@@ -330,6 +340,10 @@ impl provider_server::Provider for Service {
 
     async fn locate(&self, request: Request<proto::LocateRequest>) -> Paged<proto::LocateResponse> {
         paged(self.locating(request.into_inner()).await)
+    }
+
+    async fn nodes(&self, request: Request<proto::NodesRequest>) -> Paged<proto::NodesResponse> {
+        paged(self.listing_nodes(request.into_inner()).await)
     }
 
     async fn rehearse(&self, request: Request<proto::PlanRequest>) -> Paged<proto::RehearseResponse> {

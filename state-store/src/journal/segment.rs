@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::head::check_format;
 use crate::name::{Epoch, Sequence};
 
-/// The newest format of a segment that is understood, and the one that is written.
-pub const FORMAT: u32 = 1;
+/// The newest format of a segment that is understood, and the one that is written. Since format 2, the end of a step may name
+/// the node of the machine that the step started.
+pub const FORMAT: u32 = 2;
 
 /// The first line of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,7 +152,7 @@ mod tests {
         let bytes = encode(PLACE, [&b"1"[..]]).unwrap();
         assert_eq!(decode(&key(), Epoch(3), Sequence(5), &bytes).unwrap_err().code(), "STATE0007");
         assert_eq!(decode(&key(), Epoch(2), Sequence(4), &bytes).unwrap_err().code(), "STATE0007");
-        let newer = Bytes::from_static(b"{\"format\":2}\n");
+        let newer = Bytes::from(format!("{{\"format\":{}}}\n", FORMAT + 1));
         assert_eq!(read(&newer).unwrap_err().code(), "STATE0015");
     }
 

@@ -2,12 +2,14 @@
 //! opened by the step itself.
 
 use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
-use slipway_resource::provider::{Action, ApplyRequest};
+use slipway_resource::provider::{Action, ApplyRequest, operation};
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Address, ErrorClass, Identity, Mode, Ownership, ProviderError, ResourceType, Value};
+use slipway_resource::{
+    Address, ErrorClass, Identity, Mode, Ownership, Path, ProviderError, ResourceType, Value,
+};
 
 use super::Dispatcher;
-use crate::journal::Effect;
+use crate::journal::{Effect, NewNode};
 use crate::outputs::without_unknown;
 use crate::secrets::{self, Kept};
 use crate::state::{identity_of, record_of};
@@ -99,12 +101,53 @@ impl<'a> Dispatcher<'a> {
             },
             StepAction::Delete { .. } => Action::Delete { identity: self.identity(step)? },
             StepAction::Tag => Action::Tag { identity: self.identity(step)? },
-            StepAction::Operation { name, arguments } => Action::Operation {
-                identity: self.identity(step)?,
-                name: name.clone(),
-                arguments: arguments.clone(),
-            },
+            StepAction::Operation { name, arguments } => {
+                let (identity, arguments) = match &step.roll {
+                    Some(_) => match self.node_of(step, arguments)? {
+                        Some(node) => node,
+                        // No machine was started, so there is no node to wait for.
+                        None => return Ok(None),
+                    },
+                    None => (self.identity(step)?, arguments.clone()),
+                };
+                Action::Operation { identity, name: name.clone(), arguments }
+            }
         }))
+    }
+
+    /// The node that a gate of a roll is about: its identity, and the arguments of the gate. A node that did not exist when
+    /// the plan was made has no identity; the argument `node` names it. `None` if its machine was not needed any more.
+    fn node_of(&self, step: &Step, arguments: &Value) -> Prepared<Option<(Identity, Value)>> {
+        let unnamed = Identity::new("");
+        let Some((pool, slot)) = step.new_machine() else {
+            return Ok(Some((step.identity.clone().unwrap_or(unnamed), arguments.clone())));
+        };
+        let starts = |other: &&Step| {
+            let StepAction::Operation { name, arguments } = &other.action else { return false };
+            let own = arguments.get("slot").map(Value::to_plain_text);
+            name == operation::SURGE && other.address == *pool && own.as_deref() == Some(slot.as_str())
+        };
+        let start = self.work.plan.steps.iter().find(starts);
+        match start.and_then(|start| self.work.nodes.get(&start.id)) {
+            Some(NewNode::Named(node)) => {
+                let mut arguments = arguments.clone();
+                if let Value::Map(entries) = &mut arguments {
+                    entries.remove("slot");
+                }
+                arguments.set(&Path::key(operation::NODE), node.to_value());
+                Ok(Some((unnamed, arguments)))
+            }
+            Some(NewNode::NotNeeded) => Ok(None),
+            Some(NewNode::Unnamed) | None => {
+                let text =
+                    format!("the provider of {pool} did not name the node of the new machine in slot {slot}");
+                Err(Box::new(
+                    ProviderError::new(ErrorClass::Permanent, text).with_address(&step.address).with_hint(
+                        "report a defect to the authors of the provider; the old machines still run",
+                    ),
+                ))
+            }
+        }
     }
 
     fn identity(&self, step: &Step) -> Prepared<Identity> {

@@ -70,6 +70,7 @@ async fn every_kind_of_read_is_repeated() {
     session.discover(request()).await.unwrap();
     session.read(reads(&["a"])).await.unwrap();
     session.rehearse(Vec::new()).await.unwrap();
+    session.nodes().await.unwrap();
     session.preflight(Vec::new()).await.unwrap();
     session.locate(LocateRequest { cluster: "a".to_owned(), items: Vec::new() }).await.unwrap();
     session.import(&thing("a"), &Identity::new("a")).await.unwrap();

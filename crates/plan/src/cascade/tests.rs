@@ -135,6 +135,7 @@ fn a_step_without_a_call_says_with_what_it_goes() {
         address: "route.r".parse().unwrap(),
         action: StepAction::RemovedWithParent { parent },
         identity: None,
+        roll: None,
         depends_on: Vec::new(),
         rate_class: String::new(),
         estimate_ms: 0,

@@ -14,12 +14,17 @@ use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::graph::Dependencies;
 use crate::irreplaceable::Guard;
 use crate::lint::lint;
+use crate::nodes::Nodes;
 use crate::orphans;
 use crate::providers::preflight;
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
 use crate::{estimate, ground, holds, on_demand, prices, scope};
+
+/// What a roll does not do if nothing is known of the nodes of the cluster.
+const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
+                           the API of the cluster";
 
 /// Makes a plan of what was decided.
 ///
@@ -29,6 +34,7 @@ pub(super) async fn finish(
     inputs: &Inputs<'_>,
     dependencies: &Dependencies,
     records: &BTreeMap<Address, Record>,
+    mut nodes: Nodes<'_>,
     mut decided: Decided,
 ) -> Result<Plan, Error> {
     on_demand::leave_out(&mut decided, dependencies);
@@ -76,6 +82,7 @@ pub(super) async fn finish(
     holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
         inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
     })?;
+    join_nodes(inputs, &mut nodes, &mut decided).await?;
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
@@ -132,6 +139,25 @@ pub(super) async fn finish(
     };
     let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
+}
+
+/// Joins the nodes of the cluster to the machines of all rolls, now that it is decided which machines leave.
+async fn join_nodes(inputs: &Inputs<'_>, nodes: &mut Nodes<'_>, decided: &mut Decided) -> Result<(), Error> {
+    for (address, decision) in &mut decided.by_address {
+        let rolls = !decision.change.action.is_replace();
+        let Some(rollout) = decision.rollout.as_mut().filter(|rollout| rolls && rollout.has_leaving()) else {
+            continue;
+        };
+        let Some((provider, _, kind)) = inputs.providers.of_type(address.kind()) else { continue };
+        let joined = nodes.join(address, rollout, kind).await;
+        let (gates, unknown) = joined
+            .map_err(|source| Error::Provider { provider: provider.to_owned(), source: Box::new(source) })?;
+        decision.gates = gates;
+        if unknown {
+            decision.change.reasons.push(Reason::new(ReasonCode::NotDrained, NOT_DRAINED));
+        }
+    }
+    Ok(())
 }
 
 /// Machines of a pool that is replaced go with it, all at once and without a drain: the plan names them, and the loss is

@@ -217,7 +217,8 @@ impl<'p> View<'p> {
     pub(super) fn of(plan: &'p Plan) -> Self {
         let mut steps: HashMap<&Address, Vec<&Step>> = HashMap::new();
         for step in &plan.steps {
-            steps.entry(&step.address).or_default().push(step);
+            // A gate on a node is shown with the pool that is rolled.
+            steps.entry(step.roll.as_ref().unwrap_or(&step.address)).or_default().push(step);
         }
         let mut view = Self {
             plan,
@@ -255,7 +256,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The steps on a resource, in their order.
+    /// The steps on a resource and on the nodes of its machines, in their order.
     pub(super) fn steps(&self, address: &Address) -> &[&'p Step] {
         self.steps.get(address).map_or(&[], Vec::as_slice)
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use slipway_resource::Address;
+
 use super::clean::{clean, plural, wrap};
 use super::duration::duration;
 use super::group::View;
@@ -120,6 +122,13 @@ pub(super) fn prerequisites<'p>(step: &'p Step, plan: &'p Plan) -> impl Iterator
         .iter()
         .filter_map(|id| plan.steps.get(id.index()))
         .filter(|other| matches!(other.action, StepAction::Operation { .. }) && other.address != step.address)
+        // The gates of a roll are steps on the pool and on its nodes.
+        .filter(|other| pool(other) != pool(step))
+}
+
+/// The resource that a gate is about, or the pool that is rolled.
+fn pool(step: &Step) -> &Address {
+    step.roll.as_ref().unwrap_or(&step.address)
 }
 
 fn operations<'v, 'p>(
@@ -135,6 +144,9 @@ fn operations<'v, 'p>(
 /// The name of the node that a gate is about, where the change knows it.
 fn node(step: &Step, change: &ResourceChange) -> Option<String> {
     let StepAction::Operation { arguments, .. } = &step.action else { return None };
+    if step.roll.is_some() && arguments.get("slot").is_none() {
+        return Some(clean(step.address.name()).into_owned());
+    }
     let member = arguments.get("member")?.as_str()?;
     let machine = change.machines.iter().find(|machine| machine.identity.as_str() == member)?;
     Some(clean(&machine.name).into_owned())
@@ -143,6 +155,9 @@ fn node(step: &Step, change: &ResourceChange) -> Option<String> {
 /// The machine that a gate is about.
 pub(super) fn machine(step: &Step) -> Option<String> {
     let StepAction::Operation { arguments, .. } = &step.action else { return None };
+    if step.roll.is_some() && arguments.get("slot").is_none() {
+        return Some(clean(step.address.name()).into_owned());
+    }
     if let Some(member) = arguments.get("member") {
         return Some(clean(&member.to_plain_text()).into_owned());
     }

@@ -62,7 +62,7 @@ pub(super) fn gates(view: &View<'_>) -> Section {
         .steps
         .iter()
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
-        .filter(|step| !changed.contains(&step.address) && !told.contains(&step.id))
+        .filter(|step| step.roll.is_none() && !changed.contains(&step.address) && !told.contains(&step.id))
         .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&step.title())))
         .collect();
     Section { title: "Also runs", count: lines.len(), lines }

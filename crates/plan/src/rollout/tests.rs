@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use slipway_resource::provider::NodeReference;
 use slipway_resource::schema::{Durations, OwnershipKind};
 
 use super::*;
+use crate::change::MachineNode;
 use crate::step::{Step, StepAction};
 
 fn kind() -> ResourceType {
@@ -41,6 +43,7 @@ fn member(index: usize, fate: u8, ready: bool) -> Member {
         },
         ready,
         blockers: Vec::new(),
+        node: None,
     }
 }
 
@@ -66,15 +69,39 @@ fn rollouts() -> impl Strategy<Value = Rollout> {
             prerequisites: Vec::new(),
             durations_ms: BTreeMap::new(),
             loses: None,
+            settle_ms: 0,
+            ignore_budgets: false,
+            on_blocked: OnBlocked::Fail,
         }
     })
 }
 
 fn plan(rollout: &Rollout) -> Vec<Step> {
+    plan_with(rollout, &Gates::OfPool)
+}
+
+fn plan_with(rollout: &Rollout, gates: &Gates) -> Vec<Step> {
     let mut graph = Graph::default();
-    let address = Address::new("sim_machine_pool", "workers");
-    steps(&mut graph, &address, None, &kind(), (rollout, false), &[]);
+    let (address, kind) = (Address::new("sim_machine_pool", "workers"), kind());
+    let pool = Pool { address: &address, identity: None, kind: &kind, gates, nodes: Some(&kind) };
+    steps(&mut graph, &pool, (rollout, false), &[]);
     graph.finish().expect("no circle")
+}
+
+/// The gates of a roll whose machines are nodes, but for those that have not joined the cluster.
+fn of_nodes(rollout: &mut Rollout, missing: &[usize]) -> Gates {
+    let mut by_member = BTreeMap::new();
+    for (index, member) in rollout.members.iter_mut().enumerate() {
+        member.node = Some(NodeReference::Name(member.name.clone()));
+        if missing.contains(&index) {
+            member.ready = false;
+            continue;
+        }
+        let address = Address::new("some_node", member.name.as_str());
+        let node = MachineNode { address, identity: Identity::new(format!("Node//{}", member.name)) };
+        by_member.insert(member.identity.clone(), node);
+    }
+    Gates::OfNodes { kind: "some_node".to_owned(), by_member }
 }
 
 /// Plays the steps in an order chosen by `seed`, checking the budget after each; returns how many machines
@@ -102,8 +129,9 @@ fn play(rollout: &Rollout, steps: &[Step], mut seed: u64) -> usize {
         done[step.id.index()] = true;
         let StepAction::Operation { name, arguments } = &step.action else { panic!("only gates") };
         let subject = |key: &str| arguments.get(key).map(Value::to_plain_text);
-        let machine =
-            subject("member").or_else(|| subject("slot").map(|slot| format!("slot-{slot}"))).unwrap();
+        let machine = subject("member")
+            .or_else(|| subject("slot").map(|slot| format!("slot-{slot}")))
+            .unwrap_or_else(|| step.address.name().to_owned());
         match name.as_str() {
             operation::SURGE => assert!(existing.insert(machine)),
             operation::VERIFY => {
@@ -137,6 +165,116 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn the_budget_holds_with_gates_on_nodes(
+        mut rollout in rollouts(),
+        missing in prop::collection::vec(0_usize..9, 0..3),
+        seed in any::<u64>(),
+    ) {
+        let gates = of_nodes(&mut rollout, &missing);
+        let steps = plan_with(&rollout, &gates);
+        let left = play(&rollout, &steps, seed);
+        if rollout.has_leaving() {
+            let kept = rollout.members.iter().filter(|member| member.fate == Fate::Keep).count();
+            prop_assert_eq!(left, kept.max(rollout.size as usize));
+        }
+        let drained: BTreeSet<&str> = steps
+            .iter()
+            .filter(|step| step.action.verb() == operation::DRAIN)
+            .map(|step| step.address.name())
+            .collect();
+        for (index, member) in rollout.members.iter().enumerate() {
+            let is_node = member.fate != Fate::Keep && !missing.contains(&index);
+            prop_assert_eq!(drained.contains(member.name.as_str()), is_node, "{}", member.name);
+        }
+    }
+}
+
+#[test]
+fn gates_on_nodes_are_steps_on_the_nodes_and_know_their_pool() {
+    let members = (0..2).map(|index| member(index, 1, true)).collect();
+    let mut rollout = Rollout {
+        group: "worker".into(),
+        exclusive: false,
+        after: Vec::new(),
+        size: 2,
+        members,
+        max_surge: 1,
+        max_unavailable: 0,
+        drain_timeout_ms: 900_000,
+        ready_timeout_ms: 600_000,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::new(),
+        loses: None,
+        settle_ms: 5_000,
+        ignore_budgets: true,
+        on_blocked: OnBlocked::Force,
+    };
+    let gates = of_nodes(&mut rollout, &[1]);
+    let steps = plan_with(&rollout, &gates);
+    let titles: BTreeSet<String> = steps.iter().map(Step::title).collect();
+    let expected = [
+        "cordon some_node.m0",
+        "drain some_node.m0",
+        "remove sim_machine_pool.workers (m0)",
+        "remove sim_machine_pool.workers (m1)",
+        "surge sim_machine_pool.workers (slot 1)",
+        "surge sim_machine_pool.workers (slot 2)",
+        "verify some_node.workers/1 (slot 1)",
+        "verify some_node.workers/2 (slot 2)",
+    ];
+    assert_eq!(titles, expected.map(str::to_owned).into());
+    let find = |title: &str| steps.iter().find(|step| step.title() == title).unwrap();
+    let pool = Address::new("sim_machine_pool", "workers");
+    let verify = find("verify some_node.workers/1 (slot 1)");
+    assert_eq!(verify.new_machine(), Some((&pool, "1".to_owned())));
+    assert_eq!((verify.identity.as_ref(), verify.timeout_ms), (None, 605_000));
+    let StepAction::Operation { arguments, .. } = &verify.action else { panic!("{verify:?}") };
+    let number = |name: &str| arguments.get(name).and_then(Value::as_integer);
+    assert_eq!((number("timeout_ms"), number("settle_ms")), (Some(600_000), Some(5_000)));
+    let drain = find("drain some_node.m0");
+    assert_eq!((drain.roll.as_ref(), drain.identity.as_ref().unwrap().as_str()), (Some(&pool), "Node//m0"));
+    assert_eq!(drain.new_machine(), None);
+    let StepAction::Operation { arguments, .. } = &drain.action else { panic!("{drain:?}") };
+    assert_eq!(arguments.get("on_blocked").and_then(Value::as_str), Some("force"));
+    assert_eq!(arguments.get("ignore_budgets"), Some(&Value::Bool(true)));
+    assert!(find("remove sim_machine_pool.workers (m0)").depends_on.contains(&drain.id));
+
+    // Nothing is known of the nodes: machines come and go.
+    let verbs = |gates: &Gates| -> BTreeSet<String> {
+        plan_with(&rollout, gates).iter().map(|step| step.action.verb().to_owned()).collect()
+    };
+    assert_eq!(verbs(&Gates::None), ["remove".to_owned(), "surge".to_owned()].into());
+}
+
+#[test]
+fn a_machine_that_stays_and_has_not_joined_is_waited_for() {
+    let mut rollout = Rollout {
+        group: "worker".into(),
+        exclusive: false,
+        after: Vec::new(),
+        size: 2,
+        members: vec![member(0, 1, true), member(1, 0, true)],
+        max_surge: 1,
+        max_unavailable: 0,
+        drain_timeout_ms: 1,
+        ready_timeout_ms: 1,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::new(),
+        loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
+    };
+    let gates = of_nodes(&mut rollout, &[1]);
+    let steps = plan_with(&rollout, &gates);
+    let verify = steps.iter().find(|step| step.title() == "verify some_node.m1").unwrap();
+    let StepAction::Operation { arguments, .. } = &verify.action else { panic!("{verify:?}") };
+    let named = NodeReference::of_value(arguments.get(operation::NODE).unwrap());
+    assert_eq!(named, Some(NodeReference::Name("m1".to_owned())));
+}
+
 #[test]
 fn the_first_machine_goes_alone() {
     let members = (0..4).map(|index| member(index, 1, true)).collect();
@@ -153,6 +291,9 @@ fn the_first_machine_goes_alone() {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::new(),
         loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
     };
     let steps = plan(&rollout);
     let find = |name: &str, subject: &str| {
@@ -182,6 +323,9 @@ fn machines_that_are_not_drained_have_no_gates_for_it() {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::new(),
         loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
     };
     let steps = plan(&rollout);
     assert!(

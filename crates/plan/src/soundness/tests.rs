@@ -3,6 +3,7 @@
 use slipway_resource::Digest;
 
 use super::*;
+use crate::change::{MachineChange, MachineNode};
 use crate::error::Error;
 use crate::file::{Binding, FORMAT};
 
@@ -21,6 +22,7 @@ fn step(id: u32, name: &str, action: StepAction) -> Step {
         address: Address::new("any_thing", name),
         action,
         identity: (!is_new).then(|| Identity::new(format!("id-{name}"))),
+        roll: None,
         depends_on: Vec::new(),
         rate_class: String::new(),
         estimate_ms: 1,
@@ -117,6 +119,48 @@ fn a_step_that_no_change_shows_is_refused() {
         found.identity = Some(Identity::new("id-changed"));
     };
     assert!(refused(to_another).contains(other));
+}
+
+/// A plan with a roll that names one machine, and a gate on a node.
+fn gated(name: &str, node: &str, identity: &str) -> Plan {
+    let mut plan = plan();
+    let address = Address::new("any_node", "m-1");
+    plan.changes[1].machines = vec![MachineChange {
+        name: "m-1".to_owned(),
+        identity: Identity::new("i-1"),
+        node: Some(MachineNode { address, identity: Identity::new("Node//m-1") }),
+        replaced: true,
+        reason: "its image changes".to_owned(),
+        blockers: Vec::new(),
+    }];
+    let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::Null };
+    plan.steps.push(Step {
+        address: Address::new("any_node", node),
+        identity: Some(Identity::new(identity)),
+        roll: Some(Address::new("any_thing", "changed")),
+        ..step(3, "changed", gate)
+    });
+    plan
+}
+
+#[test]
+fn a_gate_on_a_node_is_one_of_a_machine_that_its_roll_names() {
+    let read = |plan: &Plan| Plan::from_bytes(&plan.to_bytes().unwrap());
+    for name in [operation::CORDON, operation::DRAIN] {
+        let good = gated(name, "m-1", "Node//m-1");
+        assert_eq!(read(&good).unwrap(), good);
+        for bad in [gated(name, "m-2", "Node//m-1"), gated(name, "m-1", "Node//m-2")] {
+            assert!(
+                matches!(read(&bad), Err(Error::Unsound { fault }) if fault.contains("no roll")),
+                "{name}"
+            );
+        }
+    }
+    assert!(read(&gated(operation::VERIFY, "m-2", "Node//m-2")).is_ok());
+    assert!(read(&gated("delete-everything", "m-1", "Node//m-1")).is_err());
+    let mut elsewhere = gated(operation::DRAIN, "m-1", "Node//m-1");
+    elsewhere.steps[3].roll = Some(Address::new("any_thing", "made"));
+    assert!(read(&elsewhere).is_err());
 }
 
 #[test]

@@ -125,6 +125,7 @@ pub fn step(plan: &mut Plan, at: &str, action: StepAction, seconds: u64, after: 
         address: address(at),
         action,
         identity: None,
+        roll: None,
         depends_on: after.to_vec(),
         rate_class: "write".to_owned(),
         estimate_ms: seconds * 1000,
@@ -265,6 +266,7 @@ pub fn roll(plan: &mut Plan, at: &str, machines: u32, after: &[StepId]) {
             .map(|number| MachineChange {
                 name: name(number),
                 identity: Identity::new(format!("machine-{number}")),
+                node: None,
                 replaced: number < machines,
                 reason: if number < machines { "its image is not the pool's" } else { "the pool shrinks" }
                     .to_owned(),

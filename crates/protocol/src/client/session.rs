@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
     ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
@@ -246,6 +246,18 @@ impl Session for RemoteSession {
             return Err(self.miscounted("Locate", located.len(), asked));
         }
         Ok(located)
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let call = rpc.nodes(proto::NodesRequest { session: self.id.clone() });
+        let mut nodes = Vec::new();
+        let take = |page: proto::NodesResponse| {
+            nodes.extend(self.all(page.nodes)?);
+            Ok(())
+        };
+        self.connection.pages(self.connection.deadlines.observe, call, take).await?;
+        Ok(nodes)
     }
 
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {

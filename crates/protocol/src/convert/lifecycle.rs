@@ -22,6 +22,7 @@ impl From<Info> for proto::GetInfoResponse {
                 hosts: info.capabilities.hosts,
                 rehearse: info.capabilities.rehearse,
                 price: info.capabilities.price,
+                nodes: info.capabilities.nodes,
             }),
             error: None,
         }
@@ -44,6 +45,7 @@ impl From<proto::GetInfoResponse> for Info {
                 hosts: declared.hosts,
                 rehearse: declared.rehearse,
                 price: declared.price,
+                nodes: declared.nodes,
             },
         }
     }

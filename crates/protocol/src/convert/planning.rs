@@ -1,8 +1,8 @@
 //! What changes mean.
 
 use slipway_resource::provider::{
-    Disruption, Fate, Member, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite, Rehearsal,
-    Rollout,
+    Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,
+    Rehearsal, Rollout,
 };
 use slipway_resource::{Identity, ProviderError, Value};
 
@@ -194,6 +194,14 @@ impl From<Rollout> for proto::Rollout {
             ready_timeout_ms: rollout.ready_timeout_ms,
             prerequisites: rollout.prerequisites.into_iter().map(Into::into).collect(),
             durations: durations.collect(),
+            settle_ms: rollout.settle_ms,
+            ignore_budgets: rollout.ignore_budgets,
+            on_blocked: match rollout.on_blocked {
+                OnBlocked::Fail => proto::OnBlocked::Fail,
+                OnBlocked::Skip => proto::OnBlocked::Skip,
+                OnBlocked::Force => proto::OnBlocked::Force,
+            }
+            .into(),
         }
     }
 }
@@ -216,6 +224,14 @@ impl TryFrom<proto::Rollout> for Rollout {
             ready_timeout_ms: message.ready_timeout_ms,
             prerequisites: all(message.prerequisites)?,
             durations_ms: durations.map(|entry| (entry.operation, entry.duration_ms)).collect(),
+            settle_ms: message.settle_ms,
+            ignore_budgets: message.ignore_budgets,
+            on_blocked: match proto::OnBlocked::try_from(message.on_blocked) {
+                Ok(proto::OnBlocked::Skip) => OnBlocked::Skip,
+                Ok(proto::OnBlocked::Force) => OnBlocked::Force,
+                // The safest is assumed of what is not known.
+                Ok(proto::OnBlocked::Fail) | Err(_) => OnBlocked::Fail,
+            },
         })
     }
 }
@@ -240,6 +256,7 @@ impl From<Member> for proto::Member {
             fate: Some(proto::Fate { kind: Some(fate) }),
             ready: member.ready,
             blockers: member.blockers,
+            node: member.node.map(Into::into),
         }
     }
 }
@@ -263,6 +280,7 @@ impl TryFrom<proto::Member> for Member {
             },
             ready: message.ready,
             blockers: message.blockers,
+            node: message.node.map(TryInto::try_into).transpose()?,
         })
     }
 }

@@ -87,6 +87,7 @@ fn role_to_message(role: &Role) -> proto::Role {
         Part::Kubelet => proto::Part::Kubelet,
         Part::HostClaim => proto::Part::HostClaim,
         Part::HostAgent => proto::Part::HostAgent,
+        Part::Node => proto::Part::Node,
     };
     proto::Role { part: part.into(), name: role.name.clone() }
 }
@@ -100,6 +101,7 @@ fn role_from_message(message: proto::Role) -> Option<Role> {
         Ok(proto::Part::Kubelet) => Part::Kubelet,
         Ok(proto::Part::HostClaim) => Part::HostClaim,
         Ok(proto::Part::HostAgent) => Part::HostAgent,
+        Ok(proto::Part::Node) => Part::Node,
         Ok(proto::Part::Unspecified) | Err(_) => return None,
     };
     Some(Role { part, name: message.name })

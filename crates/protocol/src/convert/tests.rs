@@ -240,6 +240,7 @@ fn role() -> impl Strategy<Value = Role> {
         Part::Kubelet,
         Part::HostClaim,
         Part::HostAgent,
+        Part::Node,
     ]);
     (part, "[a-z]{0,3}").prop_map(|(part, name)| Role { part, name })
 }
@@ -273,15 +274,20 @@ fn rollout() -> impl Strategy<Value = Rollout> {
         (".{0,4}", prop::option::of(path())).prop_map(|(reason, path)| Fate::Replace { reason, path }),
         ".{0,4}".prop_map(|reason| Fate::Retire { reason }),
     ];
-    let member = (".{0,4}", ".{0,4}", fate, any::<bool>(), prop::collection::vec(".{0,4}", 0..2)).prop_map(
-        |(name, identity, fate, ready, blockers)| Member {
+    let node =
+        prop_oneof![".{0,4}".prop_map(NodeReference::Name), ".{0,4}".prop_map(NodeReference::ProviderId),];
+    let blockers = prop::collection::vec(".{0,4}", 0..2);
+    let member = (".{0,4}", ".{0,4}", fate, any::<bool>(), blockers, prop::option::of(node)).prop_map(
+        |(name, identity, fate, ready, blockers, node)| Member {
             name,
             identity: Identity::new(identity),
             fate,
             ready,
             blockers,
+            node,
         },
     );
+    let on_blocked = prop::sample::select(vec![OnBlocked::Fail, OnBlocked::Skip, OnBlocked::Force]);
     let prerequisite = (address(), prop::option::of(".{0,4}"), ".{0,4}", value()).prop_map(
         |(address, identity, operation, arguments)| Prerequisite {
             address,
@@ -291,7 +297,7 @@ fn rollout() -> impl Strategy<Value = Rollout> {
         },
     );
     (
-        (".{0,4}", any::<bool>(), any::<[u32; 3]>(), any::<[u64; 2]>()),
+        (".{0,4}", any::<[bool; 2]>(), any::<[u32; 3]>(), any::<[u64; 3]>(), on_blocked),
         prop::collection::vec(".{0,4}", 0..2),
         prop::collection::vec(member, 0..3),
         prop::collection::vec(prerequisite, 0..2),
@@ -299,8 +305,9 @@ fn rollout() -> impl Strategy<Value = Rollout> {
         prop::option::of(".{0,4}"),
     )
         .prop_map(|(plain, after, members, prerequisites, durations_ms, loses)| {
-            let (group, exclusive, [size, max_surge, max_unavailable], timeouts) = plain;
-            let [drain_timeout_ms, ready_timeout_ms] = timeouts;
+            let (group, [exclusive, ignore_budgets], [size, max_surge, max_unavailable], times, on_blocked) =
+                plain;
+            let [drain_timeout_ms, ready_timeout_ms, settle_ms] = times;
             Rollout {
                 group,
                 exclusive,
@@ -314,6 +321,9 @@ fn rollout() -> impl Strategy<Value = Rollout> {
                 prerequisites,
                 durations_ms,
                 loses,
+                settle_ms,
+                ignore_budgets,
+                on_blocked,
             }
         })
 }
@@ -530,7 +540,7 @@ fn what_breaks_the_contract_is_named() {
         version: "v".into(),
         rate_classes,
         batch: 7,
-        capabilities: Capabilities { hosts: true, rehearse: false, price: true },
+        capabilities: Capabilities { hosts: true, rehearse: false, price: true, nodes: true },
     };
     assert_eq!(Info::from(proto::GetInfoResponse::from(info.clone())), info);
 }

@@ -168,6 +168,10 @@ pub struct Capabilities {
     /// Whether Price answers.
     #[prost(bool, tag = "3")]
     pub price: bool,
+    /// Whether Nodes answers. One type of the provider then has the part `node` and the operations `verify`, `cordon` and
+    /// `drain`.
+    #[prost(bool, tag = "4")]
+    pub nodes: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateClass {
@@ -667,6 +671,55 @@ pub struct Located {
     #[prost(message, optional, tag = "3")]
     pub attributes: ::core::option::Option<crate::wire::WireValue>,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodesRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodesResponse {
+    /// Sorted by name over all messages.
+    #[prost(message, repeated, tag = "1")]
+    pub nodes: ::prost::alloc::vec::Vec<Node>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+/// A node of the cluster.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Node {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The identity of the node as an object of the type with the part `node`.
+    #[prost(string, tag = "2")]
+    pub identity: ::prost::alloc::string::String,
+    /// The identifier that the cloud gave the machine, as `aws:///us-east-1a/i-0123`. Absent while the node has none.
+    #[prost(string, optional, tag = "3")]
+    pub provider_id: ::core::option::Option<::prost::alloc::string::String>,
+    /// Whether the kubelet of the node reports that it is ready.
+    #[prost(bool, tag = "4")]
+    pub ready: bool,
+    /// What would block a drain of the node now, as `budget default/web allows 0 disruptions`.
+    #[prost(string, repeated, tag = "5")]
+    pub blockers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Which node a machine is.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeReference {
+    #[prost(oneof = "node_reference::Reference", tags = "1, 2")]
+    pub reference: ::core::option::Option<node_reference::Reference>,
+}
+/// Nested message and enum types in `NodeReference`.
+pub mod node_reference {
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Reference {
+        /// The name of the node.
+        #[prost(string, tag = "1")]
+        Name(::prost::alloc::string::String),
+        /// The identifier in the field `providerID` of the node.
+        #[prost(string, tag = "2")]
+        ProviderId(::prost::alloc::string::String),
+    }
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanRequest {
     #[prost(string, tag = "1")]
@@ -778,6 +831,15 @@ pub struct Rollout {
     /// name. Absent where a machine holds nothing that another one does not get.
     #[prost(string, optional, tag = "12")]
     pub loses: ::core::option::Option<::prost::alloc::string::String>,
+    /// How long a new node must stay ready before the next machine is removed.
+    #[prost(uint64, tag = "13")]
+    pub settle_ms: u64,
+    /// Whether pods are deleted instead of evicted, so that no budget counts.
+    #[prost(bool, tag = "14")]
+    pub ignore_budgets: bool,
+    /// What happens when a node is not empty at the end of its drain.
+    #[prost(enumeration = "OnBlocked", tag = "15")]
+    pub on_blocked: i32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Member {
@@ -787,10 +849,16 @@ pub struct Member {
     pub identity: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "3")]
     pub fate: ::core::option::Option<Fate>,
+    /// Whether the machine runs. Whether its node is ready is asked of the provider of nodes. Where `node` is absent: whether
+    /// it is a ready node.
     #[prost(bool, tag = "4")]
     pub ready: bool,
+    /// Only where `node` is absent.
     #[prost(string, repeated, tag = "5")]
     pub blockers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The node that the machine is. Absent where the machine is no node, and where the type of the pool has gates of its own.
+    #[prost(message, optional, tag = "6")]
+    pub node: ::core::option::Option<NodeReference>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Fate {
@@ -1245,6 +1313,8 @@ pub enum Part {
     HostClaim = 5,
     /// The agent that works inside a machine.
     HostAgent = 6,
+    /// A node of the cluster. The name of the object is the name of the node.
+    Node = 7,
 }
 impl Part {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1260,6 +1330,7 @@ impl Part {
             Self::Kubelet => "PART_KUBELET",
             Self::HostClaim => "PART_HOST_CLAIM",
             Self::HostAgent => "PART_HOST_AGENT",
+            Self::Node => "PART_NODE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1272,6 +1343,7 @@ impl Part {
             "PART_KUBELET" => Some(Self::Kubelet),
             "PART_HOST_CLAIM" => Some(Self::HostClaim),
             "PART_HOST_AGENT" => Some(Self::HostAgent),
+            "PART_NODE" => Some(Self::Node),
             _ => None,
         }
     }
@@ -1497,6 +1569,38 @@ impl Disruption {
             "DISRUPTION_ROLLING" => Some(Self::Rolling),
             "DISRUPTION_BRIEF" => Some(Self::Brief),
             "DISRUPTION_OUTAGE" => Some(Self::Outage),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum OnBlocked {
+    /// The drain fails, and the roll stops.
+    Fail = 0,
+    /// The machine is removed with the pods that are left on it.
+    Skip = 1,
+    /// The pods that are left are deleted.
+    Force = 2,
+}
+impl OnBlocked {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Fail => "ON_BLOCKED_FAIL",
+            Self::Skip => "ON_BLOCKED_SKIP",
+            Self::Force => "ON_BLOCKED_FORCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ON_BLOCKED_FAIL" => Some(Self::Fail),
+            "ON_BLOCKED_SKIP" => Some(Self::Skip),
+            "ON_BLOCKED_FORCE" => Some(Self::Force),
             _ => None,
         }
     }
@@ -1881,6 +1985,31 @@ pub mod provider_client {
                 .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Locate"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Optional, declared in GetInfo. The nodes of the cluster behind the session, for rolls of their machines. Changes nothing.
+        pub async fn nodes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::NodesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::NodesResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/Nodes",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Nodes"));
+            self.inner.server_streaming(req, path, codec).await
+        }
         /// Optional, declared in GetInfo. Asks the cloud what it would make of what is wanted, in a way that leaves
         /// nothing behind, before Plan: one answer for each item, in order.
         pub async fn rehearse(
@@ -2252,6 +2381,17 @@ pub mod provider_server {
             &self,
             request: tonic::Request<super::LocateRequest>,
         ) -> std::result::Result<tonic::Response<Self::LocateStream>, tonic::Status>;
+        /// Server streaming response type for the Nodes method.
+        type NodesStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::NodesResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Optional, declared in GetInfo. The nodes of the cluster behind the session, for rolls of their machines. Changes nothing.
+        async fn nodes(
+            &self,
+            request: tonic::Request<super::NodesRequest>,
+        ) -> std::result::Result<tonic::Response<Self::NodesStream>, tonic::Status>;
         /// Server streaming response type for the Rehearse method.
         type RehearseStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::RehearseResponse, tonic::Status>,
@@ -2896,6 +3036,52 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = LocateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/Nodes" => {
+                    #[allow(non_camel_case_types)]
+                    struct NodesSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::ServerStreamingService<super::NodesRequest>
+                    for NodesSvc<T> {
+                        type Response = super::NodesResponse;
+                        type ResponseStream = T::NodesStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::NodesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::nodes(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = NodesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -37,6 +37,10 @@ pub struct Capabilities {
     /// Whether [`Session::price`](super::Session::price) answers.
     #[serde(default)]
     pub price: bool,
+    /// Whether [`Session::nodes`](super::Session::nodes) answers. One type of the provider then has the part
+    /// [`Part::Node`](crate::schema::Part::Node) and the operations `verify`, `cordon` and `drain`.
+    #[serde(default)]
+    pub nodes: bool,
 }
 
 /// The pace of one class of calls.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::NodeReference;
 use crate::{Address, ErrorClass, Identity, Path, Value};
 
 /// One resource to plan.
@@ -92,28 +93,42 @@ pub enum Disruption {
     Outage,
 }
 
-/// Names of the gates that a resource with members has, and their arguments.
+/// Names of the gates of a roll, and their arguments.
+///
+/// A type of pools has `surge` and `remove`. The type of nodes has `verify`, `cordon` and `drain`: they get the identity of
+/// the node, or, for a node that did not exist during planning, an empty identity and the argument `node`
+/// ([`NodeReference::to_value`]). A type of pools whose members name no nodes may have all of these gates itself; it then
+/// gets the argument `member`, or `slot`, in place of the node.
 pub mod operation {
-    /// Starts one machine beyond the size: argument `slot`; with `anew` those that are there count for nothing, since
-    /// they leave although they are as the pool wants them.
+    /// Starts one machine beyond the size, and ends when the machine runs: argument `slot`. With `anew`, the existing machines
+    /// do not count as new ones, since they leave although they are as the pool wants them. The answer has the attribute
+    /// [`NODE`], or [`NOT_NEEDED`].
     pub const SURGE: &str = "surge";
     /// Makes sure that a change can be made at all, and changes nothing that runs.
     pub const PREPARE: &str = "prepare";
-    /// Waits until a machine is a ready node: argument `slot`, or `member`.
+    /// Waits until a node is ready: arguments `timeout_ms`, and `settle_ms` where it must stay ready for a time.
     pub const VERIFY: &str = "verify";
-    /// Lets nothing new onto a node: argument `member`.
+    /// Marks a node as unschedulable.
     pub const CORDON: &str = "cordon";
-    /// Evicts what runs on a node, within the budgets: arguments `member`, `timeout_ms`.
+    /// Evicts the pods of a node, within the budgets: arguments `timeout_ms`; `ignore_budgets` where pods are deleted instead;
+    /// `on_blocked` with `skip` or `force` where the drain does not fail at the end of its time.
     pub const DRAIN: &str = "drain";
-    /// Terminates a machine without replacing it: argument `member`, and `retire` where nothing shall take its place.
-    /// One whose pool goes right after may end with it.
+    /// Terminates a machine without replacing it: argument `member`, and `retire` where nothing may take its place.
+    /// If the pool is deleted right after, the machine may be terminated together with the pool.
     pub const REMOVE: &str = "remove";
+
+    /// The attribute of the answer of [`SURGE`] with the node that the new machine is. It is also the argument with which
+    /// [`VERIFY`] gets that node.
+    pub const NODE: &str = "node";
+
+    /// The attribute of the answer of [`SURGE`] that is true where no machine was needed any more. There is then no node to wait for.
+    pub const NOT_NEEDED: &str = "not_needed";
 }
 
 /// Machines of a pool that a change touches, and under which limits.
 ///
 /// The planner turns it into steps: for each slot `surge` and `verify`, for each member that goes `cordon`,
-/// `drain`, `remove`.
+/// `drain`, `remove`. `verify`, `cordon` and `drain` are steps on the nodes that the members name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollout {
@@ -146,6 +161,50 @@ pub struct Rollout {
     /// does not get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loses: Option<String>,
+    /// How long a new node must stay ready before the next machine is removed, in milliseconds.
+    #[serde(default)]
+    pub settle_ms: u64,
+    /// Whether pods are deleted instead of evicted, so that no budget counts.
+    #[serde(default)]
+    pub ignore_budgets: bool,
+    /// What happens when a node is not empty at the end of its drain.
+    #[serde(default)]
+    pub on_blocked: OnBlocked,
+}
+
+/// What happens when a node is not empty at the end of its drain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnBlocked {
+    /// The drain fails, and the roll stops.
+    #[default]
+    Fail,
+    /// The machine is removed with the pods that are left on it.
+    Skip,
+    /// The pods that are left are deleted.
+    Force,
+}
+
+impl OnBlocked {
+    /// The value of the argument `on_blocked` of a drain.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+            Self::Force => "force",
+        }
+    }
+
+    /// Reads such a value; `fail` for any other text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        match text {
+            "skip" => Self::Skip,
+            "force" => Self::Force,
+            _ => Self::Fail,
+        }
+    }
 }
 
 impl Rollout {
@@ -172,11 +231,16 @@ pub struct Member {
     pub identity: Identity,
     /// What is to become of it.
     pub fate: Fate,
-    /// Whether it is a ready node now.
+    /// Whether the machine runs. Whether its node is ready is asked of the provider of nodes. Where `node` is absent: whether
+    /// it is a ready node.
     pub ready: bool,
-    /// Who would block its drain now, as `budget kube-system/coredns allows 0 disruptions`.
+    /// What would block a drain now, as `budget kube-system/coredns allows 0 disruptions`. Providers fill it only where
+    /// `node` is absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
+    /// The node that the machine is; `None` where the machine is no node, and where the type of the pool has gates of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeReference>,
 }
 
 /// What is to become of a machine.

@@ -18,6 +18,8 @@ pub enum Part {
     HostClaim,
     /// The agent that works inside a machine.
     HostAgent,
+    /// A node of the cluster. The name of the object is the name of the node.
+    Node,
 }
 
 /// Which objects of a type are a part of a cluster.

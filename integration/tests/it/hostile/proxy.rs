@@ -245,6 +245,7 @@ impl Provider for Proxy {
     type DiscoverStream = Pages<proto::DiscoverResponse>;
     type ReadStream = Pages<proto::ReadResponse>;
     type LocateStream = Pages<proto::LocateResponse>;
+    type NodesStream = Pages<proto::NodesResponse>;
     type RehearseStream = Pages<proto::RehearseResponse>;
     type PlanStream = Pages<proto::PlanResponse>;
     type ApplyStream = Pages<proto::ApplyEvents>;
@@ -301,6 +302,10 @@ impl Provider for Proxy {
 
     async fn locate(&self, request: Request<proto::LocateRequest>) -> Answered<Self::LocateStream> {
         paged!(self, Call::None, locate, request, truth)
+    }
+
+    async fn nodes(&self, request: Request<proto::NodesRequest>) -> Answered<Self::NodesStream> {
+        paged!(self, Call::None, nodes, request, truth)
     }
 
     async fn rehearse(&self, request: Request<proto::PlanRequest>) -> Answered<Self::RehearseStream> {

@@ -22,6 +22,7 @@ fn a_plan_file_with_steps_that_it_does_not_show_is_refused() -> Result<()> {
         address: "sim_machine_pool.workers".parse()?,
         action: StepAction::Delete { surplus: false },
         identity: Some(Identity::new(workers.clone())),
+        roll: None,
         depends_on: Vec::new(),
         rate_class: "compute".to_owned(),
         estimate_ms: 1,

@@ -1,9 +1,9 @@
 //! Processes, sessions, schema.
 
 use slipway_protocol::{Process, Running};
-use slipway_resource::provider::SessionRequest;
+use slipway_resource::provider::{SessionRequest, operation};
 use slipway_resource::schema::Part;
-use slipway_resource::{ErrorClass, Provider};
+use slipway_resource::{ErrorClass, Provider, ResourceType};
 
 use super::lint;
 use crate::bench::{Bench, count};
@@ -107,6 +107,22 @@ pub(crate) async fn capabilities(suite: &Suite) -> Checked {
             for part in [Part::ApiServer, Part::Kubelet] {
                 let has = schema.types.values().any(|kind| kind.roles.iter().any(|role| role.part == part));
                 ensure(has, || format!("it declares `hosts`, and no type declares the part {part:?}"))?;
+            }
+        }
+        if capabilities.nodes {
+            let schema = running.client().schema().await?;
+            let is_node = |kind: &&ResourceType| kind.roles.iter().any(|role| role.part == Part::Node);
+            let kinds: Vec<&ResourceType> = schema.types.values().filter(is_node).collect();
+            let [kind] = kinds.as_slice() else {
+                return fail(format!(
+                    "it declares `nodes`, and {} types declare the part `node`",
+                    kinds.len()
+                ));
+            };
+            for gate in [operation::VERIFY, operation::CORDON, operation::DRAIN] {
+                ensure(kind.operations.contains_key(gate), || {
+                    format!("it declares `nodes`, and its type of nodes has no operation `{gate}`")
+                })?;
             }
         }
         let request = SessionRequest {

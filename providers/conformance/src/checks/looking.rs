@@ -98,6 +98,9 @@ async fn look(bench: &Bench<'_>, running: &slipway_protocol::Running) -> Result<
         last_applied: None,
     });
     let items: Vec<PlanItem> = items.collect();
+    if bench.info.capabilities.nodes {
+        let _ = session.nodes().await;
+    }
     if bench.info.capabilities.rehearse {
         let _ = session.rehearse(items.clone()).await;
     }

@@ -2,14 +2,12 @@
 
 use serde_json::{Value as Json, json};
 use slipway_provider_sdk::Ticket;
-use slipway_resource::provider::{
-    Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, operation,
-};
-use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
+use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution};
+use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::KubernetesSession;
 use super::act::refused;
-use super::node_gates::{failed, find, gates, timeout};
+use super::node_gates::{Drain, failed, find, gates};
 use super::read::{attribute, is_life};
 use super::serving::known;
 use super::wait::Patience;
@@ -19,13 +17,10 @@ use crate::marks::{MANAGER, Marks};
 use crate::node;
 use crate::object::{ObjectIdentity, ObjectKey, text};
 use crate::readiness::{Readiness, assess};
-use crate::schema::{APPROVE_SERVING, UNCORDON};
 use crate::view;
 
 /// How often taints are written again that somebody else has written in between.
 const ATTEMPTS: usize = 10;
-/// How long a drain takes where nobody says: 15 minutes.
-const DRAIN_MS: u64 = 900_000;
 
 impl KubernetesSession {
     pub(super) async fn act_on_node(
@@ -104,7 +99,7 @@ impl KubernetesSession {
         self.node_left(request, &live)
     }
 
-    async fn registered(
+    pub(super) async fn registered(
         &self,
         connection: &Connection,
         key: &ObjectKey,
@@ -132,7 +127,7 @@ impl KubernetesSession {
     }
 
     /// Waits until a node is ready, where that is wanted, and has a serving certificate, where names are known for it.
-    async fn serves(
+    pub(super) async fn serves(
         &self,
         connection: &Connection,
         key: &ObjectKey,
@@ -245,70 +240,14 @@ impl KubernetesSession {
             let gates = gates(connection);
             if let Some(node) = find(&gates, &parsed.key.name).await? {
                 gates.cordon(&node).await.map_err(|error| failed(&error))?;
-                let patience = Patience::new(request.timeout_ms);
-                let drained = self.drain(&gates, &node, patience, events, ticket).await;
+                let drained =
+                    self.drain(&gates, &node, Drain::within(request.timeout_ms), events, ticket).await;
                 drained.map_err(|error| ProviderError { identity: Some(identity.clone()), ..error })?;
                 gates.forget(&node).await.map_err(|error| failed(&error))?;
             }
         }
         self.left(connection, &request.ownership.uid, &parsed.key).await?;
         Ok(Applied::default())
-    }
-
-    async fn gate(
-        &self,
-        connection: &Connection,
-        request: &ApplyRequest,
-        (identity, name, arguments): (&Identity, &str, &Value),
-        events: &EventSink,
-        ticket: &Ticket<'_>,
-    ) -> Result<Applied, ProviderError> {
-        let parsed = ObjectIdentity::parse(identity)?;
-        let gates = gates(connection);
-        let node = find(&gates, &parsed.key.name).await?;
-        let found = |ready: bool| {
-            let attributes = [("name", Value::from(parsed.key.name.as_str())), ("ready", ready.into())];
-            Applied::new(identity.clone(), Value::map(attributes))
-        };
-        match (name, node) {
-            // One that is gone lets nothing onto it, and is empty.
-            (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
-            (operation::CORDON, Some(node)) => {
-                gates.cordon(&node).await.map_err(|error| failed(&error))?;
-                Ok(found(node.ready))
-            }
-            (operation::DRAIN, Some(node)) => {
-                let limit = timeout(arguments, DRAIN_MS);
-                let limit = if request.timeout_ms > 0 { limit.min(request.timeout_ms) } else { limit };
-                self.drain(&gates, &node, Patience::new(limit), events, ticket).await?;
-                Ok(found(node.ready))
-            }
-            (UNCORDON, Some(node)) => {
-                gates.uncordon(&node).await.map_err(|error| failed(&error))?;
-                Ok(found(node.ready))
-            }
-            (operation::VERIFY, _) => {
-                let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
-                self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
-                let known = known(arguments);
-                let wanted = (true, known.as_deref());
-                self.serves(connection, &parsed.key, wanted, &mut patience, events, ticket).await?;
-                Ok(found(true))
-            }
-            (APPROVE_SERVING, node) => {
-                let known = known(arguments).unwrap_or_default();
-                let approvals = self.approve_serving(connection, &parsed.key.name, &known).await?;
-                let mut applied = found(node.is_some_and(|node| node.ready));
-                applied.attributes.set(&Path::key("approved"), Value::Integer(approvals.approved as i64));
-                applied.attributes.set(&Path::key("denied"), Value::list(approvals.denied));
-                Ok(applied)
-            }
-            (UNCORDON, None) => {
-                let text = format!("node {} does not exist", parsed.key.name);
-                Err(ProviderError::new(ErrorClass::NotFound, text))
-            }
-            _ => Err(invalid(format!("{name} is not an operation of kubernetes_node"))),
-        }
     }
 
     pub(super) async fn resume_node(

@@ -1,13 +1,29 @@
-//! Gates of nodes: cordon, drain, verify, by what `slipway-node-gates` asks of the API.
+//! Gates of nodes: verify, cordon, drain, by what `slipway-node-gates` asks of the API.
+
+use std::time::Duration;
 
 use slipway_node_gates::{Client, Error, Node, Rules};
 use slipway_provider_sdk::Ticket;
-use slipway_resource::provider::{ApplyEvent, EventSink, PreflightFinding, PreflightItem};
-use slipway_resource::{ErrorClass, ProviderError, Value};
+use slipway_resource::provider::{
+    Applied, ApplyEvent, ApplyRequest, EventSink, NodeReference, OnBlocked, PreflightFinding, PreflightItem,
+    operation,
+};
+use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value, provider};
+use tokio::time::Instant;
 
 use super::KubernetesSession;
+use super::serving::known;
 use super::wait::Patience;
 use crate::api::Connection;
+use crate::manifest::invalid;
+use crate::node;
+use crate::object::{ObjectIdentity, ObjectKey};
+use crate::schema::{APPROVE_SERVING, UNCORDON};
+
+/// How long a drain takes if its arguments do not say: 15 minutes.
+const DRAIN_MS: u64 = 900_000;
+/// How much of the time of a drain is left for pods that are deleted at its end.
+const FORCED_MS: u64 = 60_000;
 
 pub(super) fn gates(connection: &Connection) -> Client {
     Client::new(connection.client.clone())
@@ -27,27 +43,217 @@ pub(super) fn failed(error: &Error) -> ProviderError {
     ProviderError::new(class, error.to_string())
 }
 
+/// How a node is drained.
+pub(super) struct Drain {
+    /// How long pods are evicted.
+    evict_ms: u64,
+    /// How long the drain may take; 0 for no limit.
+    limit_ms: u64,
+    /// Whether pods are deleted instead of evicted.
+    ignore_budgets: bool,
+    /// What happens when the node is not empty in time.
+    on_blocked: OnBlocked,
+}
+
+impl Drain {
+    /// A drain within the budgets that fails if the node is not empty in time.
+    pub(super) fn within(limit_ms: u64) -> Self {
+        Self { evict_ms: limit_ms, limit_ms, ignore_budgets: false, on_blocked: OnBlocked::Fail }
+    }
+
+    /// The drain that the arguments of the operation ask for.
+    fn of(arguments: &Value, request: &ApplyRequest) -> Self {
+        let limit_ms = timeout(arguments, DRAIN_MS);
+        let limit_ms = if request.timeout_ms > 0 { limit_ms.min(request.timeout_ms) } else { limit_ms };
+        let on_blocked = arguments.get("on_blocked").and_then(Value::as_str).map(OnBlocked::of);
+        let on_blocked = on_blocked.unwrap_or_default();
+        let forced = if on_blocked == OnBlocked::Force { FORCED_MS.min(limit_ms / 4) } else { 0 };
+        let ignore_budgets = arguments.get("ignore_budgets").and_then(Value::as_bool).unwrap_or_default();
+        Self { evict_ms: limit_ms - forced, limit_ms, ignore_budgets, on_blocked }
+    }
+}
+
 impl KubernetesSession {
-    /// Evicts what runs on a node, round by round, until nothing is left that has to go.
+    /// All nodes of the cluster, with the budgets that block their drains.
+    pub(super) async fn list_nodes(&self) -> Result<Vec<provider::Node>, ProviderError> {
+        // Without an API nothing is known of the nodes; that is not the same as no nodes.
+        let connection = self.connector.required().await?;
+        let gates = gates(&connection);
+        let read = async { tokio::try_join!(gates.nodes(), gates.blockers()) };
+        let (nodes, mut blockers) = read.await.map_err(|error| failed(&error))?;
+        let of = |node: Node| provider::Node {
+            identity: node::identity_of(&key(&node.name)),
+            provider_id: (!node.provider_id.is_empty()).then_some(node.provider_id),
+            ready: node.ready,
+            blockers: blockers.remove(&node.name).unwrap_or_default(),
+            name: node.name,
+        };
+        let mut nodes: Vec<provider::Node> = nodes.into_iter().map(of).collect();
+        nodes.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(nodes)
+    }
+
+    pub(super) async fn gate(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        (identity, name, arguments): (&Identity, &str, &Value),
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let gates = gates(connection);
+        if name == operation::VERIFY
+            && let Some(named) = arguments.get(operation::NODE)
+        {
+            let reference = NodeReference::of_value(named)
+                .ok_or_else(|| invalid("the argument node of verify is neither a name nor a provider id"))?;
+            let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
+            let found = self.joined(&gates, &reference, &mut patience, events, ticket).await?;
+            return self.verify(connection, &key(&found), arguments, patience, events, ticket).await;
+        }
+        let parsed = ObjectIdentity::parse(identity)?;
+        let node = find(&gates, &parsed.key.name).await?;
+        let found = |ready: bool| state(&parsed.key, ready);
+        match (name, node) {
+            // A node that does not exist gets no pods, and is empty.
+            (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
+            (operation::CORDON, Some(node)) => {
+                gates.cordon(&node).await.map_err(|error| failed(&error))?;
+                Ok(found(node.ready))
+            }
+            (operation::DRAIN, Some(node)) => {
+                let drain = Drain::of(arguments, request);
+                self.drain(&gates, &node, drain, events, ticket).await?;
+                Ok(found(node.ready))
+            }
+            (UNCORDON, Some(node)) => {
+                gates.uncordon(&node).await.map_err(|error| failed(&error))?;
+                Ok(found(node.ready))
+            }
+            (operation::VERIFY, _) => {
+                let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
+                self.registered(connection, &parsed.key, &mut patience, events, ticket).await?;
+                self.verify(connection, &parsed.key, arguments, patience, events, ticket).await
+            }
+            (APPROVE_SERVING, node) => {
+                let known = known(arguments).unwrap_or_default();
+                let approvals = self.approve_serving(connection, &parsed.key.name, &known).await?;
+                let mut applied = found(node.is_some_and(|node| node.ready));
+                applied.attributes.set(&Path::key("approved"), Value::Integer(approvals.approved as i64));
+                applied.attributes.set(&Path::key("denied"), Value::list(approvals.denied));
+                Ok(applied)
+            }
+            (UNCORDON, None) => {
+                let text = format!("node {} does not exist", parsed.key.name);
+                Err(ProviderError::new(ErrorClass::NotFound, text))
+            }
+            _ => Err(invalid(format!("{name} is not an operation of kubernetes_node"))),
+        }
+    }
+
+    /// Waits until the node of a new machine has registered. Returns its name.
+    async fn joined(
+        &self,
+        gates: &Client,
+        reference: &NodeReference,
+        patience: &mut Patience,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<String, ProviderError> {
+        let mut reported = String::new();
+        loop {
+            let missing = match gates.nodes().await {
+                Ok(nodes) => {
+                    let is = |node: &&Node| reference.is(&node.name, Some(&node.provider_id));
+                    match nodes.iter().find(is) {
+                        Some(node) => return Ok(node.name.clone()),
+                        None => "it has not joined the cluster".to_owned(),
+                    }
+                }
+                Err(error) if error.may_pass() => error.to_string(),
+                Err(error) => return Err(failed(&error)),
+            };
+            if missing != reported {
+                events.send(ApplyEvent::Progress(format!("{reference}: {missing}")));
+                reported = missing;
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!("{reference} did not become ready in time: {reported}");
+                return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(
+                    "look at the console output of the machine, then apply again; the machines that it replaces still run",
+                ));
+            }
+        }
+    }
+
+    /// Waits until a node is ready, and has stayed ready as long as the arguments ask for.
+    async fn verify(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        arguments: &Value,
+        mut patience: Patience,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<Applied, ProviderError> {
+        let names = known(arguments);
+        let settle = Duration::from_millis(milliseconds(arguments, "settle_ms").unwrap_or_default());
+        loop {
+            self.serves(connection, key, (true, names.as_deref()), &mut patience, events, ticket).await?;
+            if settle.is_zero() || self.stays_ready(connection, key, settle, events, ticket).await? {
+                return Ok(state(key, true));
+            }
+        }
+    }
+
+    /// Whether a ready node stays ready for a time.
+    async fn stays_ready(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        settle: Duration,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<bool, ProviderError> {
+        let (gates, since) = (gates(connection), Instant::now());
+        let text = format!("it is ready, and must stay ready for {} s", settle.as_secs());
+        events.send(ApplyEvent::Progress(text));
+        let mut patience = Patience::new(u64::try_from(settle.as_millis()).unwrap_or(u64::MAX));
+        while since.elapsed() < settle {
+            patience.pause(ticket).await?;
+            match gates.node(&key.name).await {
+                Ok(Some(node)) if node.ready => {}
+                Ok(_) => return Ok(false),
+                // The API may not answer for a moment.
+                Err(error) if error.may_pass() => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Evicts the pods of a node, round by round, until no pod is left that must leave.
     ///
     /// # Errors
-    /// `dependency` with the budgets that hold it up when the time is over; `cancelled`.
+    /// `dependency` with the budgets that block it when the time is over; `cancelled`.
     pub(super) async fn drain(
         &self,
         gates: &Client,
         node: &Node,
-        mut patience: Patience,
+        drain: Drain,
         events: &EventSink,
         ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
-        let mut told = String::new();
+        let mut reported = String::new();
         let mut blocked;
         let mut now = Some(node.clone());
+        let mut patience = Patience::new(drain.evict_ms);
+        let mut ignore_budgets = drain.ignore_budgets;
         loop {
             let Some(node) = &now else { return Ok(()) };
-            let progress = match gates.evict(node, Rules { budgets: true }).await {
+            let progress = match gates.evict(node, Rules { budgets: !ignore_budgets }).await {
                 Ok(round) if round.is_empty() => return Ok(()),
-                // Its kubelet does not answer: nobody is there to end the pods that were told to go.
+                // Its kubelet does not answer: pods that are to be deleted are never reported as deleted.
                 Ok(round) if !node.ready && round.told == 0 && round.blocked.is_empty() => return Ok(()),
                 Ok(round) => {
                     blocked = round.blocked;
@@ -62,19 +268,25 @@ impl KubernetesSession {
                 }
                 Err(error) => return Err(failed(&error)),
             };
-            if progress != told {
+            if progress != reported {
                 events.send(ApplyEvent::Progress(progress.clone()));
-                told = progress;
+                reported = progress;
             }
             if !patience.pause(ticket).await? {
-                let text = format!("node {} was not empty in time: {told}", node.name);
-                let class = if blocked.is_empty() {
-                    ErrorClass::Permanent
-                } else {
-                    ErrorClass::Dependency { blockers: blocked }
-                };
-                return Err(ProviderError::new(class, text)
-                    .with_hint("it is cordoned; change what holds its pods, or give the drain more time"));
+                match drain.on_blocked {
+                    OnBlocked::Force if !ignore_budgets => {
+                        events.send(ApplyEvent::Progress("the pods that are left are deleted".to_owned()));
+                        ignore_budgets = true;
+                        patience = Patience::new((drain.limit_ms - drain.evict_ms).max(1));
+                    }
+                    OnBlocked::Skip => {
+                        let text =
+                            format!("node {} is not empty: {reported}; its machine is removed", node.name);
+                        events.send(ApplyEvent::Progress(text));
+                        return Ok(());
+                    }
+                    OnBlocked::Fail | OnBlocked::Force => return Err(not_empty(node, &reported, blocked)),
+                }
             }
             // Its kubelet may have died since.
             match find(gates, &node.name).await {
@@ -85,7 +297,7 @@ impl KubernetesSession {
         }
     }
 
-    /// What would hold up the drains of nodes that leave.
+    /// What would block the drains of nodes that leave.
     pub(super) async fn node_findings(
         &self,
         leaving: &[&PreflightItem],
@@ -113,13 +325,36 @@ impl KubernetesSession {
     }
 }
 
-/// The node of an operation, or of a delete.
+fn not_empty(node: &Node, reported: &str, blocked: Vec<String>) -> ProviderError {
+    let text = format!("node {} was not empty in time: {reported}", node.name);
+    let class =
+        if blocked.is_empty() { ErrorClass::Permanent } else { ErrorClass::Dependency { blockers: blocked } };
+    ProviderError::new(class, text).with_hint(
+        "the node is cordoned and still runs; change what holds its pods, or give the drain more time, then apply again",
+    )
+}
+
+/// The key of a node in the API.
+fn key(name: &str) -> ObjectKey {
+    ObjectKey { kind: node::kind(), namespace: String::new(), name: name.to_owned() }
+}
+
+/// The answer of a gate: the node, and whether it is ready.
+fn state(key: &ObjectKey, ready: bool) -> Applied {
+    let attributes = [("name", Value::from(key.name.as_str())), ("ready", ready.into())];
+    Applied::new(node::identity_of(key), Value::map(attributes))
+}
+
+/// The node of a name; `None` if it has not registered or does not exist any more.
 pub(super) async fn find(gates: &Client, name: &str) -> Result<Option<Node>, ProviderError> {
     gates.node(name).await.map_err(|error| failed(&error))
 }
 
-/// The milliseconds in an operation's arguments.
-pub(super) fn timeout(arguments: &Value, otherwise: u64) -> u64 {
-    let asked = arguments.get("timeout_ms").and_then(Value::as_integer);
-    asked.and_then(|asked| u64::try_from(asked).ok()).unwrap_or(otherwise)
+/// The time in the arguments of an operation.
+fn timeout(arguments: &Value, otherwise: u64) -> u64 {
+    milliseconds(arguments, "timeout_ms").unwrap_or(otherwise)
+}
+
+fn milliseconds(arguments: &Value, name: &str) -> Option<u64> {
+    arguments.get(name).and_then(Value::as_integer).and_then(|number| u64::try_from(number).ok())
 }

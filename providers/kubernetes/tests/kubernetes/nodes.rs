@@ -9,7 +9,7 @@ use serde_json::json;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::pki::{AlternativeNames, PrivateKey, Request, Subject};
 use slipway_plan::Mode;
-use slipway_resource::provider::{Action, ApplyRequest, EventSink, operation};
+use slipway_resource::provider::{Action, ApplyRequest, EventSink, NodeReference, operation};
 use slipway_resource::{
     Address, ClusterUid, Desired, ErrorClass, Identity, Ownership, ProviderError, Token, Value,
 };
@@ -50,6 +50,15 @@ fn end_pods(api: &Api) -> Result<()> {
 }
 
 async fn gate(lab: &Lab, name: &str, arguments: Value) -> Result<Result<Value, ProviderError>> {
+    gate_on(lab, "Node//node-a", name, arguments).await
+}
+
+async fn gate_on(
+    lab: &Lab,
+    identity: &str,
+    name: &str,
+    arguments: Value,
+) -> Result<Result<Value, ProviderError>> {
     let providers = lab.providers().await?;
     let handle = providers.get("kubernetes").context("the provider")?;
     let request = ApplyRequest {
@@ -59,11 +68,7 @@ async fn gate(lab: &Lab, name: &str, arguments: Value) -> Result<Result<Value, P
             cluster: "demo".to_owned(),
             address: Address::new("kubernetes_node", "node-a"),
         },
-        action: Action::Operation {
-            identity: Identity::new("Node//node-a"),
-            name: name.to_owned(),
-            arguments,
-        },
+        action: Action::Operation { identity: Identity::new(identity), name: name.to_owned(), arguments },
         timeout_ms: 20_000,
     };
     Ok(handle.session.apply(request, EventSink::discard()).await.map(|applied| applied.attributes))
@@ -118,6 +123,15 @@ async fn a_node_is_described_drained_within_its_budgets_and_let_go() -> Result<(
     assert!(held.message.contains("disruption budget web"), "{}", held.message);
     let ErrorClass::Dependency { blockers } = &held.class else { panic!("{held:?}") };
     assert!(blockers[0].starts_with("pod default/web-0"), "{blockers:?}");
+    // The machine may be removed with the pods that are left, or they may be deleted; both are asked for.
+    let skip = Value::map([("timeout_ms", Value::from(500_i64)), ("on_blocked", "skip".into())]);
+    gate(&lab, operation::DRAIN, skip).await??;
+    assert!(api.get(&["pod", "web-0"])?["metadata"].get("deletionTimestamp").is_none());
+    let nodes = lab.providers().await?.get("kubernetes").context("the provider")?.session.nodes().await?;
+    assert_eq!(nodes.len(), 1, "{nodes:?}");
+    assert_eq!((nodes[0].name.as_str(), nodes[0].identity.as_str()), ("node-a", "Node//node-a"));
+    assert!(nodes[0].ready && nodes[0].provider_id.is_none());
+    assert_eq!(nodes[0].blockers, ["budget default/web allows 0 disruptions"]);
     gate(&lab, "uncordon", Value::Null).await??;
     assert!(api.get(&["node", "node-a"])?["spec"].get("unschedulable").is_none());
     gate(&lab, operation::VERIFY, Value::Null).await??;
@@ -142,6 +156,48 @@ async fn a_node_is_described_drained_within_its_budgets_and_let_go() -> Result<(
     assert!(api.get(&["node", "node-a"]).is_err());
     assert_eq!(api.get(&["pods"])?["items"], json!([]));
     assert!(lab.plan(&[]).await?.changes.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_node_of_a_new_machine_is_found_by_its_provider_id() -> Result<()> {
+    let api = Api::start(true)?;
+    let lab = Lab::new(&api, "demo");
+    let arguments = |timeout_ms: i64| {
+        let node = NodeReference::ProviderId("cloud:///zone/machine-1".to_owned()).to_value();
+        let times = [("timeout_ms", timeout_ms.into()), ("settle_ms", 300_i64.into())];
+        Value::map(times.into_iter().chain([(operation::NODE, node)]))
+    };
+    register(&api, "node-b")?;
+    let missing = gate_on(&lab, "", operation::VERIFY, arguments(500)).await?.unwrap_err();
+    assert_eq!(missing.class, ErrorClass::Permanent);
+    assert!(missing.message.contains("cloud:///zone/machine-1"), "{}", missing.message);
+    assert!(missing.message.contains("has not joined the cluster"), "{}", missing.message);
+    api.kubectl(&[
+        "patch",
+        "node",
+        "node-b",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"providerID":"cloud:///zone/machine-1"}}"#,
+    ])?;
+    let found = gate_on(&lab, "", operation::VERIFY, arguments(20_000)).await??;
+    assert_eq!(found.get("name").and_then(Value::as_str), Some("node-b"));
+
+    // It is found, and its kubelet is not ready any more.
+    let unready =
+        json!({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no network"}]}});
+    api.kubectl(&[
+        "patch",
+        "node",
+        "node-b",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &unready.to_string(),
+    ])?;
+    let late = gate_on(&lab, "", operation::VERIFY, arguments(500)).await?.unwrap_err();
+    assert!(late.message.contains("node node-b is not ready in time"), "{}", late.message);
     Ok(())
 }
 

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Fate, Member, Prerequisite, Rollout, operation};
+use slipway_resource::provider::{Fate, Member, OnBlocked, Prerequisite, Rollout, operation};
 use slipway_resource::{Address, Identity, Path, Value};
 
 use crate::cloud::{boot_ms, pod, template_digest};
@@ -48,6 +48,7 @@ impl<'a> Seen<'a> {
             fate,
             ready: self.flag("ready"),
             blockers: self.blockers(),
+            node: None,
         }
     }
 }
@@ -118,6 +119,9 @@ pub(super) fn rollout(
         prerequisites: prerequisites(wanted, observed),
         durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
         loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
     })
 }
 

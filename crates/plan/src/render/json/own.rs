@@ -98,6 +98,9 @@ fn step(step: &Step) -> Json {
         "estimate_ms": step.estimate_ms,
         "timeout_ms": step.timeout_ms,
     });
+    if let Some(pool) = &step.roll {
+        entry["roll"] = pool.to_string().into();
+    }
     match &step.action {
         StepAction::Operation { arguments, .. } => entry["arguments"] = side(arguments, &[]).values,
         StepAction::Delete { surplus } => entry["surplus"] = (*surplus).into(),

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Fate, Member, PlanItem, Rollout, operation};
+use slipway_resource::provider::{Fate, Member, OnBlocked, PlanItem, Rollout, operation};
 use slipway_resource::{Identity, Path, Value};
 
 /// The group of pools whose instances are no nodes.
@@ -102,6 +102,9 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>, gates: Gates) ->
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::from([(operation::VERIFY.to_owned(), BOOT_MS + manner.settle_ms)]),
         loses: manner.loses(),
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
     }
 }
 
@@ -378,6 +381,7 @@ fn member(instance: &Value, fate: Fate) -> Member {
         fate,
         ready: is_ready(instance),
         blockers: blockers.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        node: None,
     }
 }
 
