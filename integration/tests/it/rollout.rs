@@ -57,7 +57,10 @@ async fn an_upgrade_takes_a_snapshot_then_control_planes_one_by_one_then_workers
         .steps
         .iter()
         .filter_map(|step| match &step.action {
-            StepAction::Operation { name, .. } => Some((step.address.name(), name.as_str(), step.id.index())),
+            StepAction::Operation { name, .. } => {
+                let pool = step.roll.as_ref().unwrap_or(&step.address);
+                Some((pool.name(), name.as_str(), step.id.index()))
+            }
             _ => None,
         })
         .collect();
@@ -67,6 +70,13 @@ async fn an_upgrade_takes_a_snapshot_then_control_planes_one_by_one_then_workers
     let last = |pool: &str, gate: &str| {
         gates.iter().filter(|(name, found, _)| *name == pool && *found == gate).map(|(_, _, id)| *id).max()
     };
+    for step in plan.steps.iter().filter(|step| ["verify", "cordon", "drain"].contains(&step.action.verb())) {
+        ensure!(
+            step.address.kind() == "sim_node" && step.roll.is_some(),
+            "{} is no step on a node",
+            step.title()
+        );
+    }
     let snapshot = gates.iter().find(|(_, gate, _)| *gate == "snapshot").context("a snapshot of etcd")?.2;
     let control_plane = first("control-plane", "cordon").context("the control plane rolls")?;
     ensure!(before(&plan, snapshot, control_plane), "the snapshot comes first");

@@ -19,7 +19,9 @@ use slipway_resource::{Mode, ProviderError, ResourceType, Value};
 
 use crate::cloud::World;
 
-pub(crate) use machine::{EVICTION_MS, MACHINE_POOL, POOL_MS, SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
+pub(crate) use machine::{
+    EVICTION_MS, MACHINE_POOL, NODE, POOL_MS, SNAPSHOT, TEMPLATE, drain_ms, operation_ms,
+};
 pub(crate) use storage::refuse_shrinking;
 pub(crate) use workload::WORKLOAD;
 

@@ -5,10 +5,10 @@ mod actual;
 mod check;
 mod create;
 mod delete;
-mod drain;
 mod gate;
 mod keys;
 mod locate;
+mod node;
 mod plan;
 mod preflight;
 mod resume;
@@ -19,8 +19,8 @@ use async_trait::async_trait;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
-    ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
+    Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{Address, Identity, Observed, ProviderError, Session, Token, Value};
 
@@ -159,6 +159,10 @@ impl Session for SimSession {
 
     async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         self.locate_all(request).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<Node>, ProviderError> {
+        self.list_nodes().await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

@@ -124,6 +124,12 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The provider id of the node that it is.
+    #[must_use]
+    pub fn provider_id(&self) -> String {
+        format!("sim:///{}", self.id)
+    }
+
     /// Whether it is a ready node at this moment.
     #[must_use]
     pub fn is_ready(&self, now: Millis) -> bool {

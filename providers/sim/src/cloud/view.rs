@@ -71,7 +71,7 @@ fn holder<'a>(world: &'a World, cluster: &str, now: Millis) -> Option<&'a str> {
 }
 
 fn show(world: &World, machine: &Machine, pods: &[&Pod], now: Millis) -> Value {
-    let (blockers, rounds) = pod::outlook(world, pods, now);
+    let (_, rounds) = pod::outlook(world, pods, now);
     let version = i64::try_from(machine.template_version).unwrap_or(i64::MAX);
     Value::map([
         ("name", Value::from(machine.name.as_str())),
@@ -84,12 +84,10 @@ fn show(world: &World, machine: &Machine, pods: &[&Pod], now: Millis) -> Value {
         ("machine_type", machine.machine_type.as_str().into()),
         ("kubernetes_version", machine.kubernetes_version.as_str().into()),
         ("ready", machine.is_ready(now).into()),
-        ("cordoned", machine.cordoned.into()),
         ("surplus", machine.surplus.into()),
         ("slot", machine.slot.clone().into()),
         ("volume_id", machine.volume.clone().into()),
         ("pods", Value::list(pods.iter().map(|pod| pod::short(&pod.name)))),
-        ("blockers", blockers.into()),
         ("drain_rounds", i64::try_from(rounds).unwrap_or(i64::MAX).into()),
     ])
 }

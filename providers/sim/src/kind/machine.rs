@@ -1,6 +1,7 @@
 //! Pools of machines, and the endpoint that a cluster elects among them.
 
 use slipway_resource::provider::operation;
+use slipway_resource::schema::{OwnershipKind, Part, Role};
 use slipway_resource::{Attribute, Mode, ProviderError, Type, Value};
 
 use super::{Candidate, Kind, OnDelete, normal};
@@ -9,6 +10,9 @@ use crate::error::invalid;
 
 /// The type of pools.
 pub(crate) const MACHINE_POOL: &str = "sim_machine_pool";
+
+/// The type of nodes.
+pub(crate) const NODE: &str = "sim_node";
 
 /// The gate of a backup store that makes a backup.
 pub(crate) const SNAPSHOT: &str = "snapshot";
@@ -67,18 +71,16 @@ pub(crate) fn machine_fields() -> Type {
         ("machine_type", field(Type::String, "What kind of machine it is.")),
         ("kubernetes_version", field(Type::String, "The Kubernetes release that it runs.")),
         ("ready", field(Type::Bool, "Whether it is a ready node.")),
-        ("cordoned", field(Type::Bool, "Whether nothing new is placed on it.")),
         ("surplus", field(Type::Bool, "Whether it exists beyond the pool's size.")),
         ("slot", field(Type::String, "The slot of the roll that launched it.")),
         ("volume_id", field(Type::String, "The volume that it holds.")),
         ("pods", field(Type::list(Type::String), "The pods that run on it.")),
-        ("blockers", field(Type::list(Type::String), "Who would block its drain now.")),
         ("drain_rounds", field(Type::Integer, "In how many rounds its pods can leave within the budgets.")),
     ])
 }
 
 pub(super) fn kinds() -> Vec<Kind> {
-    vec![pool(), endpoint()]
+    vec![pool(), node(), endpoint()]
 }
 
 fn pool() -> Kind {
@@ -86,9 +88,6 @@ fn pool() -> Kind {
     let kind = sizes(template(basics(kind)));
     let kind = computed(rolling(kind));
     kind.operation(operation::SURGE, 2_000, false, "Launches a machine for a slot.")
-        .operation(operation::VERIFY, 60_000, true, "Waits until a machine is a ready node.")
-        .operation(operation::CORDON, 1_000, false, "Lets nothing new onto a node.")
-        .operation(operation::DRAIN, 6_000, false, "Evicts the pods of a node within their budgets.")
         .operation(operation::REMOVE, 10_000, false, "Terminates a machine without replacing it.")
         .unique(&["cluster", "name"])
         .normalise(|attributes| {
@@ -98,6 +97,28 @@ fn pool() -> Kind {
         .rate_class("compute")
         .quota(500)
         .takes(65, 3, 30)
+}
+
+/// The nodes of the simulated clusters. Machines of pools become nodes by themselves.
+fn node() -> Kind {
+    let computed = |kind: Type| Attribute::computed(kind);
+    let mut kind =
+        Kind::new(NODE, "mach", "A node of a cluster. Nodes come and go with the machines of pools.")
+            .untagged(OwnershipKind::Parent)
+            .attribute("name", computed(Type::String), "The name of the node.")
+            .attribute(
+                "provider_id",
+                computed(Type::String),
+                "The identifier that the cloud gave its machine.",
+            )
+            .attribute("ready", computed(Type::Bool), "Whether the node is ready.")
+            .attribute("cordoned", computed(Type::Bool), "Whether no pod is placed on it.")
+            .operation(operation::VERIFY, 60_000, true, "Waits until the node is ready.")
+            .operation(operation::CORDON, 1_000, false, "Marks the node as unschedulable.")
+            .operation(operation::DRAIN, 6_000, false, "Evicts the pods of the node within their budgets.")
+            .rate_class("compute");
+    kind.resource.roles.push(Role::of_all(Part::Node));
+    kind
 }
 
 fn basics(kind: Kind) -> Kind {

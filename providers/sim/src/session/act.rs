@@ -8,9 +8,9 @@ use super::create::{Circumstances, Settled, tag};
 use super::delete::delete;
 use super::{SimSession, kind_of};
 use crate::cloud::{Launch, view};
-use crate::error::{permanent, stopped, unknown_outcome};
+use crate::error::{invalid, permanent, stopped, unknown_outcome};
 use crate::fault::{Call, Kind as FaultKind, Rule};
-use crate::kind::{Kind, MACHINE_POOL};
+use crate::kind::{Kind, MACHINE_POOL, NODE};
 
 impl SimSession {
     pub(super) async fn apply_one(
@@ -44,6 +44,9 @@ impl SimSession {
         ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
         let kind = kind_of(&request.ownership.address)?;
+        if kind.name == NODE && !matches!(request.action, Action::Operation { .. }) {
+            return Err(invalid("a node comes and goes with the machine of its pool"));
+        }
         let rules = self.begin(call, &kind.resource.rate_class).await?;
         events.send(ApplyEvent::Started);
         let applied = match &request.action {

@@ -8,7 +8,7 @@ use slipway_resource::{ClusterUid, Identity, Observation, Observed, ProviderErro
 use super::SimSession;
 use crate::cloud::{Object, World, view};
 use crate::fault::{Call, Kind as FaultKind};
-use crate::kind;
+use crate::kind::{self, NODE};
 
 /// How much simulated time a read takes where reads are delayed, so that waiting for them comes to an end.
 const READ_MS: u64 = 100;
@@ -89,6 +89,9 @@ impl SimSession {
             requests
                 .iter()
                 .map(|request| {
+                    if request.address.kind() == NODE {
+                        return node(world, request, now);
+                    }
                     let object = world
                         .remembered(request.identity.as_str())
                         .filter(|object| object.kind == request.address.kind());
@@ -124,6 +127,19 @@ impl SimSession {
         if self.config.read_delay_ms > 0 || self.faults.any(FaultKind::Stale) {
             self.clock.sleep_until(self.clock.now() + READ_MS).await;
         }
+    }
+}
+
+/// A node as it is; nodes are no objects of their own, but machines of pools.
+fn node(world: &World, request: &ReadRequest, now: u64) -> Observed {
+    let machine = world.machine(request.identity.as_str());
+    Observed {
+        address: request.address.clone(),
+        identity: request.identity.clone(),
+        token: None,
+        observation: machine.map_or(Observation::Absent, |machine| {
+            Observation::Present(super::node::attributes(machine, now))
+        }),
     }
 }
 

@@ -1,15 +1,16 @@
-//! Gates: surge, verify, cordon, drain, remove, snapshot.
+//! Gates of pools and stores: surge, remove, snapshot.
 
 use slipway_provider_sdk::Ticket;
-use slipway_resource::provider::{Applied, ApplyRequest, EventSink, operation};
+use slipway_resource::provider::{Applied, ApplyRequest, EventSink, NodeReference, operation};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::SimSession;
+use super::rollout::BASTION;
 use super::surge::surge;
-use crate::cloud::{Change, Journaled, Launch, Machine, Object};
-use crate::error::{invalid, not_found, permanent, stopped, unknown_outcome};
+use crate::cloud::{Change, Journaled, Launch, Machine, Object, text_of};
+use crate::error::{invalid, not_found, stopped};
 use crate::fault::Call;
-use crate::kind::{Kind, SNAPSHOT, operation_ms};
+use crate::kind::{Kind, NODE, SNAPSHOT, operation_ms};
 
 impl SimSession {
     #[expect(clippy::too_many_arguments, reason = "the parts of one request, taken apart once")]
@@ -26,11 +27,11 @@ impl SimSession {
         if !kind.resource.operations.contains_key(name) {
             return Err(invalid(format!("{} has no operation {name}", kind.name)));
         }
+        if kind.name == NODE {
+            return self.node_gate(request, identity, name, arguments, events, ticket).await;
+        }
         let done = match name {
             operation::SURGE => self.surge(request, identity, arguments, ticket).await,
-            operation::VERIFY => self.verify(request, identity, arguments, ticket).await,
-            operation::CORDON => self.cordon(request, identity, arguments, ticket).await,
-            operation::DRAIN => self.drain(request, identity, arguments, events, ticket).await,
             operation::REMOVE => self.remove(request, identity, arguments, ticket).await,
             SNAPSHOT => self.snapshot(request, identity, ticket).await,
             other => return Err(invalid(format!("operation {other} is not known"))),
@@ -39,7 +40,8 @@ impl SimSession {
             error.identity = Some(identity.clone());
             error
         })?;
-        Ok(Applied::new(identity.clone(), found(machine.as_ref())))
+        let launched = (name == operation::SURGE).then_some(());
+        Ok(Applied::new(identity.clone(), self.found(machine.as_ref(), launched.is_some())?))
     }
 
     async fn surge(
@@ -71,82 +73,22 @@ impl SimSession {
             Ok(Some(machine))
         })?;
         self.rest(request, operation::SURGE, ticket).await?;
+        if let Some(machine) = &machine
+            && let Some(limit) = self.bastion_limit(machine)?
+        {
+            self.await_ready(request, machine, (limit, 0), ticket).await?;
+        }
         Ok(machine)
     }
 
-    async fn verify(
-        &self,
-        request: &ApplyRequest,
-        pool: &Identity,
-        arguments: &Value,
-        ticket: &Ticket<'_>,
-    ) -> Result<Option<Machine>, ProviderError> {
-        let begun = self.clock.now();
-        let (machine, limit, settle) = self.cloud.read(&self.clock, |world, _| {
-            let object = world
-                .object(pool.as_str())
-                .ok_or_else(|| not_found(format!("pool {pool} does not exist")))?;
-            let number = |name: &str| {
-                let number = object.attributes.get(name).and_then(Value::as_integer);
-                u64::try_from(number.unwrap_or_default()).unwrap_or_default()
-            };
-            let machine = match (slot_of(arguments), member_of(arguments)) {
-                (Some(slot), _) => world
-                    .machines_of(&object.id)
-                    .filter(|machine| machine.slot.as_ref() == Some(&slot))
-                    .last(),
-                (None, Some(member)) => world.machine(member).filter(|machine| machine.pool == object.id),
-                (None, None) => return Err(invalid("verify needs the argument slot or member")),
-            };
-            let machine = machine.cloned().ok_or_else(|| {
-                not_found(format!("pool {pool} has no such machine: {}", arguments.to_json()))
-            })?;
-            Ok((machine, number("ready_timeout_ms"), number("settle_ms")))
-        })??;
-        let patience = self.patience(request);
-        let end = begun.saturating_add(limit.min(patience));
-        let settled = machine.ready_at.map_or(u64::MAX, |ready| ready.saturating_add(settle));
-        ticket
-            .unless_stopped(self.clock.sleep_until(settled.min(end)))
-            .await
-            .map_err(|_| stopped("stopped on request"))?;
-        self.admit_nodes()?;
-        let now = self.clock.now();
-        if machine.is_ready(now) {
-            self.keep_time(request, pool)?;
-            return Ok(Some(machine));
-        }
-        if patience < limit {
-            return Err(unknown_outcome(format!("{} was not ready in the given time", machine.name)));
-        }
-        Err(permanent(format!(
-            "machine {} did not become a ready node within {} s",
-            machine.name,
-            limit / 1000
-        ))
-        .with_hint("look at the machine's console, then apply again"))
-    }
-
-    async fn cordon(
-        &self,
-        request: &ApplyRequest,
-        pool: &Identity,
-        arguments: &Value,
-        ticket: &Ticket<'_>,
-    ) -> Result<Option<Machine>, ProviderError> {
-        let machine = self.cloud.write(&self.clock, |change| {
-            let Some(mut machine) = member(change, pool, arguments)? else {
-                return Ok(None);
-            };
-            machine.cordoned = true;
-            change.put_machine(machine.clone());
-            note(change, request, pool.as_str(), Some(&machine), operation::CORDON);
-            Ok(Some(machine))
-        })?;
-        if machine.is_some() {
-            self.rest(request, operation::CORDON, ticket).await?;
-        }
-        Ok(machine)
+    /// How long a bastion may take to boot; `None` for any other machine. No other gate waits for a bastion.
+    fn bastion_limit(&self, machine: &Machine) -> Result<Option<u64>, ProviderError> {
+        self.cloud.read(&self.clock, |world, _| {
+            let pool = world.object(&machine.pool)?;
+            let limit = pool.attributes.get("ready_timeout_ms").and_then(Value::as_integer);
+            let limit = u64::try_from(limit.unwrap_or_default()).unwrap_or_default();
+            (text_of(pool, "role") == BASTION).then_some(limit)
+        })
     }
 
     async fn remove(
@@ -211,24 +153,27 @@ impl SimSession {
             .map_err(|_| stopped("stopped on request; the change goes on in the cloud"))
     }
 
-    /// Writes the end of a gate that changes nothing down, and with it the time.
-    fn keep_time(&self, request: &ApplyRequest, id: &Identity) -> Result<(), ProviderError> {
-        self.cloud.write(&self.clock, |change| {
-            note(change, request, id.as_str(), None, operation::VERIFY);
-            Ok(())
-        })
-    }
-}
-
-/// What a gate answers: the machine that it was about.
-pub(super) fn found(machine: Option<&Machine>) -> Value {
-    match machine {
-        Some(machine) => Value::map([
-            ("machine", Value::from(machine.id.as_str())),
-            ("name", machine.name.as_str().into()),
-            ("zone", machine.zone.as_str().into()),
-        ]),
-        None => Value::Map(std::collections::BTreeMap::new()),
+    /// What a gate answers: the machine that it was about, and for one that was launched its node.
+    pub(super) fn found(&self, machine: Option<&Machine>, launched: bool) -> Result<Value, ProviderError> {
+        let mut found = match machine {
+            Some(machine) => Value::map([
+                ("machine", Value::from(machine.id.as_str())),
+                ("name", machine.name.as_str().into()),
+                ("zone", machine.zone.as_str().into()),
+            ]),
+            None => Value::Map(std::collections::BTreeMap::new()),
+        };
+        if launched {
+            let is_node = match machine {
+                Some(machine) => self.bastion_limit(machine)?.is_none(),
+                None => false,
+            };
+            if let Some(machine) = machine.filter(|_| is_node) {
+                let node = NodeReference::ProviderId(machine.provider_id());
+                found.set(&slipway_resource::Path::key(operation::NODE), node.to_value());
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -248,7 +193,7 @@ pub(super) fn note(
     });
 }
 
-pub(super) fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError> {
+fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, ProviderError> {
     change
         .world()
         .object(pool.as_str())
@@ -257,11 +202,7 @@ pub(super) fn pool_of(change: &Change<'_>, pool: &Identity) -> Result<Object, Pr
 }
 
 /// The machine that a gate names; `None` when it is gone, which satisfies every gate.
-pub(super) fn member(
-    change: &Change<'_>,
-    pool: &Identity,
-    arguments: &Value,
-) -> Result<Option<Machine>, ProviderError> {
+fn member(change: &Change<'_>, pool: &Identity, arguments: &Value) -> Result<Option<Machine>, ProviderError> {
     let member = member_of(arguments).ok_or_else(|| invalid("the gate needs the argument member"))?;
     let machine = change.world().machine(member).cloned();
     match machine {

@@ -1,11 +1,12 @@
 //! What became of an action after a crash.
 
-use slipway_resource::provider::{Action, Applied, ApplyRequest, EventSink, Resolution, ResumeRequest};
+use slipway_resource::provider::{
+    Action, Applied, ApplyRequest, EventSink, Resolution, ResumeRequest, operation,
+};
 use slipway_resource::{Identity, ProviderError};
 
 use super::act::{method, target};
 use super::create::Settled;
-use super::gate::found;
 use super::{SimSession, kind_of};
 use crate::fault::Call;
 
@@ -65,11 +66,11 @@ impl SimSession {
         let identity = Identity::new(settled.id.as_str());
         Ok(Resolution::Done(match &request.action {
             Action::Delete { .. } => Applied::default(),
-            Action::Operation { .. } => {
+            Action::Operation { name, .. } => {
                 let machine = self.cloud.read(&self.clock, |world, _| {
                     world.machine(world.journaled(&request.token)?.machine.as_deref()?).cloned()
                 })?;
-                Applied::new(identity, found(machine.as_ref()))
+                Applied::new(identity, self.found(machine.as_ref(), name == operation::SURGE)?)
             }
             _ => self.shown(&identity)?,
         }))

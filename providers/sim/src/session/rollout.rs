@@ -11,11 +11,14 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Fate, Member, OnBlocked, Prerequisite, Rollout, operation};
+use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, Prerequisite, Rollout, operation};
 use slipway_resource::{Address, Identity, Path, Value};
 
 use crate::cloud::{boot_ms, pod, template_digest};
 use crate::kind::{SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
+
+/// The role of pools whose machines are no nodes.
+pub(super) const BASTION: &str = "bastion";
 
 /// One machine as it was observed.
 pub(super) struct Seen<'a> {
@@ -31,24 +34,20 @@ impl<'a> Seen<'a> {
         self.value.get(name).and_then(Value::as_bool) == Some(true)
     }
 
-    fn blockers(&self) -> Vec<String> {
-        let items = self.value.get("blockers").and_then(Value::as_list);
-        items.unwrap_or_default().iter().filter_map(|item| Some(item.as_str()?.to_owned())).collect()
-    }
-
     fn rounds(&self) -> u64 {
         let rounds = self.value.get("drain_rounds").and_then(Value::as_integer);
         u64::try_from(rounds.unwrap_or_default()).unwrap_or_default()
     }
 
     fn member(&self, fate: Fate) -> Member {
+        let id = self.text("identity");
         Member {
             name: self.text("name").to_owned(),
-            identity: Identity::new(self.text("identity")),
+            identity: Identity::new(id),
             fate,
             ready: self.flag("ready"),
-            blockers: self.blockers(),
-            node: None,
+            blockers: Vec::new(),
+            node: Some(NodeReference::ProviderId(format!("sim:///{id}"))),
         }
     }
 }
@@ -75,7 +74,7 @@ pub(super) fn rollout(
     wanted: Option<&BTreeMap<String, Value>>,
     observed: Option<&Value>,
 ) -> Option<Rollout> {
-    let members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
+    let mut members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
     let nothing = Value::Null;
     let observed = observed.unwrap_or(&nothing);
     let attributes = wanted.or_else(|| observed.as_map())?;
@@ -88,18 +87,24 @@ pub(super) fn rollout(
             .unwrap_or(default)
     };
     let role = text("role");
+    if role == BASTION {
+        members.iter_mut().for_each(|member| member.node = None);
+    }
     let size = wanted.map_or(0, |wanted| wanted_size(wanted, observed));
     let (max_surge, max_unavailable) = limits(attributes, role, size as u64);
     let (group, exclusive, after) = match role {
         "controlPlane" => ("control-plane", true, &[][..]),
         "apiServer" => ("api-server", false, &["control-plane"][..]),
-        "bastion" => ("bastion", false, &[][..]),
+        BASTION => (BASTION, false, &[][..]),
         _ => ("worker", false, &["control-plane", "api-server"][..]),
     };
     let boot = boot_ms(seed, text("cluster"), text("name"), 0);
     let rounds = machines(observed).iter().map(Seen::rounds).max();
+    let drains = attributes.get("drain").and_then(Value::as_bool) != Some(false);
+    // A bastion is no node: the gate that launches it waits until it has booted.
+    let surge = operation_ms(operation::SURGE).max(if role == BASTION { boot } else { 0 });
     let durations = [
-        (operation::SURGE, operation_ms(operation::SURGE)),
+        (operation::SURGE, surge),
         // The machine boots while the call that launches it returns.
         (operation::VERIFY, (boot + number("settle_ms", 0)).saturating_sub(operation_ms(operation::SURGE))),
         (operation::CORDON, operation_ms(operation::CORDON)),
@@ -114,14 +119,14 @@ pub(super) fn rollout(
         members,
         max_surge,
         max_unavailable,
-        drain_timeout_ms: number("drain_timeout_ms", 900_000),
+        drain_timeout_ms: if drains { number("drain_timeout_ms", 900_000) } else { 0 },
         ready_timeout_ms: number("ready_timeout_ms", 900_000),
         prerequisites: prerequisites(wanted, observed),
         durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
         loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
+        settle_ms: number("settle_ms", 0),
+        ignore_budgets: text("drain_budgets") == "ignore",
+        on_blocked: OnBlocked::of(text("drain_on_blocked")),
     })
 }
 

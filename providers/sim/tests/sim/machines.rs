@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use slipway_provider_sim::inspect::Inventory;
-use slipway_resource::provider::{Action, Fate, Planned, Rollout};
+use slipway_resource::provider::{Action, Fate, Node, Planned, Rollout};
 use slipway_resource::{ErrorClass, Identity, Value};
 
 use crate::harness::{Harness, open};
@@ -51,14 +51,25 @@ impl Pool {
     }
 
     async fn leave(&self, member: &str) {
-        self.gate("cordon", json!({"member": member})).await.unwrap();
-        self.gate("drain", json!({"member": member, "timeout_ms": 60_000})).await.unwrap();
+        self.node_gate(member, "cordon", json!({})).await.unwrap();
+        self.node_gate(member, "drain", json!({"timeout_ms": 60_000})).await.unwrap();
         self.gate("remove", json!({"member": member})).await.unwrap();
     }
 
     async fn arrive(&self, slot: &str) {
-        self.gate("surge", json!({"slot": slot})).await.unwrap();
-        self.gate("verify", json!({"slot": slot})).await.unwrap();
+        let slot = Value::from_json(&json!({"slot": slot}));
+        let launched = self.harness.gate(POOL, &self.id, "surge", slot).await.unwrap();
+        let node = launched.attributes.get("node").unwrap().to_json();
+        self.node_gate("", "verify", json!({"node": node})).await.unwrap();
+    }
+
+    async fn node_gate(
+        &self,
+        id: &str,
+        name: &str,
+        arguments: Json,
+    ) -> Result<(), slipway_resource::ProviderError> {
+        self.harness.gate("sim_node.any", id, name, Value::from_json(&arguments)).await.map(drop)
     }
 
     fn images(&self) -> Vec<String> {
@@ -206,9 +217,13 @@ async fn a_drain_keeps_the_budget_and_names_who_blocks() {
     let inventory = Inventory::open(pool_of.directory.path()).unwrap();
     let member = inventory.machines[0].id.clone();
     let planned = pool_of.plan(&pool(2, "two")).await.rollout.unwrap();
-    let blockers = &planned.members.iter().find(|other| other.identity.as_str() == member).unwrap().blockers;
-    assert_eq!(blockers, &["budget shop/web allows 0 disruptions"]);
-    let refused = pool_of.gate("drain", json!({"member": member, "timeout_ms": 30_000})).await.unwrap_err();
+    let leaving = planned.members.iter().find(|other| other.identity.as_str() == member).unwrap();
+    let nodes = pool_of.harness.session.nodes().await.unwrap();
+    let is = |node: &&Node| leaving.node.as_ref().unwrap().is(&node.name, node.provider_id.as_deref());
+    let node = nodes.iter().find(is).unwrap();
+    assert_eq!((node.identity.as_str(), node.ready), (member.as_str(), true));
+    assert_eq!(node.blockers, ["budget shop/web allows 0 disruptions"]);
+    let refused = pool_of.node_gate(&member, "drain", json!({"timeout_ms": 30_000})).await.unwrap_err();
     let ErrorClass::Dependency { blockers } = &refused.class else { panic!("{refused:?}") };
     assert_eq!(blockers, &["pod shop/web-0: budget shop/web allows 0 disruptions"]);
     assert_eq!(pool_of.images().len(), 2, "the capacity is as it was");
@@ -283,8 +298,9 @@ async fn estimates_are_what_the_simulation_takes() {
     let durations = planned.rollout.unwrap().durations_ms;
     let begun = tokio::time::Instant::now();
     let slot = || Value::from_json(&json!({"slot": "1"}));
-    harness.gate(POOL, id.as_str(), "surge", slot()).await.unwrap();
-    harness.gate(POOL, id.as_str(), "verify", slot()).await.unwrap();
+    let launched = harness.gate(POOL, id.as_str(), "surge", slot()).await.unwrap();
+    let node = Value::map([("node", launched.attributes.get("node").unwrap().clone())]);
+    harness.gate("sim_node.any", "", "verify", node).await.unwrap();
     let taken = u64::try_from(begun.elapsed().as_millis()).unwrap();
     let estimate = durations["surge"] + durations["verify"];
     assert!(taken.abs_diff(estimate) * 20 < estimate, "{taken} ms, estimated {estimate} ms");
