@@ -46,7 +46,7 @@ fn with_file(content: String) -> Cluster {
 fn the_digest_is_that_of_the_document() {
     let script = script(&kops("", "nodeLabels: { tier: gold }\n"));
     let document = document(&script);
-    let digest = Digest::of_bytes(document.as_bytes());
+    let digest = Digest::of_bytes(format!("{document}\n").as_bytes());
     assert!(script.ends_with(&format!("--digest {digest}\n")), "{script}");
     let json: serde_json::Value = serde_json::from_str(document).unwrap();
     assert_eq!(json["kind"], "NodeBootstrap");
@@ -68,11 +68,11 @@ fn text(user_data: &Value) -> String {
     }
 }
 
-/// The document in a script, unpacked where it is compressed.
-fn plain_document(script: &str) -> String {
+/// The file that a script leaves on the machine, to the byte.
+fn written(script: &str) -> String {
     let document = document(script);
     if !script.contains("gunzip") {
-        return document.to_owned();
+        return format!("{document}\n");
     }
     let packed = STANDARD.decode(document.replace('\n', "")).unwrap();
     std::io::read_to_string(GzDecoder::new(packed.as_slice())).unwrap()
@@ -93,11 +93,11 @@ fn machines_read_the_documents_of_all_specs() {
             if !script.contains("slipway node boot") {
                 continue;
             }
-            let document = plain_document(&script);
+            let document = written(&script);
             let json: serde_json::Value = serde_json::from_str(&document).unwrap();
             let pool = cluster.pool(json["node"]["pool"].as_str().unwrap()).unwrap();
-            let digest = Digest::of_bytes(document.as_bytes());
-            match (pool.role, NodeBootstrap::read(document.as_bytes(), digest.as_str())) {
+            let digest = script.rsplit_once("--digest ").unwrap().1.lines().next().unwrap();
+            match (pool.role, NodeBootstrap::read(document.as_bytes(), digest)) {
                 (Role::ControlPlane, Ok(read)) => assert!(read.is_control_plane(), "{} of {name}", pool.name),
                 (Role::Worker, Ok(read)) => assert!(!read.is_control_plane(), "{} of {name}", pool.name),
                 (Role::ApiServer, Err(DocumentError::Role(_))) => {}
@@ -188,7 +188,7 @@ fn control_planes_learn_where_the_state_is() {
     let resources = offline(&cluster);
     let template = resources.get("aws_launch_template.masters-masters-m-example-com");
     let script = text(template.get("user_data").unwrap());
-    let json: serde_json::Value = serde_json::from_str(&plain_document(&script)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&written(&script)).unwrap();
     assert_eq!(json["cluster"]["store"], "s3://states/all");
     let policy = |name: &str| {
         let policies = resources.names("aws_iam_role_policy");

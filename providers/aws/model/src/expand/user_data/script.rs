@@ -22,11 +22,13 @@ pub(super) fn boot(
     payload: Payload,
     endpoint: &[TemplatePart],
 ) -> Result<Vec<TemplatePart>, ProviderError> {
-    let digest = Digest::of_bytes(document.as_bytes());
+    // The shell ends each line of a document in a script, the last one too.
+    let file = format!("{document}\n");
+    let digest = Digest::of_bytes(file.as_bytes());
     let (write, body) = match payload {
         Payload::Plain => ("cat > /etc/slipway/bootstrap.json <<'DOCUMENT'", document.to_owned()),
         Payload::Compressed => {
-            ("base64 -d <<'DOCUMENT' | gunzip > /etc/slipway/bootstrap.json", compressed(document)?)
+            ("base64 -d <<'DOCUMENT' | gunzip > /etc/slipway/bootstrap.json", compressed(&file)?)
         }
     };
     let head = format!(
