@@ -295,7 +295,8 @@ impl Plannable for Opened {
     /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:
     /// an API that does not answer keeps no run from being taken up.
     async fn recovering(&self) -> Result<Providers, Error> {
-        let linked = Linked::of_state(self.prior());
+        // The first key or object of a cluster may be what was interrupted: the state has no record of it.
+        let linked = Linked { objects: true, keys: true };
         Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
     }
 

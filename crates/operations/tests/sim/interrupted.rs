@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slipway_engine::{Event as StepEvent, StopSignal};
-use slipway_operations::{Applied, Approve, Event, Manner, Outcome, Request, Terms, bring};
+use slipway_operations::{Applied, Approve, Event, Manner, Outcome, Plannable as _, Request, Terms, bring};
 
 use crate::world::World;
 
@@ -92,4 +92,15 @@ async fn an_interrupted_run_is_recovered_before_a_cluster_is_deleted() {
     let outcome = bring(&world.environment, &opened, &Request::delete(true, false), manner).await.unwrap();
     assert!(outcome.is_complete(), "{outcome:?}");
     assert!(world.inventory().objects.is_empty(), "nothing is left over");
+}
+
+/// The first key or object of a cluster may be what was interrupted. The state has no record of it then.
+#[tokio::test]
+async fn steps_of_keys_and_objects_can_be_recovered_in_any_cluster() {
+    let world = World::new();
+    let opened = world.opened(1).await;
+    let recovering = opened.recovering().await.unwrap();
+    for provider in ["secrets", "kubernetes"] {
+        assert!(recovering.get(provider).is_some(), "{provider}");
+    }
 }
