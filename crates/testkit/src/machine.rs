@@ -50,6 +50,8 @@ pub struct MachineOptions {
     pub public: bool,
     /// What it has as an instance of a cloud.
     pub instance: Option<Instance>,
+    /// Files of its image besides those that all have, by absolute path. Only root reads them.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// A machine. It is gone when its value is.

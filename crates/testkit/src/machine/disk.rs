@@ -32,6 +32,11 @@ pub fn make(folder: &Path, images: &Path, options: &MachineOptions) -> Result<()
     if let Some(instance) = &options.instance {
         instance.write(&scripts)?;
     }
+    for (path, content) in &options.files {
+        let path = scripts.join("files").join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().unwrap_or(&scripts))?;
+        fs::write(path, content)?;
+    }
     let containerd = libraries.join("containerd");
     cache::run(Command::new("cp").args(["-al"]).arg(images).arg(&containerd))?;
     own_databases(&containerd)

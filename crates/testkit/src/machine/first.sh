@@ -88,6 +88,9 @@ END
   systemctl enable --quiet containerd
   if [ "$MACHINE_SSH" = yes ]; then systemctl enable --quiet ssh; fi
 fi
+if [ -d /usr/local/lib/machine/files ]; then
+  (cd /usr/local/lib/machine/files && find . -type f -exec install -D -m 600 {} /{} \;)
+fi
 if [ "${MACHINE_CLOUD:-no}" = yes ]; then
   cloud=/usr/local/lib/machine/cloud
   cp $cloud/environment /etc/environment

@@ -1,0 +1,31 @@
+//! A cluster on AWS whose instances are machines: the program creates it, and its control plane boots by its user data.
+//!
+//! This test is its own program: under the name `slipway` it is `slipway`, also on the machines.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs, reason = "a test")]
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Trial};
+
+mod life;
+
+type Test = fn() -> Result<()>;
+
+const TESTS: &[(&str, Test)] =
+    &[("life::a_control_plane_boots_by_its_user_data", life::a_control_plane_boots_by_its_user_data)];
+
+fn main() -> ExitCode {
+    let name = std::env::args_os().next().map(std::path::PathBuf::from);
+    if name.is_some_and(|name| name.file_name().is_some_and(|name| name == life::PROGRAM)) {
+        return slipway_integration::knife::main();
+    }
+    // They need root and namespaces.
+    let trial = |(name, test): &(&'static str, Test)| {
+        let test = *test;
+        let run = move || test().map_err(|error| format!("{error:?}").into());
+        Trial::test(*name, run).with_ignored_flag(true)
+    };
+    libtest_mimic::run(&Arguments::from_args(), TESTS.iter().map(trial).collect()).exit_code()
+}
