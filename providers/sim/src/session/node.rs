@@ -169,7 +169,7 @@ impl SimSession {
                     machine.cordoned = true;
                     change.put_machine(machine.clone());
                 }
-                let eviction = pod::evict(change, id, !ignore_budgets && !(late && forces));
+                let eviction = pod::evict(change, id, !(ignore_budgets || late && forces));
                 let left = eviction.evicted > 0 || !eviction.blocked.is_empty();
                 Ok(if left {
                     Round::Left { machine, evicted: eviction.evicted, blocked: eviction.blocked }
