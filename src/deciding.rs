@@ -26,12 +26,24 @@ pub(crate) async fn carry_out(
     environment: &Environment,
     plannable: &dyn Plannable,
     request: &Request,
+    manner: (&RunArguments, bool),
+) -> Result<bool, CommandError> {
+    carry_out_at(context, context.state_url(), environment, plannable, request, manner).await
+}
+
+/// The same for a state in another place than that of the settings.
+pub(crate) async fn carry_out_at(
+    context: &Context,
+    place: String,
+    environment: &Environment,
+    plannable: &dyn Plannable,
+    request: &Request,
     (arguments, full): (&RunArguments, bool),
 ) -> Result<bool, CommandError> {
     let stop = StopSignal::default();
     let environment = context.followed(environment, &stop);
     let terms = terms(context, arguments);
-    let decide = Asking { context, arguments, full };
+    let decide = Asking { context, place, arguments, full };
     let manner = Manner { terms: &terms, decide: &decide, stop };
     report(context, &bring(&environment, plannable, request, manner).await?)
 }
@@ -64,6 +76,8 @@ pub(crate) fn terms(context: &Context, arguments: &RunArguments) -> Terms {
 /// Asks a person, as far as the options do not answer.
 pub(crate) struct Asking<'a> {
     pub context: &'a Context,
+    /// Where the state is, as plans name it.
+    pub place: String,
     pub arguments: &'a RunArguments,
     /// Whether nothing is folded in plans.
     pub full: bool,
@@ -76,7 +90,7 @@ impl Decide for Asking<'_> {
         if occasion == Occasion::Changed {
             output.message("Something happened since the plan was made; this is the plan now:");
         }
-        Ok(output.result(&ui::show::text(self.context, plan, self.full))?)
+        Ok(output.result(&ui::show::text(self.context, &self.place, plan, self.full))?)
     }
 
     fn names(&self) -> Names {

@@ -44,7 +44,8 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let stop = StopSignal::default();
     let environment = context.followed(&context.environment()?, &stop);
     let terms = deciding::terms(context, &arguments.run);
-    let decide = Asking { context, arguments: &arguments.run, full: arguments.full };
+    let decide =
+        Asking { context, place: context.state_url(), arguments: &arguments.run, full: arguments.full };
     let outcome = saved.apply(&environment, Manner { terms: &terms, decide: &decide, stop }).await?;
     Ok(done(deciding::report(context, &outcome)?))
 }

@@ -17,7 +17,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     let digest = plans::digest(&plan)?;
     // A plan that fits no more could never be applied.
     plans::check_fits(&context.environment()?, &plan).await?;
-    context.output.result(&ui::show::text(context, &plan, arguments.full))?;
+    context.output.result(&ui::show::text(context, &context.state_url(), &plan, arguments.full))?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
         return Ok(ExitCode::SUCCESS);

@@ -53,6 +53,11 @@ impl Machine {
         Ok(Self { detected: facts::detect(&root), root, backend, state, leaving: false })
     }
 
+    /// The folder of the machine's own state, as plans name it.
+    pub fn place(&self) -> String {
+        facts::below(&self.root, STATE).display().to_string()
+    }
+
     /// Makes the folder of the machine's own state, which is nobody's to read but root's.
     pub fn keep_to_itself(&self) -> Result<(), CommandError> {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};

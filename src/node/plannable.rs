@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use slipway_bootstrap::expand::Phased;
+use slipway_bootstrap::material::FINGERPRINT;
+use slipway_bootstrap::preflight::Purpose;
 use slipway_engine::{State, observe};
 use slipway_operations::{Error, Plannable, Planned, Request, state};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
 use slipway_resource::schema::Part;
-use slipway_resource::{Address, Desired, Value};
+use slipway_resource::{Address, Desired, Path, Value};
 use slipway_state_store::{Backend, Journal};
 
 use super::leave::Leaving;
@@ -37,6 +39,18 @@ fn is_passing(address: &Address) -> bool {
         && (address.name().starts_with("Secret/kube-system/bootstrap-token-")
             || address.name().contains("/kube-system/kubeadm-certs")
             || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
+}
+
+/// Whether an object of a worker is a copy of what the control planes have, such as the certificate of the CA.
+fn is_copy(address: &Address) -> bool {
+    address.kind() == "file"
+}
+
+/// Takes away what marks an object as one that nothing can make again.
+fn without_fingerprint(attributes: &mut Value) {
+    if attributes.get(FINGERPRINT).is_some() {
+        attributes.set(&Path::key(FINGERPRINT), Value::Null);
+    }
 }
 
 /// The phase of a reset in which files, pods and the Node go.
@@ -168,10 +182,15 @@ impl PlannableNode {
 
     /// Whether the API server that keeps the cluster's objects was there when this state was written.
     fn knows_api(&self, prior: Option<&Snapshot>) -> bool {
-        if self.spec.role != slipway_bootstrap::preflight::Purpose::Init {
+        if self.spec.role != Purpose::Init {
             return true;
         }
         self.has(prior, Part::ApiServer)
+    }
+
+    /// Whether the machine leaves and has nothing of its cluster that the control planes do not have.
+    fn has_copies_only(&self, request: &Request) -> bool {
+        request.mode == Mode::Delete && self.spec.role == Purpose::JoinWorker
     }
 
     /// Whether a state has a part of a cluster.
@@ -254,6 +273,10 @@ impl Plannable for PlannableNode {
                 let_nodes_go_first(&mut kept);
                 self.leaving.remember(&mut kept, &self.providers);
             }
+            if self.has_copies_only(request) {
+                let applied = kept.resources.iter_mut().filter(|(address, _)| is_copy(address));
+                applied.filter_map(|(_, record)| record.applied.as_mut()).for_each(without_fingerprint);
+            }
             kept
         });
         let prior = kept.as_ref();
@@ -264,6 +287,13 @@ impl Plannable for PlannableNode {
         let observed = observe(CLUSTER, &self.providers, prior, &desired).await?;
         let mut observations = observed.observations;
         observations.leave_out(|address| self.is_released(address));
+        if self.has_copies_only(request) {
+            observations.revise(|address, attributes| {
+                if is_copy(address) {
+                    without_fingerprint(attributes);
+                }
+            });
+        }
         let generation = state::generation(&*self.backend, CLUSTER).await?;
         let mut options = request.options.clone();
         options.targets.extend(targets);
@@ -330,5 +360,70 @@ mod tests {
         let node = &snapshot.resources[&address("kubernetes_node.n1")];
         let all = ["service.kubelet", "static_pod.etcd", "static_pod.kube-apiserver"].map(address);
         assert_eq!(node.depends_on, all);
+    }
+
+    /// The names that a reset has to be given on a machine with this part that has the certificate of a CA.
+    async fn asked_for(role: Purpose) -> Vec<String> {
+        use slipway_bootstrap::configuration::{Configuration, EncryptionAlgorithm};
+        use slipway_bootstrap::pki::{PrivateKey, Template};
+        use slipway_plan::Options;
+        use slipway_resource::provider::{Action, ApplyRequest, EventSink, SessionRequest};
+        use slipway_resource::{Ownership, Token};
+
+        let root = tempfile::tempdir().unwrap();
+        let config = Value::map([("root", Value::from(root.path().display().to_string()))]);
+        let request = SessionRequest { config, region: None, offline: false };
+        let (waits, node) = (crate::output::Output::standard().waits(), slipway_provider_node::Node::new());
+        let mut providers = Providers::default();
+        slipway_operations::providers::add(waits, &mut providers, "node", &node, request).await.unwrap();
+
+        let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
+        let template =
+            Template::authority("kubernetes", jiff::Timestamp::now(), std::time::Duration::from_secs(60));
+        let authority = template.unwrap().self_signed(&key).unwrap().to_pem();
+        let path = "/etc/kubernetes/pki/ca.crt";
+        let desired = Value::map([("path", Value::from(path)), ("content", authority.into())]);
+        let (address, uid) = (Address::new("file", "ca"), ClusterUid::new("uid"));
+        let ownership = Ownership { uid: uid.clone(), cluster: CLUSTER.to_owned(), address: address.clone() };
+        let action = Action::Create { desired };
+        let request = ApplyRequest { token: Token::new("one"), ownership, action, timeout_ms: 10_000 };
+        let session = &providers.get("node").unwrap().session;
+        let applied = session.apply(request, EventSink::discard()).await.unwrap();
+        let record = Record {
+            provider: "node".to_owned(),
+            schema_version: 1,
+            identity: Identity::new(path),
+            applied: Some(applied.attributes),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        let mut snapshot = Snapshot::empty(CLUSTER, uid);
+        snapshot.resources.insert(address, record);
+        let node = PlannableNode {
+            spec: NodeSpec::new(role, Configuration::new(&crate::node::facts::detect(root.path()))),
+            phased: Vec::new(),
+            selection: Selection::without(slipway_bootstrap::phase::Command::Reset, &[]).unwrap(),
+            providers,
+            backend: Arc::new(slipway_state_store::FileBackend::open(root.path())),
+            texts: Arc::new(NodeSecrets::new(root.path())),
+            state: None,
+            api_exists: Arc::default(),
+            released: Released::Cluster,
+            leaving: Leaving::AsKnown,
+        };
+        let request = Request::delete_with(Options::default());
+        let plan = node.plan_from(&request, Some(&snapshot)).await.unwrap().plan;
+        assert_eq!(plan.changes.len(), 1, "{:?}", plan.changes);
+        plan.confirmations().into_iter().map(|asked| asked.name).collect()
+    }
+
+    #[tokio::test]
+    async fn a_worker_has_nothing_of_its_own_to_lose() {
+        assert_eq!(asked_for(Purpose::JoinWorker).await, [""; 0]);
+        assert_eq!(asked_for(Purpose::JoinControlPlane).await, ["node"]);
     }
 }

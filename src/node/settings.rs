@@ -4,29 +4,39 @@ use slipway_bootstrap::configuration::{
     BootstrapTokenSettings, Configuration, Detected, Discovery, Endpoint, FileDiscovery, GoDuration, Join,
     NodeSettings, TokenDiscovery,
 };
+use slipway_bootstrap::preflight::Purpose;
 use slipway_resource::{Secret, SecretText};
 
 use super::documents;
+use super::spec::NodeSpec;
 use crate::cli::node::{InitSettings, JoinSettings, NodeSettingsArguments, SourceArguments};
 use crate::error::CommandError;
 
 /// Where the CA's certificate goes on a node that joins.
 const CA_CERTIFICATE: &str = "/etc/kubernetes/pki/ca.crt";
 
-/// The configuration of a node that begins a cluster.
+/// The configuration of a node that begins a cluster. Without documents it is the one that the machine has recorded, if any,
+/// as for `node plan`.
 pub(crate) fn init(
     source: &SourceArguments,
     settings: &InitSettings,
     detected: &Detected,
+    recorded: Option<&NodeSpec>,
 ) -> Result<Configuration, CommandError> {
-    let mut configuration = match &source.config {
-        Some(path) => documents::init(path, detected)?,
-        None => Configuration::new(detected),
+    let recorded = recorded.filter(|spec| spec.role == Purpose::Init);
+    let mut configuration = match (&source.config, recorded) {
+        (Some(path), _) => documents::init(path, detected)?,
+        (None, Some(recorded)) => recorded.configuration.clone(),
+        (None, None) => Configuration::new(detected),
     };
     configuration.join = None;
     node(&mut configuration.node, &settings.node);
     let cluster = &mut configuration.cluster;
-    cluster.api_server.cert_sans.extend(settings.apiserver_cert_extra_sans.iter().cloned());
+    for name in &settings.apiserver_cert_extra_sans {
+        if !cluster.api_server.cert_sans.contains(name) {
+            cluster.api_server.cert_sans.push(name.clone());
+        }
+    }
     if let Some(folder) = &settings.cert_dir {
         cluster.certificates_dir.clone_from(folder);
     }
@@ -66,15 +76,21 @@ pub(crate) fn init(
     Ok(configuration)
 }
 
-/// The configuration of a node that joins; what the cluster says comes later.
+/// The configuration of a node that joins; what the cluster says comes later. Without documents it is the one that the
+/// machine has recorded, if any.
 pub(crate) fn join(
     source: &SourceArguments,
     settings: &JoinSettings,
     detected: &Detected,
+    recorded: Option<&NodeSpec>,
 ) -> Result<Configuration, CommandError> {
-    let mut configuration = match &source.config {
-        Some(path) => documents::join(path, detected)?,
-        None => Configuration { node: NodeSettings::worker(detected), ..Configuration::new(detected) },
+    let recorded = recorded.filter(|spec| spec.role != Purpose::Init);
+    let mut configuration = match (&source.config, recorded) {
+        (Some(path), _) => documents::join(path, detected)?,
+        (None, Some(recorded)) => recorded.configuration.clone(),
+        (None, None) => {
+            Configuration { node: NodeSettings::worker(detected), ..Configuration::new(detected) }
+        }
     };
     let options = &settings.options;
     node(&mut configuration.node, &options.node);

@@ -24,7 +24,7 @@ use super::spec::NodeSpec;
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::commands::{done, pending};
-use crate::deciding::carry_out;
+use crate::deciding::carry_out_at;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
@@ -136,6 +136,7 @@ impl<'a> Work<'a> {
                 CommandError::file("the folder of the machine's secrets", &self.machine.root, &error)
             })?;
         }
+        let place = self.machine.place();
         let plannable = PlannableNode {
             spec,
             phased,
@@ -165,12 +166,12 @@ impl<'a> Work<'a> {
             let prior = plannable.state().map(|state| &state.snapshot);
             let plan = plannable.plan_from(&request, prior).await?.plan;
             let show = ShowOptions { output: manner.output, full: manner.full };
-            ui::show::plan(self.context, &plan, &show)?;
+            ui::show::plan_at(self.context, &place, &plan, &show)?;
             return Ok(pending(&plan));
         }
         let environment = self.context.without_store();
         let run = (manner.run, manner.full);
-        Ok(done(carry_out(self.context, &environment, &plannable, &request, run).await?))
+        Ok(done(carry_out_at(self.context, place, &environment, &plannable, &request, run).await?))
     }
 }
 

@@ -11,9 +11,9 @@ use crate::program::Context;
 /// How large a markdown plan may be, in bytes: a comment on GitHub holds 65,536 characters.
 const MARKDOWN_LIMIT: usize = 60_000;
 
-/// A plan as text, below a line that says what it is about.
-pub(crate) fn text(context: &Context, plan: &Plan, full: bool) -> String {
-    text_with(context, plan, full, &format!("state in {}", context.state_url()))
+/// A plan as text, below a line that names the cluster and the place of its state.
+pub(crate) fn text(context: &Context, place: &str, plan: &Plan, full: bool) -> String {
+    text_with(context, plan, full, &format!("state in {place}"))
 }
 
 fn text_with(context: &Context, plan: &Plan, full: bool, state: &str) -> String {
@@ -36,10 +36,20 @@ pub(crate) fn offline_plan(
     context.output.result(&text_with(context, plan, options.full, "without a state (`--offline`)"))
 }
 
-/// A plan in any form.
+/// A plan in any form, of a cluster in the state store of the settings.
 pub(crate) fn plan(context: &Context, plan: &Plan, options: &ShowOptions) -> Result<(), CommandError> {
+    plan_at(context, &context.state_url(), plan, options)
+}
+
+/// A plan in any form, of a cluster whose state is in this place.
+pub(crate) fn plan_at(
+    context: &Context,
+    place: &str,
+    plan: &Plan,
+    options: &ShowOptions,
+) -> Result<(), CommandError> {
     let text = match options.output {
-        OutputFormat::Text => text(context, plan, options.full),
+        OutputFormat::Text => text(context, place, plan, options.full),
         OutputFormat::Json => render::json(plan).to_string(),
         OutputFormat::Markdown => render::markdown(plan, MARKDOWN_LIMIT),
         OutputFormat::Dot => render::dot(plan),

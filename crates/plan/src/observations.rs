@@ -103,6 +103,14 @@ impl Observations {
         self.unreadable.retain(|address, _| !left_out(address));
     }
 
+    /// Looks at the attributes of every object that was found, and may change them: a caller knows more of an object than
+    /// the object shows.
+    pub fn revise(&mut self, mut revise: impl FnMut(&Address, &mut Value)) {
+        for (address, objects) in &mut self.found {
+            objects.iter_mut().for_each(|object| revise(address, &mut object.attributes));
+        }
+    }
+
     /// Gives one object that was found under one address to another.
     pub(crate) fn hand_over(&mut self, from: &Address, identity: &Identity, to: &Address) {
         if let Some(found) = self.take(from, identity) {

@@ -205,7 +205,10 @@ pub(crate) const PAGES: &[Page] = &[
     page(
         "node reset",
         Two("with `--dry-run`: something would change"),
-        &[("Show what would be removed", "slipway node reset --dry-run")],
+        &[
+            ("Show what would be removed", "slipway node reset --dry-run"),
+            ("Reset a control plane without being asked", "slipway node reset --yes --confirm node"),
+        ],
     ),
     page("node phase init", Usual, &[("Run one phase", "slipway node phase init certs apiserver")]),
     page("node phase join", Usual, &[("List the phases", "slipway node phase join")]),

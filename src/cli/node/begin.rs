@@ -132,9 +132,17 @@ pub(crate) struct ResetSettings {
     /// Socket of the container runtime.
     #[arg(long, value_name = "URL")]
     pub cri_socket: Option<String>,
-    /// Do not ask for a confirmation. (`--force`, as kubeadm has it, means the same.)
-    #[arg(short, long, alias = "force", short_alias = 'f')]
+    /// Do not ask for a confirmation.
+    #[arg(short, long)]
     pub yes: bool,
+    /// Confirm by name that the keys and the data on this machine are lost: `--confirm node`.
+    ///
+    /// The plan says whether it needs this name. `--yes` does not confirm it.
+    #[arg(long, value_name = "NAME")]
+    pub confirm: Vec<String>,
+    /// Do not ask for anything, as with kubeadm: the same as `--yes --confirm node`.
+    #[arg(short, long)]
+    pub force: bool,
     /// Kubeconfig that may delete the Node object; needed on a machine that is not a control plane.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: Option<PathBuf>,

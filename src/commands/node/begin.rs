@@ -27,7 +27,8 @@ pub(super) async fn init(
     let machine = Machine::open(context, &arguments.machine.rootfs).await?;
     let before = machine.spec()?;
     refuse_other_role(before.as_ref(), Purpose::Init)?;
-    let mut configuration = settings::init(&arguments.source, &arguments.settings, &machine.detected)?;
+    let mut configuration =
+        settings::init(&arguments.source, &arguments.settings, &machine.detected, before.as_ref())?;
     let mut secrets = NodeSecrets::new(&machine.root);
     let upload = arguments.settings.upload_certs || only == Some("upload-certs");
     begin::complete(&mut configuration, before.as_ref(), &mut secrets, upload, Timestamp::now())?;
@@ -72,7 +73,8 @@ pub(super) async fn join(
 ) -> Result<ExitCode, CommandError> {
     let machine = Machine::open(context, &arguments.machine.rootfs).await?;
     let before = machine.spec()?;
-    let mut configuration = settings::join(&arguments.source, &arguments.settings, &machine.detected)?;
+    let mut configuration =
+        settings::join(&arguments.source, &arguments.settings, &machine.detected, before.as_ref())?;
     let purpose =
         if configuration.is_control_plane() { Purpose::JoinControlPlane } else { Purpose::JoinWorker };
     refuse_other_role(before.as_ref(), purpose)?;

@@ -139,7 +139,7 @@ fn images(arguments: &ImagesArguments) -> Result<(Vec<String>, Option<String>), 
         ..InitSettings::default()
     };
     let source = SourceArguments { config: arguments.config.clone() };
-    let configuration = settings::init(&source, &options, &facts::detect("/".as_ref()))?;
+    let configuration = settings::init(&source, &options, &facts::detect("/".as_ref()), None)?;
     let images = Images::of(&configuration.cluster).for_control_plane(&configuration.cluster);
     Ok((images, configuration.node.cri_socket))
 }

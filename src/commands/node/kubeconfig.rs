@@ -24,7 +24,7 @@ pub(super) async fn run(
         (None, Some(spec)) => spec.configuration,
         (config, _) => {
             let source = SourceArguments { config: config.clone() };
-            settings::init(&source, &InitSettings::default(), &machine.detected)?
+            settings::init(&source, &InitSettings::default(), &machine.detected, None)?
         }
     };
     let cluster = &configuration.cluster;

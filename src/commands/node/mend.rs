@@ -87,7 +87,7 @@ async fn go(
     if let Some(path) = config {
         let source = SourceArguments { config: Some(path.clone()) };
         spec.configuration = match spec.role {
-            Purpose::Init => settings::init(&source, &InitSettings::default(), &machine.detected)?,
+            Purpose::Init => settings::init(&source, &InitSettings::default(), &machine.detected, None)?,
             _ => settings::rejoin(&source, &before.configuration, &machine.detected)?,
         };
     }

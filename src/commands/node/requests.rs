@@ -20,7 +20,7 @@ use crate::program::Context;
 pub(super) fn run(context: &Context, arguments: &GenerateRequestArguments) -> Result<ExitCode, CommandError> {
     let source = SourceArguments { config: arguments.config.clone() };
     let root = root_of_files(&arguments.rootfs)?;
-    let mut configuration = settings::init(&source, &InitSettings::default(), &facts::detect(&root))?;
+    let mut configuration = settings::init(&source, &InitSettings::default(), &facts::detect(&root), None)?;
     if let Some(folder) = &arguments.cert_dir {
         configuration.cluster.certificates_dir = folder.display().to_string();
     }

@@ -7,7 +7,7 @@ use slipway_bootstrap::preflight::{Purpose, Questions};
 
 use super::{ADMINISTRATORS, KUBELET};
 use crate::cli::RunArguments;
-use crate::cli::node::NodeResetArguments;
+use crate::cli::node::{NodeResetArguments, ResetSettings};
 use crate::error::CommandError;
 use crate::node::leave::Leaving;
 use crate::node::machine::Machine;
@@ -66,9 +66,7 @@ pub(super) async fn run(
     } else {
         Leaving::of_worker(&work.machine.root, name, given.as_ref()).await?
     };
-    // As with kubeadm, the question or `--force` is about everything on this machine.
-    let confirm = vec![CLUSTER.to_owned()];
-    let run = RunArguments { yes: arguments.settings.yes, confirm, ..RunArguments::default() };
+    let run = confirmed(&arguments.settings);
     let manner = Manner {
         dry_run: arguments.carry_out.dry_run,
         full: arguments.carry_out.full,
@@ -77,4 +75,31 @@ pub(super) async fn run(
         replace: &[],
     };
     work.remove(spec, (released, leaving), manner).await
+}
+
+/// The questions that the options answer. `--force` answers all of them, as with kubeadm; `--yes` confirms no loss.
+fn confirmed(settings: &ResetSettings) -> RunArguments {
+    let mut confirm = settings.confirm.clone();
+    if settings.force {
+        confirm.push(CLUSTER.to_owned());
+    }
+    RunArguments { yes: settings.yes || settings.force, confirm, ..RunArguments::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_force_and_a_name_confirm_a_loss() {
+        let of = |yes, force, names: &[&str]| {
+            let confirm = names.iter().map(|name| (*name).to_owned()).collect();
+            let run = confirmed(&ResetSettings { yes, force, confirm, ..ResetSettings::default() });
+            (run.yes, run.confirm)
+        };
+        assert_eq!(of(false, false, &[]), (false, Vec::new()));
+        assert_eq!(of(true, false, &[]), (true, Vec::new()));
+        assert_eq!(of(true, false, &["node"]), (true, vec!["node".to_owned()]));
+        assert_eq!(of(false, true, &[]), (true, vec!["node".to_owned()]));
+    }
 }

@@ -24,8 +24,16 @@ fn systemd(questions: &Questions, facts: &Facts, checks: &mut Checks) {
     let by_systemd = questions.cgroup_driver.as_deref() == Some("systemd") && of_runtime != Some("cgroupfs");
     let message =
         "the kubelet groups processes by systemd, which does not run on this host: it would end at once";
-    let hint = "set cgroupDriver: cgroupfs for the kubelet, or use a host that runs systemd";
+    let hint = format!("{}, or use a host that runs systemd", set_driver("cgroupfs"));
     checks.error("CgroupDriver", when(by_systemd && facts.systemd == Some(false), message, hint));
+}
+
+/// The fields that set the cgroup driver of kubelets.
+fn set_driver(driver: &str) -> String {
+    format!(
+        "set `spec.kubelet.extraConfig.cgroupDriver: {driver}` of the Cluster (`cgroupDriver: {driver}` in the KubeletConfiguration of \
+         `slipway node`)"
+    )
 }
 
 fn container_runtime(questions: &Questions, facts: &Facts, checks: &mut Checks) {
@@ -49,7 +57,7 @@ fn container_runtime(questions: &Questions, facts: &Facts, checks: &mut Checks) 
             version => version,
         };
         let message = format!("the kubelet groups processes by {wanted} and {name} by {found}");
-        let hint = format!("set cgroupDriver: {found} for the kubelet, or the runtime to {wanted}");
+        let hint = format!("{}, or configure the runtime for {wanted}", set_driver(found));
         checks.error("CgroupDriver", when(wanted != found, message, hint));
     }
     images(questions, runtime, checks);

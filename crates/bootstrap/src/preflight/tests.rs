@@ -300,3 +300,13 @@ fn a_kubelet_that_ends_at_once_on_its_control_groups_is_an_error() {
         Questions { cgroup_driver: Some("cgroupfs".to_owned()), images: Vec::new(), ..questions() };
     assert!(check(&questions, &facts).is_clear(), "{:?}", check(&questions, &facts));
 }
+
+#[test]
+fn the_hint_on_cgroup_drivers_names_the_field_of_the_spec() {
+    let mut facts = good();
+    facts.systemd = Some(false);
+    let report = check(&questions(), &facts);
+    let finding = report.findings.iter().find(|finding| finding.check == "CgroupDriver").unwrap();
+    let field = "`spec.kubelet.extraConfig.cgroupDriver: cgroupfs` of the Cluster";
+    assert!(finding.hint.contains(field), "{}", finding.hint);
+}
