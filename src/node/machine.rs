@@ -96,8 +96,11 @@ impl Machine {
         let identities = state.snapshot.resources.values().map(|record| record.identity.as_str().to_owned());
         owned.extend(identities.filter(|identity| identity.starts_with('/')));
         if let Some(node) = providers.get("node") {
-            let request =
-                DiscoverRequest { uid: Some(state.snapshot.uid.clone()), cluster: CLUSTER.to_owned() };
+            let request = DiscoverRequest {
+                uid: Some(state.snapshot.uid.clone()),
+                cluster: CLUSTER.to_owned(),
+                types: Vec::new(),
+            };
             let discovery = node.session.discover(request).await?;
             let found = discovery.observed.iter().map(|object| object.identity.as_str().to_owned());
             owned.extend(found.filter(|identity| identity.starts_with('/')));

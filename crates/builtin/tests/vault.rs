@@ -92,8 +92,11 @@ async fn an_authority_is_made_once_and_found_again() {
     assert_eq!(missing.class, ErrorClass::NotFound);
 
     // What was applied is what the next plan wants.
-    let found =
-        place.session.discover(DiscoverRequest { uid: None, cluster: "prod".to_owned() }).await.unwrap();
+    let found = place
+        .session
+        .discover(DiscoverRequest { uid: None, cluster: "prod".to_owned(), types: Vec::new() })
+        .await
+        .unwrap();
     assert_eq!(found.uid, Some(uid));
     let [found] = found.observed.as_slice() else { panic!("one secret, not {found:?}") };
     assert_eq!(found.identity, identity);
@@ -114,7 +117,7 @@ async fn who_has_no_key_sees_that_there_is_something() {
     assert!(token.expose().starts_with(&format!("{id}.")) && token.expose().len() == 23);
 
     let stranger = place(backend, age::Identity::generate().unwrap()).await;
-    let request = DiscoverRequest { uid: None, cluster: "prod".to_owned() };
+    let request = DiscoverRequest { uid: None, cluster: "prod".to_owned(), types: Vec::new() };
     let found = stranger.session.discover(request).await.unwrap();
     let [found] = found.observed.as_slice() else { panic!("one secret, not {found:?}") };
     assert!(

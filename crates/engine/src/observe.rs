@@ -23,6 +23,7 @@ pub struct Observed {
 /// What was found without knowing what is wanted.
 #[derive(Debug)]
 pub struct Looked {
+    cluster: String,
     observations: Observations,
     uid: Option<ClusterUid>,
     at: Instant,
@@ -51,7 +52,12 @@ pub async fn observe(
 /// When a provider cannot be asked at all.
 pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>) -> Result<Looked, Error> {
     let uid = prior.map(|prior| prior.uid.clone());
-    let nothing = Looked { observations: Observations::default(), uid, at: Instant::now() };
+    let nothing = Looked {
+        cluster: cluster.to_owned(),
+        observations: Observations::default(),
+        uid,
+        at: Instant::now(),
+    };
     nothing.and_look(cluster, providers, prior).await
 }
 
@@ -68,7 +74,8 @@ impl Looked {
     ) -> Result<Self, Error> {
         for (name, handle) in providers.iter() {
             // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
-            let request = DiscoverRequest { uid: self.uid.clone(), cluster: cluster.to_owned() };
+            let request =
+                DiscoverRequest { uid: self.uid.clone(), cluster: cluster.to_owned(), types: Vec::new() };
             let left = read_by_identity(name, providers, prior);
             let (discovery, read) =
                 tokio::join!(handle.session.discover(request), read_batched(name, handle, left));
@@ -90,6 +97,18 @@ impl Looked {
         prior: Option<&Snapshot>,
         desired: &[Desired],
     ) -> Result<Observed, Error> {
+        for (name, types) in unlisted(providers, prior, desired) {
+            let Some(handle) = providers.get(&name) else { continue };
+            let request = DiscoverRequest { uid: self.uid.clone(), cluster: self.cluster.clone(), types };
+            let discovery = handle.session.discover(request).await;
+            let mut discovery =
+                discovery.map_err(|error| Error::provider(&name, "list what it owns", error))?;
+            let is_new = |found: &slipway_resource::Observed| {
+                !self.observations.contains(&found.address, &found.identity)
+            };
+            discovery.observed.retain(is_new);
+            self.observations.add_discovery(discovery);
+        }
         for (name, requests) in unseen(providers, prior, desired, &self.observations) {
             let Some(handle) = providers.get(&name) else { continue };
             for answer in read_batched(&name, handle, requests).await? {
@@ -113,6 +132,30 @@ fn read_by_identity(name: &str, providers: &Providers, prior: Option<&Snapshot>)
         .filter(|(address, _)| is_left(address))
         .map(|(address, identity)| ReadRequest { address: address.clone(), identity: identity.clone() })
         .collect()
+}
+
+/// The types that a provider's discovery leaves out, and of which the state may not know all objects: those of which the
+/// spec wants an object that the state does not have, and all of them where the state is being rebuilt.
+fn unlisted(
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+    desired: &[Desired],
+) -> BTreeMap<String, Vec<String>> {
+    let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    // Without a unique id everything was listed.
+    let Some(prior) = prior else { return types };
+    let is_wanted = |kind: &str| {
+        let mut wanted = desired.iter().filter(|desired| desired.address.kind() == kind);
+        wanted.any(|desired| !prior.resources.contains_key(&desired.address))
+    };
+    for (name, handle) in providers.iter() {
+        for (kind, declared) in &handle.schema.types {
+            if declared.read_by_identity && (prior.resources.is_empty() || is_wanted(kind)) {
+                types.entry(name.to_owned()).or_default().push(kind.clone());
+            }
+        }
+    }
+    types
 }
 
 /// What the state knows, objects that are only to be deleted included.
@@ -165,3 +208,6 @@ pub(crate) async fn read_batched(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

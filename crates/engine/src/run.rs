@@ -284,7 +284,7 @@ impl Run<'_> {
         }
         for (name, handle) in self.providers.iter() {
             let uid = Some(self.state.snapshot.uid.clone());
-            let request = DiscoverRequest { uid, cluster: self.plan.cluster.clone() };
+            let request = DiscoverRequest { uid, cluster: self.plan.cluster.clone(), types: Vec::new() };
             let discovery = handle.session.discover(request).await;
             let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
             for observed in discovery.observed {

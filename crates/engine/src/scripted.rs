@@ -1,21 +1,21 @@
 //! A provider for tests, in this process: it answers as its script says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
-use slipway_plan::Record;
+use slipway_plan::{ProviderHandle, ProviderPin, Providers, Record};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
-    Rehearsal, Resolution, ResumeRequest, Scope,
+    Applied, ApplyRequest, Capabilities, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
+    ExpandRequest, Expansion, Info, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding,
+    PreflightItem, RateClass, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{
-    Address, Attribute, Identity, Observation, Observed, ProviderError, ResourceType, Schema, Session, Token,
-    Type, Value,
+    Address, Attribute, Digest, Identity, Observation, Observed, ProviderError, ResourceType, Schema,
+    Session, Token, Type, Value,
 };
 
 type Outcome<T> = Result<T, ProviderError>;
@@ -224,6 +224,28 @@ impl Scripted {
         self.resume = Some(Box::new(answer));
         self
     }
+}
+
+/// The provider `cloud` with a schema, answered by a script.
+pub(crate) fn providers_of(session: Scripted, schema: Schema) -> Providers {
+    let rate_classes = BTreeMap::from([("calls".to_owned(), RateClass { concurrency: 8, per_second: None })]);
+    let info = Info {
+        name: "cloud".into(),
+        version: "1".into(),
+        rate_classes,
+        batch: 10,
+        capabilities: Capabilities::default(),
+    };
+    let pin = ProviderPin {
+        version: info.version.clone(),
+        schema_digest: Digest::of(&schema).unwrap(),
+        scope: Scope::default(),
+        config: Value::Null,
+    };
+    let handle = ProviderHandle { session: Arc::new(session), schema: Arc::new(schema), info, pin };
+    let mut providers = Providers::default();
+    providers.insert("cloud", handle);
+    providers
 }
 
 /// What the state has of a thing before its object is known.

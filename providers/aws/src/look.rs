@@ -42,6 +42,17 @@ impl Look {
         Self { cloud, request, listings: Mutex::default() }
     }
 
+    /// Whether only what AWS lists by its tags is asked for. Everything else is listed where no unique id is known, and
+    /// where its types are asked for by name.
+    pub fn by_ownership_alone(&self) -> bool {
+        self.request.uid.is_some() && self.request.types.is_empty()
+    }
+
+    /// Whether objects of a type are asked for.
+    pub fn wants(&self, kind: &str) -> bool {
+        self.request.types.is_empty() || self.request.types.iter().any(|wanted| wanted == kind)
+    }
+
     /// The tag that every object of the cluster has: its key and value.
     pub fn mark(&self) -> (&'static str, &str) {
         match &self.request.uid {

@@ -152,7 +152,8 @@ impl Cloud {
 
     /// What the cluster owns.
     pub async fn discover(&self) -> Vec<Observed> {
-        let request = DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned() };
+        let request =
+            DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
         let discovery = self.session.discover(request).await.unwrap();
         assert!(discovery.unlisted.is_empty(), "{:?}", discovery.unlisted);
         discovery.observed
@@ -160,7 +161,7 @@ impl Cloud {
 
     /// What the cluster owns, asked for by its name alone, as when its state is lost.
     pub async fn discover_lost(&self) -> Vec<Observed> {
-        let request = DiscoverRequest { uid: None, cluster: CLUSTER.to_owned() };
+        let request = DiscoverRequest { uid: None, cluster: CLUSTER.to_owned(), types: Vec::new() };
         let discovery = self.session.discover(request).await.unwrap();
         assert!(discovery.unlisted.is_empty(), "{:?}", discovery.unlisted);
         discovery.observed

@@ -96,7 +96,7 @@ async fn create(provider: Arc<dyn Provider>, directory: &Path, count: usize) -> 
 /// What a plan without changes asks.
 async fn preview(provider: Arc<dyn Provider>, directory: &Path, count: usize) {
     let session = session(&provider, directory).await;
-    let request = DiscoverRequest { uid: Some(uid()), cluster: "c".into() };
+    let request = DiscoverRequest { uid: Some(uid()), cluster: "c".into(), types: Vec::new() };
     let found = session.discover(request).await.unwrap().observed;
     assert_eq!(found.len(), count);
     let reads = found.iter().map(|observed| ReadRequest {

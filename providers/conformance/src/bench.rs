@@ -136,7 +136,8 @@ impl<'a> Bench<'a> {
 
     /// Deletes what an action has left that did not end well: others work at the same place.
     async fn delete_found(&self) {
-        let request = DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned() };
+        let request =
+            DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
         let Ok(discovery) = self.session.discover(request).await else { return };
         for observed in discovery.observed {
             let delete = self.request(&observed.address, Action::Delete { identity: observed.identity });
@@ -313,7 +314,8 @@ impl<'a> Bench<'a> {
 
     /// What the cluster has, as soon as `enough` says so, or when the consistency window is over.
     pub(crate) async fn discover(&self, enough: impl Fn(&Discovery) -> bool) -> Result<Discovery, Stop> {
-        let request = DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned() };
+        let request =
+            DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
         self.discover_as(request, enough).await
     }
 

@@ -124,7 +124,11 @@ async fn what_is_inside_goes_to_its_host_and_is_found_there() {
         let written = std::fs::read_to_string(lab.folder.path().join(host).join("etc/greeting")).unwrap();
         assert_eq!(written, host);
     }
-    let discover = DiscoverRequest { uid: Some(ClusterUid::new("u1")), cluster: "cluster-u1".to_owned() };
+    let discover = DiscoverRequest {
+        uid: Some(ClusterUid::new("u1")),
+        cluster: "cluster-u1".to_owned(),
+        types: Vec::new(),
+    };
     let found = session.discover(discover.clone()).await.unwrap();
     let addresses: Vec<String> = found.observed.iter().map(|one| one.address.to_string()).collect();
     let expected = [
@@ -194,7 +198,11 @@ async fn a_host_that_is_lost_is_given_up() {
     lab.stop(1).await;
     let session = lab.session_without("b").await;
     // What was on it is gone, and nothing of the others is unknown because of it.
-    let discover = DiscoverRequest { uid: Some(ClusterUid::new("u1")), cluster: "cluster-u1".to_owned() };
+    let discover = DiscoverRequest {
+        uid: Some(ClusterUid::new("u1")),
+        cluster: "cluster-u1".to_owned(),
+        types: Vec::new(),
+    };
     let found = session.discover(discover).await.unwrap();
     assert!(found.unlisted.is_empty());
     let read = |address: &str, identity: &str| ReadRequest {
@@ -307,7 +315,7 @@ async fn exchanged_hosts_are_refused_before_anything_is_planned() {
     }
     lab.agents = ["a", "b"].map(|name| serve(lab.folder.path(), name)).into();
     for uid in [Some(ClusterUid::new("u1")), None] {
-        let discover = DiscoverRequest { uid, cluster: "cluster-u1".to_owned() };
+        let discover = DiscoverRequest { uid, cluster: "cluster-u1".to_owned(), types: Vec::new() };
         let refused = lab.session().await.discover(discover).await.unwrap_err();
         assert_eq!(refused.class, ErrorClass::Conflict);
         assert!(refused.message.contains("the host a names is the node b of this cluster"), "{refused}");

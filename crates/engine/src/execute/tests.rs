@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use slipway_plan::file::Mode;
-use slipway_plan::{Inputs, Observations, Options, ProviderHandle, ProviderPin};
-use slipway_resource::provider::{Applied, Capabilities, Info, RateClass, Scope};
+use slipway_plan::{Inputs, Observations, Options};
+use slipway_resource::provider::Applied;
 use slipway_resource::{Desired, Secret, SecretText, Value};
 use slipway_state_store::{Acquire, ClusterName, Holder, Identity as Person, MemoryBackend, SystemClock};
 use tokio::sync::Notify;
@@ -13,7 +13,7 @@ use super::*;
 use crate::event::EventHandler;
 use crate::retry::Backoff;
 use crate::run::Run;
-use crate::scripted::{Scripted, thing, things};
+use crate::scripted::{Scripted, providers_of, thing, things};
 use crate::secrets::{SecretError, SecretSource};
 use crate::state::State;
 use crate::stop::StopSignal;
@@ -29,24 +29,7 @@ fn providers() -> Providers {
         let name = request.ownership.address.name().to_owned();
         Ok(Applied::new(Identity::new(name.as_str()), Value::map([("name", name.as_str())])))
     });
-    let schema = Arc::new(things());
-    let rate_classes = BTreeMap::from([("calls".to_owned(), RateClass { concurrency: 8, per_second: None })]);
-    let info = Info {
-        name: "cloud".into(),
-        version: "1".into(),
-        rate_classes,
-        batch: 10,
-        capabilities: Capabilities::default(),
-    };
-    let pin = ProviderPin {
-        version: info.version.clone(),
-        schema_digest: Digest::of(&*schema).unwrap(),
-        scope: Scope::default(),
-        config: Value::Null,
-    };
-    let mut providers = Providers::default();
-    providers.insert("cloud", ProviderHandle { session: Arc::new(session), schema, info, pin });
-    providers
+    providers_of(session, things())
 }
 
 /// A thing that comes after others; the last one of them keeps its secret.

@@ -27,7 +27,7 @@ fn throttled(after_ms: Option<u64>) -> ProviderError {
 }
 
 fn request() -> DiscoverRequest {
-    DiscoverRequest { uid: None, cluster: "a".to_owned() }
+    DiscoverRequest { uid: None, cluster: "a".to_owned(), types: Vec::new() }
 }
 
 fn reads(names: &[&str]) -> Vec<ReadRequest> {

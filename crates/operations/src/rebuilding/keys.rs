@@ -54,7 +54,7 @@ pub(super) async fn stage(
         let Some(placement) = placement.filter(|_| handle.info.capabilities.hosts) else {
             continue;
         };
-        let request = DiscoverRequest { uid: uid.cloned(), cluster: cluster.name.clone() };
+        let request = DiscoverRequest { uid: uid.cloned(), cluster: cluster.name.clone(), types: Vec::new() };
         let known = handle.session.discover(request).await?.uid.or(uid.cloned());
         // Nobody carries the cluster's ownership: there is nothing to take keys from.
         let Some(known) = known else { continue };

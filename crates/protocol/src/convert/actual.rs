@@ -66,13 +66,14 @@ impl From<DiscoverRequest> for proto::DiscoverRequest {
             session: String::new(),
             uid: request.uid.map(|uid| uid.as_str().to_owned()),
             cluster: request.cluster,
+            types: request.types,
         }
     }
 }
 
 impl From<proto::DiscoverRequest> for DiscoverRequest {
     fn from(message: proto::DiscoverRequest) -> Self {
-        Self { uid: message.uid.map(ClusterUid::new), cluster: message.cluster }
+        Self { uid: message.uid.map(ClusterUid::new), cluster: message.cluster, types: message.types }
     }
 }
 

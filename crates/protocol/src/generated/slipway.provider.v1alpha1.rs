@@ -563,6 +563,10 @@ pub struct DiscoverRequest {
     pub uid: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(string, tag = "3")]
     pub cluster: ::prost::alloc::string::String,
+    /// Types with `read_by_identity` whose objects are listed in this call: the state may not know all of them. A provider may
+    /// leave out all other types then.
+    #[prost(string, repeated, tag = "4")]
+    pub types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DiscoverResponse {

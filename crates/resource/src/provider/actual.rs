@@ -12,6 +12,10 @@ pub struct DiscoverRequest {
     pub uid: Option<ClusterUid>,
     /// The cluster's name.
     pub cluster: String,
+    /// Types that are read by identity and whose objects are listed in this call: the state may not know all of them. A
+    /// provider may leave out all other types then.
+    #[serde(default)]
+    pub types: Vec<String>,
 }
 
 /// All that was found.

@@ -107,7 +107,7 @@ struct Owned(Vec<Found>);
 #[async_trait]
 impl Listing for Owned {
     async fn list(look: &Look) -> Result<Self, ProviderError> {
-        if look.request.uid.is_some() {
+        if look.by_ownership_alone() {
             return Ok(Self(Vec::new()));
         }
         let prefix = format!("{}-", shortened(&look.request.cluster, LONGEST_CLUSTER, false));

@@ -56,7 +56,7 @@ impl Kind for Queue {
     }
 
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        if look.request.uid.is_some() {
+        if look.by_ownership_alone() {
             return Ok(Vec::new());
         }
         let prefix: String = look.request.cluster.replace('.', "-").chars().take(LONGEST_CLUSTER).collect();

@@ -15,7 +15,8 @@ use crate::owner::Owner;
 /// Everything that a cluster owns.
 pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
     let look = Look::new(cloud.clone(), request);
-    let lists = kind::all().iter().map(|kind| async { (*kind, kind.list(&look).await) });
+    let wanted = kind::all().iter().filter(|kind| look.wants(kind.name()));
+    let lists = wanted.map(|kind| async { (*kind, kind.list(&look).await) });
     let known = cloud.shared::<Known>();
     let mut discovery = Discovery::default();
     let mut owners: BTreeMap<_, usize> = BTreeMap::new();

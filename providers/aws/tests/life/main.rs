@@ -21,6 +21,7 @@ mod disturbance;
 mod faults;
 mod foreign;
 mod forgetful;
+mod forgotten;
 mod images;
 mod kills;
 mod lost;
@@ -52,6 +53,7 @@ const TESTS: &[(&str, Test)] = &[
     ("faults::of_one_kind_each", faults::of_one_kind_each),
     ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
     ("foreign::a_rule_of_somebody_is_drift", foreign::a_rule_of_somebody_is_drift),
+    ("forgotten::nothing_is_created_twice", forgotten::nothing_is_created_twice),
     ("forgetful::what_is_not_shown_is_left", forgetful::what_is_not_shown_is_left),
     ("forgetful::what_left_its_group_is_deleted", forgetful::what_left_its_group_is_deleted),
     ("images::by_parameter", images::by_parameter),

@@ -20,7 +20,7 @@ async fn make(session: &dyn Session, uid: &ClusterUid, name: &str) -> String {
 }
 
 async fn found(session: &dyn Session, uid: &ClusterUid) -> Vec<String> {
-    let request = DiscoverRequest { uid: Some(uid.clone()), cluster: CLUSTER.to_owned() };
+    let request = DiscoverRequest { uid: Some(uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
     let discovery = session.discover(request).await.unwrap();
     discovery.observed.into_iter().map(|observed| observed.identity.to_string()).collect()
 }

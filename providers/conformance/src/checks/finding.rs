@@ -67,7 +67,7 @@ pub(crate) async fn discover_one_cluster(bench: &mut Bench<'_>) -> Checked {
 pub(crate) async fn discover_by_name(bench: &mut Bench<'_>) -> Checked {
     let sample = bench.first()?;
     let made = bench.make(&sample).await?;
-    let request = DiscoverRequest { uid: None, cluster: CLUSTER.to_owned() };
+    let request = DiscoverRequest { uid: None, cluster: CLUSTER.to_owned(), types: Vec::new() };
     let is_there =
         |discovery: &Discovery| discovery.observed.iter().any(|observed| observed.identity == made.identity);
     let found = bench.discover_as(request, is_there).await?;

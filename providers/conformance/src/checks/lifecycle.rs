@@ -205,6 +205,7 @@ pub(crate) async fn sessions_isolated(bench: &mut Bench<'_>) -> Checked {
     let request = slipway_resource::provider::DiscoverRequest {
         uid: Some(bench.uid.clone()),
         cluster: crate::bench::CLUSTER.to_owned(),
+        types: Vec::new(),
     };
     let elsewhere = other.discover(request).await?;
     ensure(elsewhere.observed.is_empty(), || format!("{address} is seen from another place"))?;

@@ -83,7 +83,8 @@ async fn look(bench: &Bench<'_>, running: &slipway_protocol::Running) -> Result<
     if let Some(expand) = &bench.suite.scenario.expand {
         let _ = session.expand(ExpandRequest { cluster: expand.cluster.clone(), catalog }).await;
     }
-    let request = DiscoverRequest { uid: Some(bench.uid.clone()), cluster: CLUSTER.to_owned() };
+    let request =
+        DiscoverRequest { uid: Some(bench.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
     let found = session.discover(request).await?;
     let reads = found.observed.iter().map(|observed| ReadRequest {
         address: observed.address.clone(),

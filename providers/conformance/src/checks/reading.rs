@@ -57,6 +57,7 @@ pub(crate) async fn unreadable_is_not_absent(bench: &mut Bench<'_>) -> Checked {
     let request = slipway_resource::provider::DiscoverRequest {
         uid: Some(bench.uid.clone()),
         cluster: crate::bench::CLUSTER.to_owned(),
+        types: Vec::new(),
     };
     if let Ok(discovery) = blind.discover(request).await {
         let is_told = count(&discovery, &sample.address) > 0

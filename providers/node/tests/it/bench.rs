@@ -130,7 +130,11 @@ impl Bench {
     }
 
     pub(crate) async fn discover(&self) -> Vec<Observed> {
-        let request = DiscoverRequest { uid: Some(ClusterUid::new(self.uid)), cluster: "a".to_owned() };
+        let request = DiscoverRequest {
+            uid: Some(ClusterUid::new(self.uid)),
+            cluster: "a".to_owned(),
+            types: Vec::new(),
+        };
         self.session.discover(request).await.unwrap().observed
     }
 

@@ -199,7 +199,8 @@ async fn a_static_pod_follows_its_manifest_and_what_it_reads() {
     assert!(!left.status.success(), "it came with the kubelet");
     assert_eq!(std::fs::read_to_string("/proc/self/mountinfo").unwrap(), kept, "nothing happens outside");
 
-    let request = DiscoverRequest { uid: Some(ClusterUid::new("uid")), cluster: "a".to_owned() };
+    let request =
+        DiscoverRequest { uid: Some(ClusterUid::new("uid")), cluster: "a".to_owned(), types: Vec::new() };
     let observed = node.session.discover(request).await.unwrap().observed;
     assert!(observed.iter().all(|found| matches!(found.observation, Observation::Present(_))));
 }

@@ -100,7 +100,7 @@ async fn ten_thousand_go_through_in_batches_and_pages() {
     for applied in join_all(applies).await {
         applied.unwrap();
     }
-    let request = DiscoverRequest { uid: None, cluster: "c".into() };
+    let request = DiscoverRequest { uid: None, cluster: "c".into(), types: Vec::new() };
     let discovery = session.discover(request).await.unwrap();
     assert_eq!(discovery.observed.len(), 10_000);
     assert_eq!(discovery.uid, Some(ClusterUid::new("u")));

@@ -42,7 +42,8 @@ async fn what_cannot_be_read_is_not_absent() {
     let harness = open(directory.path(), json!({})).await;
     harness.create("sim_object.a", object()).await.unwrap();
     harness.create("sim_object.b", object()).await.unwrap();
-    let request = || DiscoverRequest { uid: Some(harness.uid.clone()), cluster: "demo".into() };
+    let request =
+        || DiscoverRequest { uid: Some(harness.uid.clone()), cluster: "demo".into(), types: Vec::new() };
     let rules = directory.path().join("faults.json");
     std::fs::write(&rules, r#"[{"kind": "unreadable", "address": "b"}]"#).unwrap();
     let found = harness.session.discover(request()).await.unwrap().observed;

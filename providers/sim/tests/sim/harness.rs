@@ -75,7 +75,8 @@ impl Harness {
 
     /// What exists of the cluster: identity and attributes by address.
     pub async fn observe(&self) -> BTreeMap<Address, (Identity, Value)> {
-        let request = DiscoverRequest { uid: Some(self.uid.clone()), cluster: "demo".into() };
+        let request =
+            DiscoverRequest { uid: Some(self.uid.clone()), cluster: "demo".into(), types: Vec::new() };
         let discovery = self.session.discover(request).await.unwrap();
         assert_eq!(discovery.unlisted, []);
         let present = |observation| match observation {

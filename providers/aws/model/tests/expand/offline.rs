@@ -21,7 +21,8 @@ async fn a_session_that_needs_aws_is_refused_with_the_way_out() {
 async fn a_session_without_aws_looks_for_nothing() {
     let session = OfflineProvider.open_session(request(true)).await.unwrap();
     assert_eq!(session.scope().region.as_deref(), Some("eu-west-1"));
-    let asked = session.discover(DiscoverRequest { uid: None, cluster: "a".to_owned() }).await;
+    let asked =
+        session.discover(DiscoverRequest { uid: None, cluster: "a".to_owned(), types: Vec::new() }).await;
     assert_eq!(asked.unwrap_err().message, "a session without AWS cannot look for what exists");
 }
 

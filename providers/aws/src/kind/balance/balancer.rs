@@ -38,7 +38,7 @@ impl Kind for LoadBalancer {
     }
 
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        if look.request.uid.is_some() {
+        if look.by_ownership_alone() {
             return Ok(Vec::new());
         }
         let arns = look.listing::<OfCluster>().await?;

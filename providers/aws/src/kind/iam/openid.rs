@@ -23,7 +23,7 @@ impl Kind for OpenIdConnectProvider {
     }
 
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        if look.request.uid.is_some() {
+        if look.by_ownership_alone() {
             return Ok(Vec::new());
         }
         let request = look.cloud.iam().list_open_id_connect_providers();

@@ -25,7 +25,7 @@ impl Kind for InstanceProfile {
 
     /// A profile of ours goes before the role in it does: where there is no role, there is no profile.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        if look.request.uid.is_some() || look.listing::<Roles>().await?.0.is_empty() {
+        if look.by_ownership_alone() || look.listing::<Roles>().await?.0.is_empty() {
             return Ok(Vec::new());
         }
         let mut names = Vec::new();
