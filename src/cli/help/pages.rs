@@ -128,7 +128,11 @@ pub(crate) const PAGES: &[Page] = &[
         Usual,
         &[("Create a store in a bucket", "slipway state init --state s3://bucket/prefix")],
     ),
-    page("state list", Usual, &[("List the machines of a cluster", "slipway state list demo sim_machine.*")]),
+    page(
+        "state list",
+        Usual,
+        &[("List the machine pools of a cluster", "slipway state list demo sim_machine_pool.*")],
+    ),
     page("state show", Usual, &[("Show one resource", "slipway state show demo sim_network.main")]),
     page("state history", Usual, &[("Show the last runs of a cluster", "slipway state history demo")]),
     page("state diff", Usual, &[("Compare generation 3 with the current one", "slipway state diff demo 3")]),
@@ -137,7 +141,7 @@ pub(crate) const PAGES: &[Page] = &[
         Usual,
         &[(
             "Rename a pool's resource in the state",
-            "slipway state mv demo sim_pool.workers sim_pool.general",
+            "slipway state mv demo sim_machine_pool.workers sim_machine_pool.general",
         )],
     ),
     page(

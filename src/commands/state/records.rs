@@ -60,8 +60,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         arguments.cluster
     ))?;
     context.output.message(&format!(
-        "The object still says in its ownership that it is {from}. A plan of a spec that has {to} shows the change of \
-         its tags; where the spec still has {from}, it shows a new object for that, and the deletion of this one."
+        "The ownership tags of the object still have the address {from}. The next plan changes them if the spec has {to}. \
+         If the spec still has {from}, the next plan gives the object that address again."
     ));
     Ok(ExitCode::SUCCESS)
 }
