@@ -9,6 +9,7 @@ mod fields;
 pub mod path;
 mod read;
 mod schema;
+pub mod ssh_client;
 pub mod value;
 
 pub use cluster::*;

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
+use slipway_cluster_input::ssh_client;
+
 use super::context::{Context, error, warning};
 use super::names::dns_name;
 use crate::{
     diagnostic::code::{CONTRADICTION, HOSTS},
-    model::{Host, NodePool},
+    model::{Host, HostSsh, NodePool},
 };
 
 /// Hosts can be told apart and reached, and pools find as many as they ask for.
@@ -53,6 +55,9 @@ fn one(context: &mut Context<'_>, host: &Host, path: &str) {
         );
         context.at(&format!("{path}.addresses"), complaint);
     }
+    if let Some(ssh) = &host.ssh {
+        client(context, name, ssh, path);
+    }
     match (&host.ssh, &host.agent) {
         (Some(_), Some(_)) => {
             let complaint = error(
@@ -94,6 +99,33 @@ fn one(context: &mut Context<'_>, host: &Host, path: &str) {
             }
         }
         _ => {}
+    }
+}
+
+/// What the SSH client gets is used as it is written.
+fn client(context: &mut Context<'_>, name: &str, ssh: &HostSsh, path: &str) {
+    let mut bad = |part: &str, what: &str, text: &str, fault: Option<&str>, hint: &str| {
+        if let Some(fault) = fault {
+            let text: String = text.chars().flat_map(char::escape_debug).collect();
+            let complaint =
+                error(HOSTS, format!("the {what} `{text}` that `{name}` is entered with {fault}"), hint);
+            context.at(&format!("{path}.ssh.{part}"), complaint);
+        }
+    };
+    bad(
+        "user",
+        "user",
+        &ssh.user,
+        ssh_client::user_fault(&ssh.user),
+        "write the name of the user on the host",
+    );
+    if let Some(address) = &ssh.address {
+        let hint = "write the bare address or name; the user and the port stand in `user` and `port`";
+        bad("address", "address", address, ssh_client::address_fault(address), hint);
+    }
+    if let Some(file) = &ssh.identity_file {
+        let hint = "write the path of the file itself, relative to this file or absolute";
+        bad("identityFile", "key file", file, ssh_client::file_fault(file), hint);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use slipway_cluster_input::{Host, HostSsh};
+use slipway_cluster_input::{Host, HostSsh, ssh_client};
 use slipway_limits::{Exceeded, size};
 use slipway_resource::{ErrorClass, ProviderError};
 use slipway_trust::Reach;
@@ -29,9 +29,12 @@ pub(crate) struct Ssh {
     /// Where the host of a name may be.
     reach: Reach,
     timeout_seconds: u32,
+    /// The key file, as the client reads options.
     identity: Option<String>,
-    /// The file with the pinned keys, removed with this.
-    known: TempDir,
+    /// The file with the pinned keys, as the client reads options.
+    known_option: String,
+    /// Where that file is; it is removed with this.
+    _known: TempDir,
 }
 
 /// Why a command on a host did not do what it was to do.
@@ -66,6 +69,16 @@ impl Ssh {
         let address = access.address.clone().or_else(|| Some(host.addresses.first()?.address.to_string()));
         let address =
             address.ok_or_else(|| invalid(format!("the host {} has no address to enter by", host.name)))?;
+        // Settings may come from a state too, where no spec was checked.
+        let bad = |what: &str, fault: &str| invalid(format!("the host {}: the {what} {fault}", host.name));
+        if let Some(fault) = ssh_client::user_fault(&access.user) {
+            return Err(bad("user", fault));
+        }
+        if let Some(fault) = ssh_client::address_fault(&address) {
+            return Err(bad("address", fault));
+        }
+        let option = |what: &str, path: &str| ssh_client::file_option(path).map_err(|fault| bad(what, fault));
+        let identity = access.identity_file.as_deref().map(|file| option("key file", file)).transpose()?;
         let known = tempfile::Builder::new()
             .prefix("slipway-hosts-")
             .tempdir()
@@ -73,7 +86,7 @@ impl Ssh {
         let lines: String = access.host_keys.iter().map(|key| format!("{} {key}\n", host.name)).collect();
         std::fs::write(known.path().join(KNOWN), lines)
             .map_err(|error| permanent(format!("the keys of hosts cannot be written: {error}")))?;
-        let identity = access.identity_file.clone();
+        let known_option = option("file of host keys", &known.path().join(KNOWN).display().to_string())?;
         Ok(Some(Self {
             name: host.name.clone(),
             access: access.clone(),
@@ -81,7 +94,8 @@ impl Ssh {
             address,
             timeout_seconds: config.connect_timeout_seconds,
             identity,
-            known,
+            known_option,
+            _known: known,
         }))
     }
 
@@ -92,13 +106,12 @@ impl Ssh {
     pub async fn command(&self, script: &str) -> Result<Command, ProviderError> {
         let place = self.place().await?;
         let mut command = Command::new("ssh");
-        let known = self.known.path().join(KNOWN);
         let mut option = |text: String| {
             command.arg("-o").arg(text);
         };
         option("BatchMode=yes".to_owned());
         option("StrictHostKeyChecking=yes".to_owned());
-        option(format!("UserKnownHostsFile={}", known.display()));
+        option(format!("UserKnownHostsFile={}", self.known_option));
         option("GlobalKnownHostsFile=/dev/null".to_owned());
         option(format!("HostKeyAlias={}", self.name));
         option("UpdateHostKeys=no".to_owned());
