@@ -15,14 +15,16 @@ mod network;
 mod policy;
 mod reach;
 mod refusal;
+mod reserved;
 mod settings;
 mod tree;
 
 pub use environment::{ProcessEnvironment, TrustedVariable};
 pub use file::TrustedFile;
-pub use network::{TrustedUrl, is_reserved};
+pub use network::TrustedUrl;
 pub use policy::{Mode, Policy, ProviderKind, TrustedProvider};
 pub use reach::{Reach, Resolve, Resolving, SystemResolver};
 pub use refusal::Refusal;
+pub use reserved::is_reserved;
 pub use settings::{Settings, SettingsError};
 pub use tree::Tree;

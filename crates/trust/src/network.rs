@@ -1,6 +1,6 @@
 //! Addresses and URLs.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
@@ -28,29 +28,6 @@ impl TrustedUrl {
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
-    }
-}
-
-/// Whether an address is one of a machine's surroundings rather than of a server: link-local, where clouds give out the
-/// credentials of machines, unspecified, broadcast or multicast.
-#[must_use]
-pub fn is_reserved(address: IpAddr) -> bool {
-    /// The metadata service of AWS over IPv6.
-    const METADATA: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    match plain(address) {
-        IpAddr::V4(address) => {
-            address.is_link_local()
-                || address.is_unspecified()
-                || address.is_multicast()
-                || address == Ipv4Addr::BROADCAST
-                || address.octets()[0] == 0
-        }
-        IpAddr::V6(address) => {
-            address.is_unicast_link_local()
-                || address.is_unspecified()
-                || address.is_multicast()
-                || address == METADATA
-        }
     }
 }
 
@@ -153,6 +130,7 @@ pub(crate) fn is_below(url: &str, allowed: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::is_reserved;
 
     #[test]
     fn every_way_to_write_the_metadata_service_is_seen() {

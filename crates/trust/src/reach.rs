@@ -16,8 +16,8 @@ use futures_util::future::join_all;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-use crate::is_reserved;
 use crate::network::{address_of, is_here, is_in, plain};
+use crate::reserved::{is_loopback, is_reserved};
 
 /// The addresses of a name, while they are looked up.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
@@ -113,12 +113,11 @@ impl Reach {
     /// Whether the server may be at an address.
     #[must_use]
     pub fn may_be_at(&self, address: IpAddr) -> bool {
-        let is_loopback = plain(address).is_loopback();
         match &self.rule {
             Rule::Anywhere => true,
             Rule::Servers { allowed } => !is_reserved(address) || is_in(&address.to_string(), allowed),
-            Rule::Elsewhere => !is_reserved(address) && !is_loopback,
-            Rule::Here => is_loopback,
+            Rule::Elsewhere => !is_reserved(address) && !is_loopback(address),
+            Rule::Here => plain(address).is_loopback(),
         }
     }
 

@@ -115,13 +115,25 @@ fn endpoints_hosts_and_urls_lead_to_servers() {
         ("https://api.test:6443", false, true),
         ("http://api.test", false, false),
         ("https://169.254.169.254", false, false),
+        ("https://168.63.129.16", false, false),
+        ("https://[64:ff9b::a9fe:a9fe]", false, false),
         ("https://0xa9fea9fe", false, false),
         ("https://aws.test@evil.test", false, false),
     ] {
         assert_eq!(own.endpoint(url, gets_credentials).is_ok(), good, "{url}");
     }
     assert!(own.host("the host a", "10.0.0.1").is_ok() && own.host("the host a", "a.test").is_ok());
-    for bad in ["169.254.169.254", "2852039166", "fe80::1", "-oProxyCommand=x", "a;b", ""] {
+    for bad in [
+        "169.254.169.254",
+        "2852039166",
+        "100.100.100.200",
+        "fd20:ce::254",
+        "64:ff9b::a9fe:a9fe",
+        "fe80::1",
+        "-oProxyCommand=x",
+        "a;b",
+        "",
+    ] {
         assert_eq!(own.host("the host a", bad).unwrap_err().code(), "TRUST0007", "{bad}");
     }
     assert!(own.url("https://a.test/m.yaml").is_ok());
@@ -129,6 +141,8 @@ fn endpoints_hosts_and_urls_lead_to_servers() {
         "https://127.0.0.1/",
         "https://[::1]/",
         "https://169.254.169.254/",
+        "https://100.100.100.200/",
+        "https://[64:ff9b::7f00:1]/",
         "https://localhost/",
         "file:///x",
     ] {
