@@ -9,6 +9,7 @@ use crate::cascade::Cascades;
 use crate::change::{ChangeAction, MachineChange, MachineNode, ResourceChange};
 use crate::decide::Decision;
 use crate::error::Error;
+use crate::exclusives;
 use crate::graph::Dependencies;
 use crate::nodes::Gates;
 use crate::providers::Providers;
@@ -93,11 +94,14 @@ pub(crate) fn steps(
     providers: &Providers,
     cascades: &Cascades,
 ) -> Result<Vec<Step>, Error> {
+    let type_of = |kind: &str| providers.of_type(kind).map(|(_, _, declared)| declared);
+    let taken_from = exclusives::taken_from(decided, &type_of);
+    exclusives::delete_first(decided, &taken_from);
     demote(decided, dependencies);
-    match ordered(decided, dependencies, standing_on, providers, cascades) {
+    match ordered(decided, dependencies, (standing_on, &taken_from), providers, cascades) {
         // Where going together with parents closes a circle, everything goes by a call of its own.
         Err(Error::Cycle(_)) if !cascades.is_empty() => {
-            ordered(decided, dependencies, standing_on, providers, &Cascades::default())
+            ordered(decided, dependencies, (standing_on, &taken_from), providers, &Cascades::default())
         }
         result => result,
     }
@@ -106,7 +110,7 @@ pub(crate) fn steps(
 fn ordered(
     decided: &mut Decided,
     dependencies: &Dependencies,
-    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    (standing_on, taken_from): (&BTreeMap<Address, BTreeSet<Address>>, &BTreeMap<Address, Address>),
     providers: &Providers,
     cascades: &Cascades,
 ) -> Result<Vec<Step>, Error> {
@@ -122,6 +126,12 @@ fn ordered(
     arrivals_in_order(&mut graph, &nodes, dependencies);
     updates_in_turn(&mut graph, &nodes, decided, dependencies);
     removals_in_order(&mut graph, &nodes, decided, standing_on, cascades);
+    for (own, other) in taken_from {
+        let gone = nodes.get(other).and_then(|other| other.removal);
+        if let (Some(gone), Some(arrival)) = (gone, nodes.get(own).and_then(|own| own.arrival)) {
+            graph.edge(gone, arrival);
+        }
+    }
     let duration_of = |kind: &str| {
         let (_, _, kind) = providers.of_type(kind)?;
         kind.operations.get(operation::PREPARE).map(|declared| declared.duration_ms)

@@ -13,6 +13,7 @@ pub mod confirmation;
 mod decide;
 mod error;
 pub mod estimate;
+mod exclusives;
 pub mod file;
 mod forgotten;
 mod graph;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use slipway_resource::{Address, Identity, ResourceType, Value};
 
 use crate::change::{ChangeAction, ResourceChange};
+use crate::exclusives::{Key, key};
 use crate::file::Plan;
 use crate::holds::{mentions, moves};
 use crate::soundness;
@@ -210,15 +211,6 @@ impl<'p> Index<'p> {
     }
 
     fn exclusives<'a>(&self, type_of: &dyn Fn(&str) -> Option<&'a ResourceType>) -> Vec<String> {
-        type Key<'k> = (&'k str, Vec<&'k Value>);
-        fn key<'k>(kind: &ResourceType, name: &'k str, attributes: &'k Value) -> Option<Key<'k>> {
-            let values: Option<Vec<&Value>> = kind
-                .exclusive
-                .iter()
-                .map(|name| attributes.get(name).filter(|value| !value.is_null() && value.is_known()))
-                .collect();
-            Some((name, values.filter(|values| !values.is_empty())?))
-        }
         let mut going: BTreeMap<Key<'_>, &Step> = BTreeMap::new();
         for change in self.changes.values() {
             if let Some(kind) = type_of(change.address.kind())

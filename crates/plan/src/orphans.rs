@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::{Address, Mode, ResourceType, Value};
+use slipway_resource::{Address, Attribute, Mode, ResourceType, Value};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::sensitive_paths;
@@ -87,8 +87,9 @@ fn blank(orphan: &Orphan<'_>) -> ResourceChange {
     }
 }
 
-/// On what each object stands: as recorded, and where there is no record, as its attributes name the
-/// identities of others. Used for the order of deletion only.
+/// On what each object stands: as recorded, and as its attributes name the identities of others. Of those, with a record only
+/// the attributes count that hold others: a record that was moved, or whose neighbour was forgotten and taken over again, does
+/// not know all that the object holds. Used for the order of deletion only.
 pub(crate) fn standing_on<'a>(
     addresses: impl Iterator<Item = &'a Address>,
     records: &BTreeMap<Address, Record>,
@@ -104,18 +105,17 @@ pub(crate) fn standing_on<'a>(
     let mut result = BTreeMap::new();
     for address in addresses {
         let mut needs = BTreeSet::new();
-        match records.get(address) {
-            Some(record) if record.applied.is_some() => needs.extend(record.depends_on.iter().cloned()),
-            _ => {
-                if let Some(kind) = type_of(address.kind()) {
-                    for found in observations.objects(address) {
-                        for (name, attribute) in &kind.attributes {
-                            if attribute.mode != Mode::Computed
-                                && let Some(value) = found.attributes.get(name)
-                            {
-                                mentions(value, &by_identity, &mut needs);
-                            }
-                        }
+        let applied = records.get(address).filter(|record| record.applied.is_some());
+        needs.extend(applied.into_iter().flat_map(|record| record.depends_on.iter().cloned()));
+        let tells = |attribute: &Attribute| match applied {
+            Some(_) => attribute.holds,
+            None => attribute.mode != Mode::Computed,
+        };
+        if let Some(kind) = type_of(address.kind()) {
+            for found in observations.objects(address) {
+                for (name, _) in kind.attributes.iter().filter(|(_, attribute)| tells(attribute)) {
+                    if let Some(value) = found.attributes.get(name) {
+                        mentions(value, &by_identity, &mut needs);
                     }
                 }
             }
@@ -136,5 +136,50 @@ fn mentions(value: &Value, by_identity: &BTreeMap<&str, &Address>, found: &mut B
         Value::List(items) => items.iter().for_each(|item| mentions(item, by_identity, found)),
         Value::Map(entries) => entries.values().for_each(|value| mentions(value, by_identity, found)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::schema::{OwnershipKind, attributes};
+    use slipway_resource::{Identity, Observation, Observed, Type};
+
+    use super::*;
+
+    #[test]
+    fn what_an_object_holds_counts_though_its_record_does_not_know_it() {
+        let holding = Attribute { holds: true, ..Attribute::optional(Type::list(Type::String)) };
+        let own = [("volume_ids", holding), ("note", Attribute::optional(Type::String))];
+        let kind =
+            ResourceType { attributes: attributes(own), ..ResourceType::new("", OwnershipKind::Tags, "") };
+        let (pool, volume, other) =
+            (Address::new("pool", "a"), Address::new("volume", "a"), Address::new("volume", "b"));
+        let mut observations = Observations::default();
+        let held = Value::map([("volume_ids", Value::list(["disk-1"])), ("note", "disk-2".into())]);
+        for (address, identity, attributes) in
+            [(&pool, "pool-1", held), (&volume, "disk-1", Value::Null), (&other, "disk-2", Value::Null)]
+        {
+            observations.add_read(Observed {
+                address: address.clone(),
+                identity: Identity::new(identity),
+                token: None,
+                observation: Observation::Present(attributes),
+            });
+        }
+        let record = Record {
+            provider: "any".to_owned(),
+            schema_version: 1,
+            identity: Identity::new("pool-1"),
+            applied: Some(Value::Null),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        let records = BTreeMap::from([(pool.clone(), record)]);
+        let standing = standing_on([&pool].into_iter(), &records, &observations, &|_| Some(&kind));
+        assert_eq!(standing[&pool], BTreeSet::from([volume]), "and not what another attribute names");
     }
 }
