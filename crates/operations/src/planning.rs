@@ -131,6 +131,9 @@ impl Opened {
             Ok(plan) => plan,
             Err(error) => return Err(self.explained(error).await),
         };
+        if request.mode == Mode::Apply {
+            version::check_existing(&plan, &self.spec.cluster)?;
+        }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)
         {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use slipway_bootstrap::version::{CORE_DNS_TAG, etcd_tag};
-use slipway_plan::Snapshot;
+use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
+use slipway_resource::Value;
 use slipway_spec::model::Cluster;
 use slipway_spec::value::KubernetesVersion;
 
@@ -41,6 +42,32 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, cluster: &Cluster) 
         return Err(Error::VersionSkipped { cluster: name, from, to });
     }
     Ok(())
+}
+
+/// Refuses a plan that would take what exists back to an older minor version. What exists counts, whatever the state says of the
+/// cluster's version: the state may have been made anew from an older spec, or be an old copy.
+///
+/// A change goes back when its value differs from the present one by the version only, as `1.36.1` and `1.35.2` or two tags of
+/// one image do, and the new one is the version of the cluster. Pools with an older version of their own may have it.
+pub(crate) fn check_existing(plan: &Plan, cluster: &Cluster) -> Result<(), Error> {
+    let to = &cluster.kubernetes_version;
+    let is_done =
+        |change: &&ResourceChange| change.action == ChangeAction::Update || change.action.is_replace();
+    let changed = plan.changes.iter().filter(is_done).flat_map(|change| &change.changes);
+    let newest = changed.filter_map(|change| version_before(&change.before, &change.after, to)).max();
+    match newest {
+        Some(from) if (to.major, to.minor) < (from.major, from.minor) => {
+            Err(Error::VersionBack { cluster: Some(cluster.name.to_string()), from, to: to.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The version in a value that differs from another one by its version only, and that other has this version.
+fn version_before(before: &Value, after: &Value, to: &KubernetesVersion) -> Option<KubernetesVersion> {
+    let rest = after.as_str()?.strip_suffix(&to.to_string())?;
+    let is_version = rest.is_empty() || rest.ends_with(['v', ':', '-']);
+    before.as_str()?.strip_prefix(rest).filter(|_| is_version)?.parse().ok()
 }
 
 /// The versions on the way, the last one `to` itself; empty when nothing is to be done.
@@ -152,6 +179,23 @@ mod tests {
 
     fn version(text: &str) -> KubernetesVersion {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_value_that_differs_by_the_version_only_tells_the_version_before() {
+        let before = |before: &str, after: &str| {
+            let found = version_before(&before.into(), &after.into(), &version("1.35.2"));
+            found.map(|version| version.to_string()).unwrap_or_default()
+        };
+        assert_eq!(before("1.36.1", "1.35.2"), "1.36.1");
+        assert_eq!(before("v1.36.1", "v1.35.2"), "1.36.1");
+        assert_eq!(before("r.test/kube-apiserver:v1.36.1", "r.test/kube-apiserver:v1.35.2"), "1.36.1");
+        // A pool with an older version of its own, another image, and what is no version.
+        for (old, new) in
+            [("1.35.2", "1.34.1"), ("a.test/x:v1.36.1", "b.test/x:v1.35.2"), ("latest", "1.35.2")]
+        {
+            assert_eq!(before(old, new), "", "{old} {new}");
+        }
     }
 
     #[test]
