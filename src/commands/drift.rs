@@ -20,5 +20,10 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     let opened = Opened::open(&environment, state::recorded(&environment, &name).await?).await?;
     let plan = opened.plan(&Request::drift()).await?.plan;
     ui::show::plan(context, &plan, &arguments.show)?;
-    Ok(super::pending(&plan))
+    // What the spec asks for beyond what was applied is no drift.
+    Ok(match plan.has_deferred() || !plan.findings.is_empty() {
+        true => ExitCode::from(1),
+        false if plan.drift.is_empty() => ExitCode::SUCCESS,
+        false => ExitCode::from(2),
+    })
 }

@@ -7,8 +7,9 @@ use super::fold::fold;
 use super::group::{Group, View};
 use super::line::{Line, Style};
 use super::section::{self, Section};
-use crate::change::ResourceChange;
+use crate::change::{ChangeAction, ResourceChange};
 use crate::file::{Mode, Plan};
+use crate::reason::ReasonCode;
 
 /// How a plan is written for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,15 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
     if view.plan.mode == Mode::Drift {
         return Some(match view.plan.drift.len() {
             0 if view.counts.deferred > 0 => format!("{cluster} could not be read completely."),
-            0 => format!("No drift. Nothing of {cluster} was changed outside Slipway."),
+            0 => match unrecorded(view.plan) {
+                0 => format!("No drift. Nothing of {cluster} was changed outside Slipway."),
+                count => {
+                    let resources = plural(count, "resource", "resources");
+                    format!(
+                        "No drift is known. What was applied to {resources} of {cluster} is not recorded; the next apply records it."
+                    )
+                }
+            },
             count => {
                 let resources = plural(count, "resource", "resources");
                 format!("Drift: {resources} of {cluster} changed outside Slipway.")
@@ -113,6 +122,15 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
         Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
         _ => format!("No changes. {cluster} is as its spec says."),
     })
+}
+
+/// How many resources are in the state without what was applied to them: nothing tells whether they were changed since.
+fn unrecorded(plan: &Plan) -> usize {
+    let is_unrecorded = |change: &&ResourceChange| {
+        change.action == ChangeAction::Adopt
+            || change.reasons.iter().any(|reason| reason.code == ReasonCode::Unrecorded)
+    };
+    plan.changes.iter().filter(is_unrecorded).count()
 }
 
 /// How long it takes, as sentences; `None` for a plan that takes no time.
