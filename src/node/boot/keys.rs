@@ -69,7 +69,7 @@ pub(super) async fn in_state(
     let uid = state.snapshot.uid.clone();
     let named = state.snapshot.resources.iter();
     let named = named.map(|(address, record)| (address.clone(), record.identity.clone()));
-    let name = ClusterName::new(cluster).map_err(slipway_state_store::Error::from)?;
+    let name = ClusterName::new(cluster)?;
     let vault = Vault::new(backend, context.keyring(), name).knowing(named);
     let missing = |address: &Address| {
         Stop::Waits(format!("waits for the key {address} in the state of {cluster} in {store}"))

@@ -110,8 +110,8 @@ impl Layout {
     /// When the system is not known.
     pub fn of(os_release: &str) -> Result<Self, String> {
         let value = |key: &str| {
-            let lines = os_release.lines().filter_map(|line| line.trim().split_once('='));
-            let found = lines.filter(|(name, _)| *name == key).last();
+            let mut lines = os_release.lines().filter_map(|line| line.trim().split_once('='));
+            let found = lines.rfind(|(name, _)| *name == key);
             found.map(|(_, value)| value.trim_matches(['"', '\'']).to_owned()).unwrap_or_default()
         };
         let (id, version) = (value("ID"), value("VERSION_ID"));
