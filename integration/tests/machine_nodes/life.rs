@@ -69,7 +69,9 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
         "{}",
         shown.out
     );
-    expect(&third, 0, &["reset", "--force"])?;
+    let refused = expect(&third, 1, &["reset", "--yes"])?;
+    ensure!(refused.err.contains("--confirm node"), "{}", refused.err);
+    expect(&third, 0, &["reset", "--yes", "--confirm", "node"])?;
     ensure!(members(&first)? == ["n1"]);
     ensure!(!kubectl(&first, &["get", "nodes", "-o", "name"])?.contains("node/n3"));
     let left = third.check(["find", "/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", "-type", "f"]);
