@@ -118,10 +118,10 @@ fn an_image_that_cannot_be_had_is_named_before_its_pod_is_waited_for() {
     let failed = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     eprintln!("an apply without an image ends after {:.1} s", start.elapsed().as_secs_f64());
     let words = failed.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("the image {IMAGE} cannot be had")), "{words}");
+    assert!(words.contains(&format!("images are missing: {IMAGE} (it is not on the host")), "{words}");
     assert!(words.contains("let the host reach the registry"), "{words}");
-    let manifests = lab.machines[0].check(["ls", "/etc/kubernetes/manifests"]).unwrap();
-    assert!(!manifests.contains("kube-scheduler.yaml"), "{manifests}");
+    let manifests = lab.machines[0].check(["sh", "-c", "ls /etc/kubernetes/manifests || true"]).unwrap();
+    assert!(!manifests.contains(".yaml"), "something was done: {manifests}");
     images(&["tag", "example.org/kept:1", IMAGE]);
     lab.apply("the rest, with the image");
     lab.is_as_wanted();
