@@ -42,7 +42,7 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() -> Result<()> {
     first.check(["mv", "/etc/kubernetes/manifests/kube-controller-manager.yaml", "/root/"])?;
     first.check(["sh", "-c", "while pgrep kube-controller >/dev/null; do sleep 0.2; done"])?;
     change(&first, &json!({"kubeconfig": altered, format!("jws-kubeconfig-{id}"): signature}))?;
-    refused(&join(&begun.token, &begun.pin), &[], "changed what was signed")?;
+    refused(&join(&begun.token, &begun.pin), &[], "the signed data was changed")?;
 
     // Our own signer needs no controller.
     change(&first, &json!({"kubeconfig": kubeconfig}))?;
