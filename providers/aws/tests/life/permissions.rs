@@ -47,7 +47,9 @@ const OF_PREFLIGHT: &[&str] = &["servicequotas:GetServiceQuota"];
 pub struct Ledger {
     /// The permissions that were asked for the last time.
     asked: BTreeSet<String>,
-    /// Reads that were made before.
+    /// Reads that were made so far, whether they had been asked for or not.
+    made: BTreeSet<String>,
+    /// Reads that were made before the last question.
     seen: BTreeSet<String>,
     /// What the calls since then needed, each with the call.
     needed: BTreeSet<(String, String)>,
@@ -58,14 +60,17 @@ impl Ledger {
     pub fn take(&mut self, call: &Call, request: &Request) -> Option<Verdict> {
         if call.action == ASKING {
             self.asked = asked(request);
-            let read = std::mem::take(&mut self.needed).into_iter().map(|(permission, _)| permission);
-            self.seen.extend(read);
+            self.needed.clear();
+            self.seen.clone_from(&self.made);
             return Some(granted(&self.asked));
         }
         for permission in needed(call, request) {
             let is_asked = self.asked.contains(&permission) || OF_PREFLIGHT.contains(&permission.as_str());
             if !is_asked && (call.changes() || !self.seen.contains(&permission)) {
-                self.needed.insert((permission, call.action.clone()));
+                self.needed.insert((permission.clone(), call.action.clone()));
+            }
+            if !call.changes() {
+                self.made.insert(permission);
             }
         }
         None
