@@ -73,9 +73,11 @@ fn main() -> ExitCode {
     }
     let trial = |(name, test): &(&'static str, Test)| {
         let test = *test;
+        // It stops a roll in the middle by a signal, and does not always end by itself.
+        let is_by_hand = *name == "forgetful::what_left_its_group_is_deleted";
         let needs_cases = name.starts_with("adopted::") || name.starts_with("recorded::");
         Trial::test(*name, move || test().map_err(|error| format!("{error:?}").into()))
-            .with_ignored_flag(needs_cases && std::env::var_os(adopted::CASES).is_none())
+            .with_ignored_flag(is_by_hand || needs_cases && std::env::var_os(adopted::CASES).is_none())
     };
     let named = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).map_err(anyhow::Error::from);
     let named = named.and_then(|folder| world::Executables::keep(folder.path()).map(|()| folder));
