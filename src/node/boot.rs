@@ -23,7 +23,7 @@ pub(crate) enum Stop {
     Waits(String),
     /// Something failed, which may pass.
     Failed(CommandError),
-    /// It cannot come to a good end: somebody has to change something.
+    /// The boot cannot succeed before a person changes something.
     Refused(CommandError),
 }
 

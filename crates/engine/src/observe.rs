@@ -1,6 +1,6 @@
 //! Reads what exists, in few calls: by ownership, and by identity what ownership does not find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot};
 use slipway_resource::provider::{DiscoverRequest, ReadRequest};
@@ -144,13 +144,11 @@ fn unlisted(
     let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // Without a unique id everything was listed.
     let Some(prior) = prior else { return types };
-    let is_wanted = |kind: &str| {
-        let mut wanted = desired.iter().filter(|desired| desired.address.kind() == kind);
-        wanted.any(|desired| !prior.resources.contains_key(&desired.address))
-    };
+    let unknown = desired.iter().filter(|desired| !prior.resources.contains_key(&desired.address));
+    let wanted: BTreeSet<&str> = unknown.map(|desired| desired.address.kind()).collect();
     for (name, handle) in providers.iter() {
         for (kind, declared) in &handle.schema.types {
-            if declared.read_by_identity && (prior.resources.is_empty() || is_wanted(kind)) {
+            if declared.read_by_identity && (prior.resources.is_empty() || wanted.contains(kind.as_str())) {
                 types.entry(name.to_owned()).or_default().push(kind.clone());
             }
         }

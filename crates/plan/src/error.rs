@@ -215,6 +215,6 @@ fn is_refused(loss: &Loss) -> bool {
     matches!(loss.kind, LossKind::Refused { .. } | LossKind::KeyReplaced { .. } | LossKind::KeyUnread { .. })
 }
 
-fn listed(items: &[impl Display], separator: &str) -> String {
+pub(crate) fn listed(items: &[impl Display], separator: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(separator)
 }

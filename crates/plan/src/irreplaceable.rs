@@ -13,7 +13,7 @@ use slipway_resource::{Address, Identity, Path, Value};
 use crate::assemble::Decided;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::Decision;
-use crate::error::Error;
+use crate::error::{Error, listed};
 use crate::file::Mode;
 use crate::observations::Observations;
 use crate::state::Record;
@@ -87,14 +87,14 @@ impl fmt::Display for Loss {
                     formatter,
                     " has {}, which cannot be replaced: data encrypted with the previous key cannot be read with another \
                      key; a rotation in stages does not exist yet",
-                    listed(paths)
+                    listed(paths, ", ")
                 )
             }
             LossKind::KeyUnread { paths, source } => write!(
                 formatter,
                 " has {}, and the secret `{source}` could not be read: it may be another key than the one in use, and \
                  data cannot be read with another key",
-                listed(paths)
+                listed(paths, ", ")
             ),
         }
     }
@@ -173,12 +173,10 @@ impl<'a> Guard<'a> {
         let changes = || decided.by_address.values().map(|decision| &decision.change);
         let leaves =
             |change: &ResourceChange| matches!(change.action, ChangeAction::Delete | ChangeAction::Forget);
-        let kept: Vec<(&str, Vec<(&str, &Value)>)> = changes()
-            .filter(|change| !leaves(change))
-            .map(|change| (change.address.kind(), self.keys(&change.address, &change.after)))
-            .collect();
+        // Few objects have keys: what stays is looked at only for those that leave.
         let is_kept = |kind: &str, key: &(&str, &Value)| {
-            kept.iter().any(|(other, keys)| *other == kind && keys.contains(key))
+            let mut others = changes().filter(|change| change.address.kind() == kind && !leaves(change));
+            others.any(|change| self.keys(&change.address, &change.after).contains(key))
         };
         let mut reasons = BTreeMap::new();
         for change in changes().filter(|change| leaves(change)) {
@@ -186,6 +184,9 @@ impl<'a> Guard<'a> {
             let kind = change.address.kind();
             let lost = self.keys(&change.address, applied.unwrap_or(&change.before));
             let lost: Vec<(&str, &Value)> = lost.into_iter().filter(|key| !is_kept(kind, key)).collect();
+            if lost.is_empty() {
+                continue;
+            }
             for (name, _) in &lost {
                 let text = format!(
                     "no other {kind} has its {name}: data encrypted with this key cannot be read any more"
@@ -193,12 +194,13 @@ impl<'a> Guard<'a> {
                 reasons.insert(change.address.clone(), text);
             }
             // The deletion may be left out of a part of the plan.
-            let successors = changes().filter(|other| {
+            let created = changes()
+                .filter(|other| other.action == ChangeAction::Create && other.address.kind() == kind);
+            let successors = created.filter(|other| {
                 let keys = self.keys(&other.address, &other.after);
-                let is_other = !keys.is_empty() && keys.iter().all(|key| !lost.contains(key));
-                other.action == ChangeAction::Create && other.address.kind() == kind && is_other
+                !keys.is_empty() && keys.iter().all(|key| !lost.contains(key))
             });
-            for other in successors.filter(|_| !lost.is_empty()) {
+            for other in successors {
                 let text = format!(
                     "it has another key than {}, which this plan deletes: it cannot read data encrypted with that key",
                     change.address
@@ -425,10 +427,6 @@ impl<'a> Guard<'a> {
 /// Whether the state has only the source of a secret, and nothing to compare its text with.
 fn is_unknown(value: &Value) -> bool {
     matches!(value, Value::Secret(secret) if secret.fingerprint.is_none())
-}
-
-fn listed(paths: &[Path]) -> String {
-    paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn lost(fingerprint: Option<&str>) -> String {

@@ -192,8 +192,8 @@ pub(super) fn remember_begun(root: &Path) -> Result<(), CommandError> {
         .map_err(|error| CommandError::file("the record of the first control plane", &path, &error))
 }
 
-/// Stops the control plane that this machine has begun: another one is the first. Nothing of it is lost, since nobody has
-/// joined it.
+/// Stops the control plane that this machine has begun, because another machine begins the cluster. No machine has joined
+/// this control plane, so no data is lost.
 pub(super) fn step_down(root: &Path) -> Stop {
     let folder = below(root, MANIFESTS);
     let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());

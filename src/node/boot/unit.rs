@@ -15,7 +15,8 @@ const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/slipway-boot.s
 /// Variables of the environment for the program, where there are some.
 const ENVIRONMENT: &str = "/etc/slipway/boot.env";
 
-/// The text of the unit that runs a command. An exit with 1 means that somebody has to change something first.
+/// The text of the unit that runs a command. Exit code 1 means that a repetition cannot succeed
+/// before a person changes something.
 pub(crate) fn text(command: &[String]) -> String {
     let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     format!(

@@ -52,7 +52,7 @@ fn running(world: &World) -> Result<Vec<Object>> {
     Ok(objects.filter(|object| object.kind == "instance").collect())
 }
 
-/// Whether something comes about within a minute.
+/// Whether a condition becomes true within a minute.
 fn until(comes: impl Fn() -> Result<bool>) -> Result<bool> {
     for _ in 0..600 {
         if comes()? {

@@ -45,7 +45,9 @@ impl SimSession {
     ) -> Result<Applied, ProviderError> {
         let kind = kind_of(&request.ownership.address)?;
         if kind.name == NODE && !matches!(request.action, Action::Operation { .. }) {
-            return Err(invalid("a node comes and goes with the machine of its pool"));
+            return Err(invalid(
+                "a node is not created or deleted by itself: the machine pool creates and deletes its machine",
+            ));
         }
         let rules = self.begin(call, &kind.resource.rate_class).await?;
         events.send(ApplyEvent::Started);
