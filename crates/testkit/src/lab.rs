@@ -121,7 +121,7 @@ impl Lab {
     /// The machine of an instance, when it has started.
     ///
     /// # Errors
-    /// When it does not start within two minutes.
+    /// When it does not start within five minutes.
     pub fn instance(&self, id: &str) -> Result<LabInstance> {
         until(&format!("{id} has a machine"), || {
             self.shared.check(id)?;
@@ -132,7 +132,7 @@ impl Lab {
     /// Waits until the machine of an instance is off, or gone.
     ///
     /// # Errors
-    /// When it still runs after two minutes.
+    /// When it still runs after five minutes.
     pub fn until_off(&self, id: &str) -> Result<()> {
         until(&format!("the machine of {id} is off"), || {
             Ok(self.shared.machine(id).is_none_or(|machine| !machine.is_on()).then_some(()))

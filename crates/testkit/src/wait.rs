@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 /// How long a condition may take. Machines of continuous integration are slow at times.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Asks until there is an answer, for two minutes at most.
+/// Asks until there is an answer, for five minutes at most.
 ///
 /// # Errors
 /// When there is none by then, or asking fails.

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use slipway_resource::ProviderError;
+use slipway_resource::{ErrorClass, ProviderError};
 
 /// How long an API that did not answer is taken to be silent.
 const SILENT: Duration = Duration::from_secs(15);
@@ -32,12 +32,14 @@ impl Silence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request that began then has no answer. Whether it was waited for.
+    /// Notes that a request that began then has no answer. Whether it was waited for. What is told of it later is told to
+    /// who reads, which is worth another try whatever became of the request.
     pub(super) fn note(&self, endpoint: &Arc<str>, begun: Instant, error: &ProviderError) -> bool {
         if begun.elapsed() < PROMPT {
             return false;
         }
-        let (endpoint, error) = (Arc::clone(endpoint), error.clone());
+        let endpoint = Arc::clone(endpoint);
+        let error = ProviderError { class: ErrorClass::Transient, ..error.clone() };
         let mut silent = self.lock();
         let has_no_other_way =
             silent.as_ref().is_some_and(|known| known.has_no_other_way && known.endpoint == endpoint);
@@ -77,8 +79,6 @@ impl Silence {
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::ErrorClass;
-
     use super::*;
 
     #[test]
@@ -100,6 +100,13 @@ mod tests {
         assert!(silence.is_the_only_way(&one));
         silence.note(&one, before, &error);
         assert!(silence.is_the_only_way(&one), "it is not looked for again each time");
+        let change = ProviderError::new(ErrorClass::OutcomeUnknown, "no answer");
+        silence.note(&one, before, &change);
+        assert_eq!(
+            silence.of(&one),
+            Some(error),
+            "what became of a change is not known; a read changes nothing"
+        );
         silence.end(&other);
         assert!(silence.of(&one).is_some());
         silence.end(&one);

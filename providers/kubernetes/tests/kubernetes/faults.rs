@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
@@ -68,6 +69,9 @@ async fn what_is_refused_for_a_moment_is_sent_again_and_what_is_lost_is_looked_f
         ("failing-after", || Verdict::AnswerAfter(500)),
         ("lost-before", || Verdict::DropBefore),
         ("lost-after", || Verdict::DropAfter),
+        // Long enough for the API to be taken for silent.
+        ("silent-before", || Verdict::Silence(Duration::from_secs(3))),
+        ("silent-after", || Verdict::SilenceAfter(Duration::from_secs(3))),
     ] {
         let count = Arc::new(AtomicUsize::new(0));
         let seen = count.clone();
