@@ -42,7 +42,9 @@ pub use pool::{
     Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
     Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
 };
-pub use runtime::{Assets, ContainerRuntime, EgressProxy, RegistryMirror};
+pub use runtime::{
+    Assets, ContainerRuntime, EgressProxy, ProgramFile, ProgramName, Programs, RegistryMirror,
+};
 pub use ssh::Ssh;
 
 /// The desired cluster as a provider receives it, complete: it has every default.

@@ -47,7 +47,9 @@ pub use pool::{
     Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
     Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
 };
-pub use runtime::{Assets, ContainerRuntime, EgressProxy, RegistryMirror};
+pub use runtime::{
+    Assets, ContainerRuntime, EgressProxy, ProgramFile, ProgramName, Programs, RegistryMirror,
+};
 pub use ssh::Ssh;
 
 /// A cluster as it is wanted, complete: nothing in it is left to a default that is applied later.

@@ -15,6 +15,7 @@ mod labels;
 mod lifecycle;
 mod names;
 mod pools;
+mod programs;
 mod rollout;
 mod room;
 mod secrets;
@@ -51,6 +52,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         labels::check,
         components::check,
         secrets::check,
+        programs::check,
         lifecycle::check,
     ] {
         rules(&mut context);

@@ -92,6 +92,7 @@ const TABLE: &[(&str, &str)] = &[
         "set the proxy in the environment of the hosts: components get the variables that are found there; remove it",
     ),
     ("assets.fileRepository", "the kubelet is installed on the hosts before; remove it"),
+    ("assets.programs", "programs are installed on the hosts before; remove it"),
     ("ssh", "users of the hosts are yours; remove it and write `ssh` in the Host documents"),
     ("nodeFiles.hooks", HOOKS),
     ("rollout", ROLLOUT),

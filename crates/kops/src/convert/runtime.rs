@@ -96,7 +96,11 @@ pub(super) fn assets(context: &Context<'_>, outcome: &mut Outcome) -> Assets {
     let image = if registry.filled().is_some() { registry } else { proxy };
     outcome.wrote("assets.imageRegistry", &image);
     outcome.wrote("assets.fileRepository", &field.at("fileRepository"));
-    Assets { image_registry: image.filled(), file_repository: field.at("fileRepository").filled() }
+    Assets {
+        image_registry: image.filled(),
+        file_repository: field.at("fileRepository").filled(),
+        ..Assets::default()
+    }
 }
 
 /// The proxy through which nodes reach the outside.

@@ -139,8 +139,36 @@ impl From<model::RegistryMirror> for input::RegistryMirror {
 
 impl From<model::Assets> for input::Assets {
     fn from(from: model::Assets) -> Self {
-        let model::Assets { image_registry, file_repository } = from;
-        Self { image_registry, file_repository }
+        let model::Assets { image_registry, file_repository, programs } = from;
+        Self { image_registry, file_repository, programs: programs.into() }
+    }
+}
+
+impl From<model::Programs> for input::Programs {
+    fn from(from: model::Programs) -> Self {
+        let model::Programs { mirrors, files } = from;
+        Self { mirrors, files: all(files) }
+    }
+}
+
+impl From<model::ProgramFile> for input::ProgramFile {
+    fn from(from: model::ProgramFile) -> Self {
+        let model::ProgramFile { name, architecture, version, path, sha256 } = from;
+        let (name, architecture) = (name.into(), architecture.into());
+        Self { name, architecture, version: version.map(Into::into), path, sha256 }
+    }
+}
+
+impl From<model::ProgramName> for input::ProgramName {
+    fn from(from: model::ProgramName) -> Self {
+        match from {
+            model::ProgramName::Slipway => Self::Slipway,
+            model::ProgramName::Containerd => Self::Containerd,
+            model::ProgramName::Runc => Self::Runc,
+            model::ProgramName::CniPlugins => Self::CniPlugins,
+            model::ProgramName::Kubelet => Self::Kubelet,
+            model::ProgramName::Crictl => Self::Crictl,
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Architecture;
+use crate::value::KubernetesVersion;
+
 /// The container runtime (containerd) on nodes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -38,6 +41,63 @@ pub struct Assets {
     /// The URL that holds a copy of every file; absent fetches each from its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_repository: Option<String>,
+    /// The programs that a machine installs when its image lacks them.
+    #[serde(skip_serializing_if = "Programs::is_empty")]
+    pub programs: Programs,
+}
+
+/// Programs of machines, each by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Programs {
+    /// Where the files are: URLs of folders (`https://`, `http://`), tried in this order.
+    pub mirrors: Vec<String>,
+    /// The files.
+    pub files: Vec<ProgramFile>,
+}
+
+impl Programs {
+    /// Whether nothing is said of programs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mirrors.is_empty() && self.files.is_empty()
+    }
+}
+
+/// One file with a program, or with several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProgramFile {
+    /// What it holds.
+    pub name: ProgramName,
+    /// The processors that it is for.
+    #[serde(default)]
+    pub architecture: Architecture,
+    /// The Kubernetes release of a kubelet, as in `1.35.2`; absent is for pools of every release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<KubernetesVersion>,
+    /// Its path below a mirror.
+    pub path: String,
+    /// The SHA-256 of its bytes, 64 hexadecimal digits.
+    pub sha256: String,
+}
+
+/// What a file of programs holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ProgramName {
+    /// Slipway itself, a static program.
+    Slipway,
+    /// containerd's release archive (gzip): programs below `bin/`.
+    Containerd,
+    /// runc, the program itself.
+    Runc,
+    /// The archive (gzip) of the CNI plugins.
+    CniPlugins,
+    /// The kubelet, the program itself.
+    Kubelet,
+    /// crictl's release archive (gzip).
+    Crictl,
 }
 
 /// A proxy through which nodes reach the outside.

@@ -1,13 +1,16 @@
 //! From nothing to a control plane that answers behind its load balancer, and back to nothing.
 
 use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::Place;
+use slipway_resource::Digest;
 use slipway_secrets::age;
 use slipway_testkit::lab::LabInstance;
+use slipway_testkit::machine::Stripped;
 use slipway_testkit::wait::until_within;
 use slipway_testkit::{Lab, MachineOptions, Said, http, kubernetes};
 
@@ -32,14 +35,14 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     let identity = age::Identity::generate()?.to_secret_text().to_string();
     let file = |path: &str, text: &str| (path.to_owned(), text.as_bytes().to_vec());
     let lab = Lab::start(MachineOptions {
-        slipway: Some(program.clone()),
         files: vec![
             file("/root/.config/slipway/config.toml", SETTINGS),
             file("/root/.config/slipway/age-identity.txt", &format!("{identity}\n")),
         ],
         ..MachineOptions::default()
     })?;
-    let place = operator(&lab, &program, &identity)?;
+    let (mirror, sha256) = Mirror::of(&lab, &program)?;
+    let place = operator(&lab, &program, &identity, &sha256)?;
 
     place.expect(0, &APPLY)?;
     let running = lab.running()?;
@@ -47,6 +50,11 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     let instance = running.first().context("there is one")?;
     let machine = lab.instance(instance)?;
     let status = booted(&machine)?;
+    let fetched = machine.check(["sha256sum", "/usr/local/bin/slipway"])?;
+    ensure!(fetched.starts_with(&sha256), "{fetched}");
+    let left = machine.check(["find", "/usr/local/bin", "-name", ".slipway*"])?;
+    ensure!(left.is_empty(), "{left}");
+    drop(mirror);
     ensure!(status["cluster"] == "lab.example.com" && status["pool"] == "control-plane", "{status}");
 
     // The API answers behind the load balancer, by its name, with a certificate of the authority in the state.
@@ -83,8 +91,38 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     Ok(())
 }
 
+/// A server in the network of the machines that has the program, and other bytes below `other`. It ends with the value.
+struct Mirror {
+    server: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Mirror {
+    /// Starts one; gives the SHA-256 of its program too.
+    fn of(lab: &Lab, program: &Path) -> Result<(Self, String)> {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        std::fs::create_dir(folder.path().join("other"))?;
+        std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
+        let copy = Stripped::of(program)?;
+        std::os::unix::fs::symlink(copy.path(), folder.path().join(PROGRAM))?;
+        let digest = Digest::of_bytes(&std::fs::read(copy.path())?);
+        let directory = folder.path().display().to_string();
+        let words = ["python3", "-m", "http.server", "8000", "--bind", "0.0.0.0", "--directory", &directory];
+        let mut server = lab.network().command(words);
+        let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("python3")?;
+        Ok((Self { server, _folder: folder }, digest.as_str().trim_start_matches("sha256:").to_owned()))
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
 /// Where the operator works: the program, the provider, a state in a bucket, and a hosted zone.
-fn operator(lab: &Lab, program: &Path, identity: &str) -> Result<Place> {
+fn operator(lab: &Lab, program: &Path, identity: &str, sha256: &str) -> Result<Place> {
     lab.moto().create_bucket("states")?;
     let port = lab.moto().port();
     let answer = http::request("POST", port, "/2013-04-01/hostedzone", &[SIGNED], ZONE.as_bytes())?;
@@ -99,7 +137,10 @@ fn operator(lab: &Lab, program: &Path, identity: &str) -> Result<Place> {
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let place = Place::new(program)?.with_environment(lab.moto().environment()).with_environment(own);
     place.write("identity.txt", &format!("{identity}\n"))?;
-    let spec = include_str!("spec.yaml").replace("KUBERNETES", kubernetes::VERSION);
+    let spec = include_str!("spec.yaml")
+        .replace("KUBERNETES", kubernetes::VERSION)
+        .replace("MIRROR", &lab.network().address())
+        .replace("SHA256", sha256);
     place.write("spec.yaml", &spec)?;
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("provider.toml");
     let manifest = std::fs::read_to_string(manifest)?

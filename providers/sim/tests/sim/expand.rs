@@ -51,7 +51,9 @@ fn rich() -> Json {
     }
     cluster["containerRuntime"] = json!({"version": "2.1.0", "sandboxImage": "pause:3", "extraConfig": "a = 1",
         "registryMirrors": [{"registry": "docker.io", "endpoints": ["https://mirror"]}]});
-    cluster["assets"] = json!({"imageRegistry": "registry.example", "fileRepository": "https://files"});
+    cluster["assets"] = json!({"imageRegistry": "registry.example", "fileRepository": "https://files",
+        "programs": {"mirrors": ["https://mirror"], "files": [{"name": "kubelet", "architecture": "arm64",
+            "version": "1.35.2", "path": "kubelet", "sha256": "0".repeat(64)}]}});
     cluster["egressProxy"] = json!({"url": "http://proxy:3128", "exclusions": ["10.0.0.0/8"]});
     cluster["audit"] = json!({"enabled": true, "policy": {"rules": [{"level": "Metadata"}]}, "maxAgeDays": 1,
         "maxBackups": 2, "maxSizeMebibytes": 3});

@@ -31,8 +31,10 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
     }
     let endpoint = document::endpoint(builder);
     let json = document::of_pool(builder, pool)?;
+    let own = document::own_program(builder, pool);
+    let boot = |payload| script::boot(&json, payload, &endpoint, own.as_ref());
     let wanted = builder.pool_settings(pool).compress_user_data;
-    let plain = assemble(&script::boot(&json, Payload::Plain, &endpoint)?, &pool.user_data);
+    let plain = assemble(&boot(Payload::Plain)?, &pool.user_data);
     if !wanted && size(&plain) <= LIMIT {
         return fitting(pool, plain);
     }
@@ -41,7 +43,7 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
             "the bootstrap document is compressed, since it does not fit into the user data otherwise";
         builder.note(format!("pools[{}].userData", pool.name), message);
     }
-    fitting(pool, assemble(&script::boot(&json, Payload::Compressed, &endpoint)?, &pool.user_data))
+    fitting(pool, assemble(&boot(Payload::Compressed)?, &pool.user_data))
 }
 
 /// The boot script alone, or with the pool's own parts behind it, as a document of several parts (RFC 2046).

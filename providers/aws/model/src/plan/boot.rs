@@ -25,9 +25,13 @@ const CANNOT_REACH: &str = "PROVIDER0110";
 /// The largest document that is read.
 const LIMIT: u64 = 1024 * 1024;
 /// Why a plan is for infrastructure alone.
-const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster by themselves: their image must \
-                        have slipway, containerd and the kubelet, and workers need a credential that nothing gives them \
-                        yet";
+const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster by themselves: ";
+const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kubelet, or `assets.programs` must list \
+                           slipway, containerd, runc, cniPlugins and kubelet";
+const NO_CREDENTIAL: &str = "workers need a credential that nothing gives them yet";
+/// What a machine lacks whose image has nothing, and the line of the script that fetches the first of them.
+const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
+const FETCHES: &str = "until is_program ";
 
 /// Whether another tool wrote the user data of a template.
 #[must_use]
@@ -82,7 +86,15 @@ pub fn of_slipway(template: &Value) -> bool {
 
 /// What machines that are made from a template will not do.
 pub(super) fn limits(wanted: &Value) -> Option<String> {
-    of_slipway(wanted).then(|| NO_NODES.to_owned())
+    let text = wanted.get(USER_DATA).and_then(text).filter(|text| is_ours(text))?;
+    let document = document(&text).unwrap_or_default();
+    let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
+    let has_programs = text.contains(FETCHES) && NEEDED.iter().all(|name| is_listed(&name));
+    let is_worker = document["node"]["role"] != "controlPlane";
+    let lacks = [(!has_programs).then_some(NO_PROGRAMS), is_worker.then_some(NO_CREDENTIAL)];
+    let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
+    (!lacks.is_empty()).then(|| format!("{NO_NODES}{}", lacks.join(", and ")))
 }
 
 fn is_ours(text: &str) -> bool {
@@ -218,6 +230,24 @@ mod tests {
         let (before, after) = (labels(""), labels(r#","taints":[{"key":"a"}]"#));
         assert_eq!(kept(after.clone(), &before, Some(&before)).unwrap().0, after);
         assert!(limits(&after).is_some() && limits(&template(NODEUP)).is_none());
+    }
+
+    #[test]
+    fn machines_become_nodes_when_they_get_programs_and_keys() {
+        let files = NEEDED.map(|name| format!(r#"{{"name":"{name}"}}"#)).join(",");
+        let script = |role: &str, files: &str, fetches: &str| {
+            let document = format!(r#"{{"node":{{"role":"{role}"}},"programs":{{"files":[{files}]}}}}"#);
+            limits(&template(&ours(&document).replace("exec ", &format!("{fetches}exec "))))
+                .unwrap_or_default()
+        };
+        let fetches = format!("{FETCHES}x; do :; done\n");
+        assert_eq!(script("controlPlane", &files, &fetches), "");
+        assert_eq!(script("worker", &files, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
+        assert_eq!(script("controlPlane", &files, ""), format!("{NO_NODES}{NO_PROGRAMS}"));
+        let one = r#"{"name":"kubelet"}"#;
+        assert_eq!(script("controlPlane", one, &fetches), format!("{NO_NODES}{NO_PROGRAMS}"));
+        let both = script("worker", "", "");
+        assert!(both.contains(NO_PROGRAMS) && both.ends_with(NO_CREDENTIAL), "{both}");
     }
 
     #[test]

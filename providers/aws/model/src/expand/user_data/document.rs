@@ -7,11 +7,12 @@ use serde_json::Value as Json;
 use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
 use slipway_cluster_input::{
     Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
-    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProxyMode, Role,
-    ServiceAccounts, Taint,
+    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProgramFile, ProgramName,
+    Programs, ProxyMode, Role, ServiceAccounts, Taint,
 };
 use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
+use super::script::OwnProgram;
 use crate::expand::addons::is_enabled;
 use crate::expand::build::Builder;
 use crate::expand::compute::has_nvidia;
@@ -30,11 +31,27 @@ struct NodeBootstrap<'a> {
     runtime: &'a ContainerRuntime,
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_proxy: Option<&'a EgressProxy>,
-    assets: &'a Assets,
+    assets: Assets,
+    programs: Fetched<'a>,
     components: BTreeMap<ComponentName, &'a Component>,
     addons: Vec<Setting<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_plane: Option<ControlPlane<'a>>,
+}
+
+/// What the program of Slipway installs when the image lacks it.
+#[derive(Serialize)]
+struct Fetched<'a> {
+    mirrors: &'a [String],
+    files: Vec<File<'a>>,
+}
+
+/// One file with programs.
+#[derive(Serialize)]
+struct File<'a> {
+    name: ProgramName,
+    path: &'a str,
+    sha256: &'a str,
 }
 
 /// The cluster.
@@ -161,7 +178,8 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
         node: node(builder, pool),
         runtime: &builder.cluster.container_runtime,
         egress_proxy: builder.cluster.egress_proxy.as_ref(),
-        assets: &builder.cluster.assets,
+        assets: Assets { programs: Programs::default(), ..builder.cluster.assets.clone() },
+        programs: fetched(builder, pool),
         components: components(builder, pool),
         addons: addons(builder, pool),
         control_plane: has_api_server(pool).then(|| control_plane(builder, pool)),
@@ -175,6 +193,29 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
     let mut json = serde_json::to_value(&document).map_err(unwritable)?;
     prune(&mut json);
     serde_json::to_string(&json).map_err(unwritable)
+}
+
+/// The files for the machines of a pool, without Slipway itself, which the script fetches.
+fn fetched<'a>(builder: &Builder<'a>, pool: &NodePool) -> Fetched<'a> {
+    let Programs { mirrors, files } = &builder.cluster.assets.programs;
+    let of_pool = |file: &&ProgramFile| {
+        file.architecture == pool.architecture
+            && file.name != ProgramName::Slipway
+            && file.version.as_ref().is_none_or(|version| *version == pool.kubernetes_version)
+    };
+    let file = |file: &'a ProgramFile| File { name: file.name, path: &file.path, sha256: &file.sha256 };
+    let files: Vec<File<'a>> = files.iter().filter(of_pool).map(file).collect();
+    Fetched { mirrors: if files.is_empty() { &[] } else { mirrors }, files }
+}
+
+/// Slipway's own program for the machines of a pool: the URLs to fetch it from, and its SHA-256.
+pub(super) fn own_program(builder: &Builder<'_>, pool: &NodePool) -> Option<OwnProgram> {
+    let Programs { mirrors, files } = &builder.cluster.assets.programs;
+    let is_own =
+        |file: &&ProgramFile| file.name == ProgramName::Slipway && file.architecture == pool.architecture;
+    let file = files.iter().find(is_own)?;
+    let url = |mirror: &String| format!("{}/{}", mirror.trim_end_matches('/'), file.path);
+    Some(OwnProgram { urls: mirrors.iter().map(url).collect(), sha256: file.sha256.clone() })
 }
 
 /// Leaves out what says nothing: null, and lists and objects without anything in them.

@@ -16,11 +16,55 @@ pub(super) enum Payload {
     Compressed,
 }
 
+/// Where Slipway's own program is, for images that lack it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnProgram {
+    /// The URLs, tried in this order.
+    pub urls: Vec<String>,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl OwnProgram {
+    /// The lines that put the program into a folder of programs, unless the image has these very bytes. They go on until a
+    /// mirror has them; the file gets its name only after its bytes were checked.
+    fn fetch(&self) -> String {
+        let Self { urls, sha256 } = self;
+        let urls = urls.join(" ");
+        format!(
+            "PATH=/usr/local/bin:/opt/bin:$PATH\n\
+             folder=/usr/local/bin\n\
+             [ -w $folder ] || folder=/opt/bin\n\
+             mkdir -p $folder\n\
+             is_program() {{ echo \"{sha256}  $1\" | sha256sum -c >/dev/null 2>&1; }}\n\
+             say() {{ echo \"slipway boot: $*\" | tee /dev/console >&2 || true; }}\n\
+             fetch() {{\n\
+             if command -v curl >/dev/null; then curl -fsSL --connect-timeout 20 -m 600 -o $2 $1\n\
+             else wget -q -T 20 -O $2 $1; fi\n\
+             }}\n\
+             until is_program \"$(command -v slipway)\"; do\n\
+             for url in {urls}; do\n\
+             rm -f $folder/.slipway\n\
+             fetch $url $folder/.slipway || {{ say \"no answer from $url\"; continue; }}\n\
+             is_program $folder/.slipway || {{ say \"$url serves other bytes\"; continue; }}\n\
+             chmod 755 $folder/.slipway\n\
+             mv $folder/.slipway $folder/slipway\n\
+             break 2\n\
+             done\n\
+             rm -f $folder/.slipway\n\
+             say \"waits for a mirror that has slipway\"\n\
+             sleep 5\n\
+             done\n"
+        )
+    }
+}
+
 /// The script: it leaves the document in `/etc/slipway/bootstrap.json` and starts the program with the document's digest.
 pub(super) fn boot(
     document: &str,
     payload: Payload,
     endpoint: &[TemplatePart],
+    own: Option<&OwnProgram>,
 ) -> Result<Vec<TemplatePart>, ProviderError> {
     // The shell ends each line of a document in a script, the last one too.
     let file = format!("{document}\n");
@@ -42,10 +86,11 @@ pub(super) fn boot(
          DOCUMENT\n\
          SLIPWAY_ENDPOINT=\""
     );
+    let fetch = own.map(OwnProgram::fetch).unwrap_or_default();
     let tail = format!(
         "\"\n\
          export SLIPWAY_ENDPOINT\n\
-         exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n"
+         {fetch}exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n"
     );
     let mut parts = vec![TemplatePart::Text(head)];
     parts.extend(endpoint.iter().cloned());

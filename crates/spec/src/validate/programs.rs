@@ -1,0 +1,142 @@
+use std::collections::BTreeSet;
+
+use super::context::{Context, error};
+use crate::{
+    diagnostic::code::{BAD_FORMAT, CONTRADICTION, DUPLICATE_NAME, INLINE_SECRET},
+    model::ProgramName,
+};
+
+const PLACE: &str = "assets.programs";
+
+/// Machines can fetch the programs, and know each by its digest.
+pub(super) fn check(context: &mut Context<'_>) {
+    let programs = &context.cluster.assets.programs;
+    match (programs.mirrors.is_empty(), programs.files.is_empty()) {
+        (true, true) => return,
+        (true, false) => {
+            let hint = "add `mirrors: [https://…]`: URLs of folders, tried in this order";
+            context.at(
+                &format!("{PLACE}.files"),
+                error(CONTRADICTION, "no mirror has the files of programs", hint),
+            );
+        }
+        (false, true) => {
+            let hint = "list `files` with `name`, `path` and `sha256`, or remove `mirrors`";
+            context.at(&format!("{PLACE}.mirrors"), error(CONTRADICTION, "mirrors without a file", hint));
+        }
+        (false, false) => {}
+    }
+    for (index, mirror) in programs.mirrors.iter().enumerate() {
+        check_mirror(context, &format!("{PLACE}.mirrors[{index}]"), mirror);
+    }
+    let mut seen = BTreeSet::new();
+    for (index, file) in programs.files.iter().enumerate() {
+        let place = format!("{PLACE}.files[{index}]");
+        if !is_path(&file.path) {
+            let hint = "write letters, digits and `.-_+/`, without `..` and without a `/` at the beginning";
+            let text = format!("the path `{}` is not one below a mirror", file.path);
+            context.at(&format!("{place}.path"), error(BAD_FORMAT, text, hint));
+        }
+        if file.sha256.len() != 64
+            || !file.sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            let hint = "write the 64 digits that `sha256sum FILE` prints";
+            let text = format!("`{}` is not a SHA-256", file.sha256);
+            context.at(&format!("{place}.sha256"), error(BAD_FORMAT, text, hint));
+        }
+        if file.version.is_some() && file.name != ProgramName::Kubelet {
+            let hint = "remove it: the digest decides";
+            let text = "only the kubelet has the version of Kubernetes";
+            context.at(&format!("{place}.version"), error(CONTRADICTION, text, hint));
+        }
+        let version = file.version.as_ref().map(ToString::to_string);
+        if !seen.insert((file.name, file.architecture as u8, version)) {
+            let hint = "list each program once for each architecture, the kubelet also for each `version`";
+            context.at(&format!("{place}.name"), error(DUPLICATE_NAME, "the program is listed before", hint));
+        }
+    }
+}
+
+fn check_mirror(context: &mut Context<'_>, place: &str, mirror: &str) {
+    let rest = ["https://", "http://"].iter().find_map(|scheme| mirror.strip_prefix(scheme));
+    let complaint = match rest {
+        Some(rest) if rest.split('/').next().is_some_and(|authority| authority.contains('@')) => error(
+            INLINE_SECRET,
+            "the mirror's URL holds a user and a password",
+            "use a mirror that needs none, and write the URL without them: digests protect what comes from it",
+        ),
+        Some(rest) if !rest.is_empty() && rest.bytes().all(is_plain) => return,
+        _ => error(
+            BAD_FORMAT,
+            format!("`{mirror}` is not the URL of a folder"),
+            "begin it with https:// or http://, and write letters, digits and `.-_+/:[]`",
+        ),
+    };
+    context.at(place, complaint);
+}
+
+/// A path and a URL stand in a script of the shell.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".-_+/:[]".contains(&byte)
+}
+
+fn is_path(path: &str) -> bool {
+    !path.is_empty()
+        && path.bytes().all(|byte| is_plain(byte) && !b":[]".contains(&byte))
+        && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{load_files, source::SourceFile};
+
+    fn said(programs: &str) -> Vec<String> {
+        let text = format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: demo }}\nspec:\n  provider: {{ name: sim }}\n  \
+             kubernetesVersion: 1.35.2\n  zones: [a]\n  assets:\n    programs: {programs}\n---\napiVersion: \
+             slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: control-plane }}\nspec: {{ role: controlPlane, \
+             machineType: sim.large, size: {{ fixed: 1 }} }}\n"
+        );
+        let loaded = load_files(vec![SourceFile::new("a.yaml", &text)], &[]);
+        loaded.diagnostics.iter().map(|one| format!("{} {}", one.code.id, one.message)).collect()
+    }
+
+    fn file(more: &str) -> String {
+        let digest = "0".repeat(64);
+        format!(
+            "{{ mirrors: [https://m/a], files: [{{ name: kubelet, path: a/b, sha256: \"{digest}\"{more} }}] }}"
+        )
+    }
+
+    #[test]
+    fn programs_have_a_mirror_a_path_and_a_digest() {
+        assert_eq!(said(&file("")), Vec::<String>::new());
+        assert_eq!(said(&file(", version: 1.35.2, architecture: arm64")), Vec::<String>::new());
+        for (spec, wanted) in [
+            ("{ mirrors: [https://m] }".to_owned(), "SPEC0062 mirrors without a file"),
+            (file("").replace("[https://m/a]", "[]"), "SPEC0062 no mirror has the files of programs"),
+            (file("").replace("https://m/a", "ftp://m"), "SPEC0007 `ftp://m` is not the URL of a folder"),
+            (
+                file("").replace("https://m/a", "\"https://m/$(reboot)\""),
+                "SPEC0007 `https://m/$(reboot)` is not the URL of a folder",
+            ),
+            (
+                file("").replace("https://m/a", "https://u:p@m"),
+                "SPEC0061 the mirror's URL holds a user and a password",
+            ),
+            (file("").replace("a/b", "../b"), "SPEC0007 the path `../b` is not one below a mirror"),
+            (file("").replace("0000", "000"), "SPEC0007 `"),
+            (
+                file("").replace("kubelet,", "runc, version: 1.35.2,"),
+                "SPEC0062 only the kubelet has the version of Kubernetes",
+            ),
+        ] {
+            let found = said(&spec);
+            assert!(found.len() == 1 && found[0].starts_with(wanted), "{spec}: {found:?}");
+        }
+        let one = file("");
+        let entry = one.split_once("files: [").unwrap().1.strip_suffix("] }").unwrap();
+        let twice = one.replace(entry, &format!("{entry}, {entry}"));
+        assert_eq!(said(&twice), ["SPEC0020 the program is listed before"]);
+    }
+}
