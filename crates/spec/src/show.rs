@@ -84,7 +84,7 @@ impl Printer<'_> {
 
     fn value(&mut self, name: &str, value: &Json, path: &str, depth: usize) -> Result<(), Error> {
         match value {
-            Json::Object(fields) if !fields.is_empty() => {
+            Json::Object(_) if !in_order(value).is_empty() => {
                 self.line(depth, name, "", None);
                 self.fields(value, path, depth + 1)
             }
@@ -106,7 +106,7 @@ impl Printer<'_> {
         for (index, item) in items.iter().enumerate() {
             let path = item_path(path, &names, index);
             match item {
-                Json::Object(fields) if !fields.is_empty() => {
+                Json::Object(_) if !in_order(item).is_empty() => {
                     // The first field stands behind the hyphen, which takes the place of its indentation.
                     let start = self.text.len();
                     self.fields(item, &path, depth + 1)?;
@@ -147,6 +147,10 @@ impl Printer<'_> {
 
     /// A value on one line, or a block of text that is indented below `depth`.
     fn scalar(&self, value: &Json, depth: usize) -> Result<String, Error> {
+        if value.is_object() {
+            // Nothing in it has a value.
+            return Ok("{}".to_owned());
+        }
         let text = yaml::to_string(value)?;
         let text = text.trim_end_matches('\n');
         let Some((first, rest)) = text.split_once('\n') else {

@@ -56,3 +56,24 @@ fn every_example_survives_the_way_round() {
     }
     assert!(seen >= 5, "{seen} examples");
 }
+
+#[test]
+fn what_has_no_value_in_it_is_written_as_empty() {
+    let text = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: demo }
+spec:
+  provider: { name: sim, config: { items: [{ a: null }, { b: 1 }], one: { c: ~ } } }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.large }
+";
+    let full = full_yaml(&reload(text)).unwrap();
+    assert!(full.contains("      items:\n      - {}\n      - b: 1\n      one: {}\n"), "{full}");
+    assert!(reload(&full).diagnostics.is_empty(), "{full}");
+}
