@@ -32,5 +32,6 @@ pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandEr
     if answer.trim() == "yes" {
         return Ok(());
     }
-    Err(CommandError::new("CLI0015", "the answer was no; nothing was done"))
+    Err(CommandError::new("CLI0015", "the answer was not `yes`; nothing was done")
+        .hint("run the command again, and type `yes` to carry out the plan"))
 }

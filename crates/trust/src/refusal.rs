@@ -159,9 +159,10 @@ impl Refusal {
     pub fn hint(&self) -> String {
         match self {
             Self::File { path, .. } | Self::Link { path, .. } => {
-                let folder = path.parent().filter(|path| path.is_absolute());
-                let folder = folder.map_or_else(|| "/FOLDER".to_owned(), |path| path.display().to_string());
-                allow("file-roots", "file-root", &folder)
+                // Not its folder: others can put files beside it, as in /tmp.
+                let file = Some(path).filter(|path| path.is_absolute());
+                let file = file.map_or_else(|| "/PATH".to_owned(), |path| path.display().to_string());
+                allow("file-roots", "file-root", &file)
             }
             Self::Variable { name } => allow("environment", "variable", name),
             Self::Secret { .. } => "plan without --untrusted where the spec is your own".to_owned(),

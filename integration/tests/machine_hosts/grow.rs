@@ -69,7 +69,7 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.edit("role: controlPlane\n  size: { fixed: 3 }", "role: controlPlane\n  size: { fixed: 2 }");
     lab.lose_host("cp-0");
     let plan = lab.pending(&["- etcd_member.cp-0/etcd", "- kubernetes_node.cp-0", "- host_claim.cp-0"]);
-    assert!(plan.contains("it is not entered any more"), "{plan}");
+    assert!(plan.contains("does not connect to this host any more"), "{plan}");
     lab.apply("the control plane given up");
     lab.is_as_wanted();
     let server = lab.server();

@@ -47,8 +47,8 @@ fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     for host in cluster.hosts.iter().filter(|host| host.lost) {
         note(
             format!("hosts[{}].lost", host.name),
-            "it is not entered any more: its node and its member of etcd leave without it, and what is on its disks stays \
-             there, keys of the cluster among it; wipe the machine before it is used again",
+            "Slipway does not connect to this host any more. Its node and its member of etcd are removed without it. Its \
+             disks still hold keys of the cluster: wipe the machine before it is used again",
         );
     }
     for pool in &cluster.pools {

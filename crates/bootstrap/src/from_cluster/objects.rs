@@ -99,12 +99,15 @@ pub(super) fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
         "none" => {}
         other => note(
             "network.cni.name",
-            format!("{other} is not brought: nodes become ready when you install it, or with `flannel`"),
+            format!(
+                "Slipway does not install {other}: nodes become ready when you install it. It installs `flannel`"
+            ),
         ),
     }
     for addon in cluster.addons.iter().filter(|addon| addon.enabled && addon.manifest.is_none()) {
         if !KNOWN.contains(&addon.name.as_str()) {
-            let message = format!("{} is not brought; a `manifest` of yours is", addon.name);
+            let message =
+                format!("Slipway does not install {} by itself: add a `manifest` of yours", addon.name);
             note(&format!("addons[{}]", addon.name), message);
         }
     }

@@ -198,7 +198,7 @@ fn every_refusal_says_what_allows_it() {
         policy.provider("aws", ProviderKind::Process, false).unwrap_err(),
     ];
     let expected = [
-        "file-roots = [\"/etc\"]",
+        "file-roots = [\"/etc/shadow\"]",
         "--trust endpoint=https://a.test",
         "host-networks = [\"10.0.0.1/32\"]",
         "--trust url=https://a.test/",
