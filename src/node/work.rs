@@ -178,6 +178,7 @@ impl<'a> Work<'a> {
 /// Removes what was remembered of a machine on which nothing is left: it may become part of any cluster.
 fn forget(root: &Path) -> Result<(), CommandError> {
     super::boot::unit::remove(root)?;
+    slipway_provider_node::remove_empty_folders(root)?;
     for name in ["secrets", "owned", "boot"] {
         let folder = below(root, &format!("/var/lib/slipway/{name}"));
         match std::fs::remove_dir_all(&folder) {

@@ -252,12 +252,11 @@ impl Lab {
         ["home", "rack"].iter().any(|inventory| hosts.join(inventory).join(host).exists())
     }
 
-    /// A machine is as it was: no file of a node, no container, no network of pods. The paths of folders that Slipway made may
-    /// still be written down in its own folder.
+    /// A machine is as it was: no file of a node, no container, no network of pods.
     pub fn nothing_is_left(&self, machine: &Machine) {
-        let files = "find /etc/kubernetes /var/lib/kubelet /var/lib/etcd /var/lib/slipway /var/log/kubernetes -type f \
-                     -not -path '/var/lib/slipway/folders/*'";
-        let left = machine.run(["sh", "-c", &format!("{files} 2>/dev/null")]).unwrap();
+        let folders = "/etc/kubernetes /var/lib/kubelet /var/lib/etcd /var/lib/slipway /var/log/kubernetes";
+        let files = format!("find {folders} -type f -exec tail -v -n 1 {{}} + 2>/dev/null");
+        let left = machine.run(["sh", "-c", &files]).unwrap();
         assert_eq!(String::from_utf8_lossy(&left.stdout), "", "files of {}", machine.name());
         let containers = machine.check(["ctr", "-n", "k8s.io", "containers", "ls", "-q"]).unwrap();
         assert_eq!(containers.trim(), "", "containers of {}", machine.name());

@@ -272,12 +272,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         let mut slot = slot.lock().await;
         *slot = None;
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(()) };
-        // All that was on the host is deleted, or was gone when its turn came: of that the ledger still knows, and nothing
-        // else is left of the cluster. What else is in the folder is not the agent's: a folder that is not empty stays.
-        let kept = format!("{}/var/lib/slipway", self.config.root.trim_end_matches('/'));
-        let script = format!(
-            "rm -rf {FOLDER}; cd {kept} 2>/dev/null && rm -f owned/*.json owner && rmdir owned draft supervised run replaced 2>/dev/null; cd / && rmdir {kept} 2>/dev/null; true"
-        );
+        let script = giving_back(self.config.root.trim_end_matches('/'));
         ssh.run(&script).await.map(drop).map_err(|failure| failure.into_error(name, "let its agent go"))
     }
 
@@ -364,5 +359,60 @@ async fn said_digest(tunnel: &Tunnel) -> Option<String> {
 impl From<Failure> for ProviderError {
     fn from(failure: Failure) -> Self {
         failure.into_error("the host", "do what it was asked")
+    }
+}
+
+/// A script that takes what Slipway keeps for itself off a host, whose files are below a root.
+///
+/// All that was on the host is deleted, or was gone when its turn came: of that the ledger still knows, and nothing else is
+/// left of the cluster. Folders that were made for its files are removed when they are empty. What else is in the folder is
+/// not the agent's: a folder that is not empty stays.
+fn giving_back(root: &str) -> String {
+    format!(
+        r#"rm -rf {FOLDER}
+cd {root}/var/lib/slipway 2>/dev/null || exit 0
+for record in folders/*; do if [ -f "$record" ]; then cat "$record"; echo; fi; done | LC_ALL=C sort -r |
+  while IFS= read -r path; do case "$path" in /*) rmdir -- "{root}$path" 2>/dev/null ;; esac; done
+rm -f folders/* owned/*.json owner
+rmdir folders owned draft supervised run replaced 2>/dev/null
+cd / && rmdir {root}/var/lib/slipway 2>/dev/null
+true"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_has_no_records_of_folders_and_no_empty_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let own = root.join("var/lib/slipway");
+        for path in ["folders", "owned", "draft"] {
+            fs::create_dir_all(own.join(path)).unwrap();
+        }
+        let made =
+            ["/etc/kubernetes", "/etc/kubernetes/pki", "/etc/kubernetes/pki/etcd", "/var/log/kubernetes"];
+        for (number, path) in made.iter().enumerate() {
+            fs::create_dir_all(root.join(&path[1..])).unwrap();
+            fs::write(own.join(format!("folders/{number}")), path).unwrap();
+        }
+        fs::write(own.join("folders/gone"), "/var/lib/gone").unwrap();
+        fs::write(own.join("owned/file-a.json"), "{}").unwrap();
+        fs::write(own.join("owner"), "{}").unwrap();
+        fs::write(root.join("var/log/kubernetes/notes.txt"), "of somebody else").unwrap();
+        let script =
+            giving_back(&root.display().to_string()).replace(FOLDER, &own.join("bin").display().to_string());
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        assert!(!own.exists() && !root.join("etc/kubernetes").exists());
+        assert_eq!(
+            fs::read_to_string(root.join("var/log/kubernetes/notes.txt")).unwrap(),
+            "of somebody else"
+        );
+        // Where nothing is, nothing is to be done.
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 }

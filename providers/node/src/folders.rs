@@ -9,6 +9,7 @@ use slipway_resource::{Digest, ProviderError};
 
 use crate::disk::{Access, Disk};
 use crate::purge;
+use crate::root::Root;
 
 /// Where their paths are written down.
 const FOLDER: &str = "/var/lib/slipway/folders";
@@ -41,6 +42,15 @@ pub(crate) fn remove_empty(disk: &Disk) -> Result<(), ProviderError> {
         disk.remove(&record(path))?;
     }
     purge::if_empty(disk, FOLDER).map(drop)
+}
+
+/// The same for a machine on which nothing is left, whose files are below a root: its ledger may still know objects that were
+/// gone before they were deleted.
+///
+/// # Errors
+/// When a folder or a record cannot be removed.
+pub fn remove_empty_folders(root: &Path) -> Result<(), ProviderError> {
+    remove_empty(&Disk::new(Root::new(root), None))
 }
 
 fn record(path: &str) -> String {

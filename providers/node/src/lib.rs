@@ -33,6 +33,7 @@ mod supervise;
 
 pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
+pub use folders::remove_empty_folders;
 pub use kind::{DISCLOSE, SEALED, images_of_pod};
 pub use owner::Owner;
 pub use provider::Node;
