@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use slipway_limits::Exceeded;
@@ -38,16 +38,17 @@ pub(crate) struct Written {
     pub is_one: fn(&[u8]) -> bool,
 }
 
-/// Writes what `--out` asks for: into a new file, or over an older one of its kind. Any other file is left as it is.
-pub(crate) fn write_out(
-    path: &Path,
-    bytes: &[u8],
-    readers: Readers,
-    written: Written,
-) -> Result<(), CommandError> {
+/// Refuses what `--out` names if it can be no new file and is no older one of its kind. Called before the work, so that
+/// nothing is computed in vain.
+pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandError> {
     let failed = |error: io::Error| CommandError::file("the file", path, &error);
-    let is_file = fs::metadata(path).is_ok_and(|old| old.is_file() && old.len() > 0);
-    if is_file {
+    let old = match fs::metadata(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return check_folder(path),
+        Err(error) => return Err(failed(error)),
+    };
+    check_is_file(path, &old)?;
+    if old.len() > 0 {
         let is_one = match slipway_limits::file::read_given(path, written.largest) {
             Ok(old) => (written.is_one)(&old),
             Err(error) if Exceeded::of(&error).is_some() => false,
@@ -60,7 +61,46 @@ pub(crate) fn write_out(
                 .hint("name a file that does not exist yet with `--out FILE`"));
         }
     }
-    write(path, bytes, readers).map_err(failed)
+    Ok(())
+}
+
+/// Writes what `--out` asks for: into a new file, or over an older one of its kind. Any other file is left as it is.
+pub(crate) fn write_out(
+    path: &Path,
+    bytes: &[u8],
+    readers: Readers,
+    written: Written,
+) -> Result<(), CommandError> {
+    check_out(path, written)?;
+    write(path, bytes, readers).map_err(|error| CommandError::file("the file", path, &error))
+}
+
+/// Refuses a folder, a pipe, a device or a socket in the place of a file.
+pub(crate) fn check_is_file(path: &Path, found: &fs::Metadata) -> Result<(), CommandError> {
+    let kind = found.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(CommandError::new("CLI0094", format!("{} is {what}, not a file", path.display()))
+        .hint("name a file with `--out FILE`"))
+}
+
+/// Refuses a file that would be new in a folder that does not exist.
+fn check_folder(path: &Path) -> Result<(), CommandError> {
+    // A link that leads nowhere: its folder is that of the file to which it leads.
+    let target = fs::read_link(path).map(|to| path.parent().unwrap_or(Path::new("")).join(to));
+    let place = target.as_deref().unwrap_or(path);
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if place.file_name().is_some() && folder.is_dir() {
+        return Ok(());
+    }
+    let message = format!("{} cannot be written: {} is not a folder", path.display(), folder.display());
+    Err(CommandError::new("CLI0094", message)
+        .hint("make the folder first, or name another file with `--out FILE`"))
 }
 
 /// Whether a file begins with a JSON document of a kind.
@@ -139,5 +179,34 @@ mod tests {
         assert!(write(&folder.path().join("none/file"), b"text", Readers::Owner).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         write(Path::new("/dev/null"), b"text", Readers::AsUsual).unwrap();
+    }
+
+    #[test]
+    fn only_a_file_in_a_folder_that_exists_is_written_with_out() {
+        const ANY: Written = Written { what: "any", largest: slipway_limits::size::PLAN, is_one: |_| true };
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        fs::write(place("file"), "old").unwrap();
+        std::os::unix::fs::symlink("new", place("link")).unwrap();
+        std::os::unix::fs::symlink("none/new", place("astray")).unwrap();
+        for good in ["file", "new", "link"] {
+            check_out(&place(good), ANY).unwrap();
+        }
+        let pipe = place("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let refused = [
+            pipe,
+            place(""),
+            place("none/new"),
+            place("astray"),
+            "/dev/null".into(),
+            "/".into(),
+            "..".into(),
+        ];
+        for path in refused {
+            let error = write_out(&path, b"text", Readers::AsUsual, ANY).unwrap_err();
+            assert!(format!("{error:?}").contains("CLI0094"), "{}: {error:?}", path.display());
+        }
+        check_out(&place("file/new"), ANY).unwrap_err();
     }
 }

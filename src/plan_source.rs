@@ -18,6 +18,14 @@ const PLAN: Written = Written {
     is_one: |bytes| files::is_json_of(bytes, slipway_plan::file::KIND),
 };
 
+/// Refuses a place where no plan can be kept, before anything is planned.
+pub(crate) fn check(path: Option<&Path>) -> Result<(), CommandError> {
+    match path {
+        Some(path) if path.to_str() != Some(STORE) => files::check_out(path, PLAN),
+        _ => Ok(()),
+    }
+}
+
 /// Keeps a plan where it was asked for: in a file, or with `state:` beside the state of its cluster.
 pub(crate) async fn save(
     context: &Context,

@@ -15,6 +15,7 @@ use crate::ui;
 
 /// Removes a cluster and everything that Slipway made for it.
 pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Result<ExitCode, CommandError> {
+    plan_source::check(arguments.save.out.as_deref())?;
     let environment = context.environment()?;
     let spec = match &arguments.cluster.name {
         Some(name) => state::recorded(&environment, name).await?,

@@ -32,6 +32,9 @@ pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<Ex
 }
 
 async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<ExitCode, CommandError> {
+    if let Some(path) = &arguments.out {
+        files::check_out(path, CONFIGURATION)?;
+    }
     let spec = specs::one(context, &Selection::from(&arguments.spec))?;
     let environment = if arguments.offline { context.without_store() } else { context.environment()? };
     let opened = Opened::open(&environment, spec).await?;

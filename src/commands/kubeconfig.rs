@@ -31,6 +31,16 @@ pub(crate) async fn run(
     context: &Context,
     arguments: &KubeconfigArguments,
 ) -> Result<ExitCode, CommandError> {
+    let file = match (&arguments.out, arguments.merge) {
+        (Some(file), _) => Some(file.clone()),
+        (None, true) => Some(usual_file()?),
+        (None, false) => None,
+    };
+    if let Some(file) = &file
+        && let Ok(found) = std::fs::metadata(file)
+    {
+        files::check_is_file(file, &found)?;
+    }
     let opened = open(context, &arguments.cluster).await?;
     let groups = match arguments.groups.as_slice() {
         [] => vec![ADMINISTRATORS.to_owned()],
@@ -44,11 +54,6 @@ pub(crate) async fn run(
     };
     let name = &opened.spec.cluster.name;
     let kubeconfig = opened.access().for_entry(&entry).await?.ok_or_else(|| opened.no_authority())?;
-    let file = match (&arguments.out, arguments.merge) {
-        (Some(file), _) => Some(file.clone()),
-        (None, true) => Some(usual_file()?),
-        (None, false) => None,
-    };
     let Some(file) = file else {
         context.output.result(kubeconfig.to_yaml().expose())?;
         return Ok(ExitCode::SUCCESS);

@@ -15,6 +15,7 @@ use crate::ui;
 
 /// Shows what apply would do. Writes nothing but the plan file that was asked for.
 pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
+    plan_source::check(arguments.out.as_deref())?;
     let selection = Selection::from(&arguments.specs);
     let single = arguments.out.is_some() || arguments.show.output != OutputFormat::Text;
     let all =

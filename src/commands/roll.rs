@@ -15,6 +15,7 @@ use crate::ui;
 
 /// Replaces the machines of pools under their budgets.
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
+    plan_source::check(arguments.save.out.as_deref())?;
     let spec = specs::one(context, &Selection::from(&arguments.specs))?;
     // A mistake in the arguments is told before anything is opened.
     spec.check_pools(&arguments.pool)?;

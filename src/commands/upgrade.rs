@@ -23,6 +23,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         CommandError::new("CLI0017", format!("`{}` is not a Kubernetes version", arguments.to))
             .cause(format!("{error}"))
     })?;
+    plan_source::check(arguments.save.out.as_deref())?;
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
     if !arguments.dry_run && !arguments.keep_spec {
         check_writable(&written)?;

@@ -12,6 +12,38 @@ fn place() -> Result<Place> {
 }
 
 #[test]
+fn an_output_that_is_no_file_is_refused_before_anything_is_planned() -> Result<()> {
+    let place = place()?;
+    let pipe = place.path().join("pipe");
+    ensure!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
+    std::fs::create_dir(place.path().join("folder"))?;
+    // A spec with a mistake: it is not even read.
+    place.write("bad.yaml", "kind: [")?;
+    let commands: [&[&str]; 6] = [
+        &["plan", "-f", "bad.yaml"],
+        &["delete", "-f", "bad.yaml", "--dry-run"],
+        &["roll", "-f", "bad.yaml", "--dry-run"],
+        &["upgrade", "-f", "bad.yaml", "--to", "1.36.0", "--dry-run"],
+        &["export", "terraform", "-f", "bad.yaml"],
+        &["state", "export", "line"],
+    ];
+    for command in commands {
+        for out in ["pipe", "folder", "/dev/null", "none/a.plan"] {
+            let refused = place.expect(1, &[command, &["--out", out]].concat())?.err;
+            ensure!(
+                refused.contains("CLI0094") && refused.contains("hint: "),
+                "{command:?} {out}: {refused}"
+            );
+        }
+    }
+    for out in ["pipe", "folder", "/dev/null"] {
+        let refused = place.expect(1, &["kubeconfig", "line", "--out", out])?.err;
+        ensure!(refused.contains("CLI0094"), "{out}: {refused}");
+    }
+    Ok(())
+}
+
+#[test]
 fn an_output_replaces_older_outputs_of_its_kind_only() -> Result<()> {
     let place = place()?;
     fn plan(out: &str) -> Vec<&str> {

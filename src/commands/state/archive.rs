@@ -27,6 +27,9 @@ const ARCHIVE: Written = Written {
 
 /// Writes one generation into a file.
 pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Result<ExitCode, CommandError> {
+    if arguments.out != Path::new("-") {
+        files::check_out(&arguments.out, ARCHIVE)?;
+    }
     let backend = context.backend()?;
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let entry = history::entry(&*backend, &cluster, arguments.generation.map(Generation)).await?;
