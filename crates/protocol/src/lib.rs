@@ -13,6 +13,7 @@ mod client;
 pub mod convert;
 mod error;
 pub mod generated;
+mod group;
 pub mod handshake;
 mod life;
 mod lock;

@@ -1,7 +1,8 @@
 //! The process of a provider: started, announced, watched, ended.
 //!
 //! It ends when its standard input closes, which happens in whatever way the engine ends. It has a process group
-//! of its own, so that an interrupt on the terminal reaches the engine alone.
+//! of its own, so that an interrupt on the terminal reaches the engine alone, and the processes that it has started end
+//! with it.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -16,6 +17,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::group::Group;
 use crate::handshake::{ANNOUNCEMENT_BYTES, Announcement, DIRECTORY, NONCE};
 use crate::life::Record;
 use crate::{Error, Life};
@@ -61,7 +63,7 @@ impl Launch {
     }
 }
 
-/// A running provider. Dropping it kills the process; [`Process::end`] lets it finish.
+/// A running provider. Dropping it kills the process and those that it has started; [`Process::end`] lets it finish.
 #[derive(Debug)]
 pub struct Process {
     announcement: Announcement,
@@ -210,6 +212,7 @@ async fn keep(
     output: impl Future<Output = ()>,
     record: &Record,
 ) {
+    let group = Group::led_by(&child);
     let streams = async { tokio::join!(errors, output) };
     tokio::pin!(streams, killed);
     let mut streaming = true;
@@ -221,13 +224,12 @@ async fn keep(
             // Asked to, or nobody is there any more to ask.
             _ = &mut killed, if may_be_killed => {
                 may_be_killed = false;
-                if let Err(error) = child.start_kill() {
-                    tracing::warn!(%error, "cannot kill a provider");
-                }
+                group.kill();
             }
         }
     };
-    // A child of the child may hold the streams open.
+    // A child of the child may hold the streams open, which ends with it.
+    drop(group);
     if streaming && tokio::time::timeout(LAST_WORDS, &mut streams).await.is_err() {
         tracing::debug!("the streams of a dead provider stay open");
     }

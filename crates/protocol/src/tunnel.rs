@@ -6,6 +6,7 @@ use slipway_resource::{ErrorClass, ProviderError};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
+use crate::group::Group;
 use crate::process::keep_lines;
 use crate::{Client, Deadlines, Life};
 
@@ -54,7 +55,9 @@ impl Tunnel {
         let (life, record) = Life::attended(name);
         let (ended, mut end) = tokio::sync::watch::channel(None);
         let named = name.to_owned();
+        let group = Group::led_by(&child);
         let keeper = tokio::spawn(async move {
+            let _group = group;
             let words = keep_lines(errors, &named, Some(&record));
             let (status, ()) = tokio::join!(child.wait(), words);
             record.ended(match &status {
