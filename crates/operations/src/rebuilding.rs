@@ -154,11 +154,13 @@ impl Rebuilding {
 
 /// Asks the cloud and the machines, with the unique id that the head has, if there is a head.
 async fn find(opened: &Opened, head: Option<&Head>, hold: Option<&Journal>) -> Result<Found, Error> {
-    let expansion = opened.expand(keys::catalogs(opened)?).await?;
+    let mut expansion = opened.expand(keys::catalogs(opened)?).await?;
+    // The store may still have the keys of a cluster whose machines a provider makes.
+    expansion.desired.append(&mut expansion.keys);
     let (desired, catalogs) = (expansion.desired, expansion.catalogs);
     let cluster = &opened.spec.cluster;
     let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
-    let stage = keys::stage(opened, &catalogs, uid.as_ref(), hold).await?;
+    let stage = keys::stage(opened, (&catalogs, &desired), uid.as_ref(), hold).await?;
     let keys = keys::keys(&stage, &desired)?;
     let rebuild = Rebuild {
         cluster: &cluster.name,

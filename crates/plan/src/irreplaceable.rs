@@ -3,6 +3,8 @@
 //! A type declares by [`slipway_resource::schema::Irreplaceable`] that its objects hold a key, an authority or data. The rule
 //! is one of the planner: it holds for every provider, also for one that gets it wrong, and after the state was lost.
 
+mod readers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -112,6 +114,8 @@ pub(crate) struct Guard<'a> {
     pub is_asked_for: &'a (dyn Fn(&Address) -> bool + 'a),
     /// Whether an attribute of a resource is a key for data.
     pub is_key: &'a (dyn Fn(&Address, &Path) -> bool + 'a),
+    /// What each desired resource depends on.
+    pub depends_on: &'a BTreeMap<Address, Vec<Address>>,
 }
 
 impl<'a> Guard<'a> {
@@ -134,6 +138,7 @@ impl<'a> Guard<'a> {
             return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
         }
         self.name_last_holders(decided);
+        readers::name_new_keys(self, decided);
         self.name_lost_keys(decided);
         for decision in decided.by_address.values_mut() {
             self.name_removed_keys(&mut decision.change);

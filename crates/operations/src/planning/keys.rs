@@ -2,15 +2,23 @@
 //!
 //! The provider returns them with its own resources, and its control planes depend on them: they read the keys from the
 //! state of the cluster when they boot. A plan leaves them out where the control planes exist without them. Such a cluster
-//! was adopted, and its machines have the keys of the tool that created it.
+//! was adopted, and its machines have the keys of the tool that created it; or its keys were lost with its state. The plan
+//! says that it leaves them out.
 
 use std::collections::BTreeSet;
 
 use slipway_plan::Snapshot;
 use slipway_resource::Address;
+use slipway_resource::provider::ExpandNote;
 
 use super::expansion::Expansion;
 use crate::composition;
+
+/// What a plan says of control planes that exist and whose keys the state does not have.
+const WITHOUT_KEYS: &str = "the state does not have the keys that the control planes run with, and this plan generates no \
+                            other keys. A control plane that boots by the user data of Slipway reads them from the state: \
+                            if the state was lost, restore `secrets/` of the cluster in the state store from a backup or \
+                            from earlier versions of the objects, and run `slipway state rebuild`";
 
 impl Expansion {
     /// Adds the keys to the desired resources, unless the machines that would read them exist without them.
@@ -31,6 +39,8 @@ impl Expansion {
             for desired in &mut self.desired {
                 desired.depends_on.retain(|before| !addresses.contains(before));
             }
+            let note = ExpandNote { field: "controlPlane".to_owned(), message: WITHOUT_KEYS.to_owned() };
+            self.notes.push(note);
             return;
         }
         self.desired.extend(keys);
@@ -100,8 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn an_adopted_cluster_keeps_the_keys_of_its_machines() {
+    fn keys_that_the_state_does_not_have_are_left_out_with_a_note() {
         let adopted = state(&[("cloud_group.masters", "cloud"), ("cloud_network.a", "cloud")]);
+        let mut expanded = expansion();
+        expanded.add_keys(Some(&adopted));
+        assert_eq!(expanded.notes.len(), 1);
+        let mut new = expansion();
+        new.add_keys(None);
+        assert!(new.notes.is_empty());
         assert_eq!(names(Some(&adopted)), (vec!["cloud_group.masters".to_owned()], 1));
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn catalogs(opened: &Opened) -> Result<BTreeMap<String, Catalog>, Err
 /// and its way to the cluster's API is entered with them. Changes nothing.
 pub(super) async fn stage(
     opened: &Opened,
-    catalogs: &BTreeMap<String, Catalog>,
+    (catalogs, desired): (&BTreeMap<String, Catalog>, &[Desired]),
     uid: Option<&ClusterUid>,
     hold: Option<&Journal>,
 ) -> Result<Stage, Error> {
@@ -83,7 +83,9 @@ pub(super) async fn stage(
     if let Some(journal) = hold {
         vault = vault.held(journal.clone());
     }
-    opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, Linked::default())).await
+    // The objects inside the cluster are found by the next plan.
+    let linked = Linked { keys: desired.iter().any(composition::is_key), ..Linked::default() };
+    opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, linked)).await
 }
 
 /// The keys that the cluster runs with, and those that were found nowhere.

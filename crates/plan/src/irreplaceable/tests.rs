@@ -130,6 +130,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         rule_of: &rule_of,
         is_asked_for: &|_| true,
         is_key: &|_, path| *path == Path::key("key"),
+        depends_on: &BTreeMap::new(),
     };
     guard.enforce(&mut world.decided)
 }
@@ -311,4 +312,50 @@ fn a_key_for_data_is_not_replaced_and_its_removal_is_confirmed_by_name() {
     assert_eq!(removed, "it removes key: data encrypted with this key cannot be read any more");
     assert_eq!(changed("key", Value::Null, "new".into()).unwrap(), None, "the first key");
     assert_eq!(changed("label", "old".into(), "new".into()).unwrap(), None);
+}
+
+/// A key that is created, and an object that reads it: whether the plan needs a confirmation for the key.
+fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
+    let (key, group) = (address(0), Address::new("any_group", "masters"));
+    let mut world = world(&[Case {
+        recorded: false,
+        there: None,
+        twin: None,
+        action: ChangeAction::Create,
+        after: None,
+    }]);
+    let identity = (reader != ChangeAction::Create).then(|| Identity::new("g-1"));
+    let change = ResourceChange { action: reader, identity, ..ResourceChange::bare(&group, "any", 1) };
+    world.decided.by_address.insert(group.clone(), crate::assemble::plain(change));
+    world.records.extend(record.map(|record| (group.clone(), record)));
+    let rule = rule("it cannot be");
+    let rule_of = |address: &Address| (address.kind() == "any_vault").then_some(&rule);
+    let guard = Guard {
+        cluster: "c",
+        mode: Mode::Apply,
+        records: &world.records,
+        observations: &world.observations,
+        rule_of: &rule_of,
+        is_asked_for: &|_| true,
+        is_key: &|_, _| false,
+        depends_on: &BTreeMap::from([(group, vec![key.clone()])]),
+    };
+    guard.enforce(&mut world.decided).unwrap();
+    world.decided.by_address[&key].change.confirmation.is_some()
+}
+
+#[test]
+fn a_new_key_for_objects_that_run_with_a_lost_one_is_named() {
+    // Both are new.
+    assert!(!is_named(ChangeAction::Create, None));
+    // The state was lost, or does not know the object.
+    for action in [ChangeAction::NoOp, ChangeAction::Update, ChangeAction::ReplaceDeleteFirst] {
+        assert!(is_named(action, Some(record("g-1"))), "{action:?}");
+        assert!(is_named(action, None), "{action:?}");
+    }
+    // The state knows what was applied: with this key, or without it.
+    let applied = Record { applied: Some(Value::Null), ..record("g-1") };
+    assert!(!is_named(ChangeAction::Update, Some(applied.clone())));
+    let with_key = Record { depends_on: vec![address(0)], ..applied };
+    assert!(is_named(ChangeAction::Update, Some(with_key)));
 }

@@ -62,6 +62,7 @@ pub(super) async fn finish(
         rule_of: &rule_of,
         is_asked_for: &is_asked_for,
         is_key: &is_key,
+        depends_on: &dependencies.by_address,
     };
     // Before anything is left out: what a part makes may be what the whole would lose.
     guard.enforce(&mut decided)?;

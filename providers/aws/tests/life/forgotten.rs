@@ -10,8 +10,10 @@ use crate::world::{APPLY, HIGHLY_AVAILABLE, World, changes_of};
 const BY_IDENTITY: &[&str] =
     &["aws_lb.*", "aws_lb_target_group.*", "aws_iam_role.*", "aws_iam_instance_profile.*"];
 
-/// What no tag can tell: records of a zone have none, and keys are in the state alone.
-const UNTAGGED: &[&str] = &["aws_route53_record.", "keypair."];
+/// What no tag can tell: records of a zone have none.
+const UNTAGGED: &[&str] = &["aws_route53_record."];
+/// What keys in the state begin with.
+const KEYS: &str = "keypair.";
 
 /// A rebuilt state has every object that can be tagged, and a record that was removed comes back: nothing is created a second time.
 pub fn nothing_is_created_twice() -> Result<()> {
@@ -21,11 +23,27 @@ pub fn nothing_is_created_twice() -> Result<()> {
     let known = list(&world)?;
     let objects = world.cloud.objects()?.len();
 
+    ensure!(known.iter().any(|address| address.starts_with(KEYS)), "the cluster has no keys");
+
     world.keep()?;
-    std::fs::remove_dir_all(world.place().state())?;
-    world.expect(0, &["state", "rebuild", "ha.example.com", "-f", "spec.yaml", "--yes"])?;
+    // The store still has the keys.
+    for name in ["head", "snapshots", "journal"] {
+        let lost = world.place().state().join("ha.example.com").join(name);
+        if lost.is_dir() { std::fs::remove_dir_all(lost)? } else { std::fs::remove_file(lost)? }
+    }
+    rebuild(&world)?;
     knows(&world, &known)?;
     creates_nothing(&world)?;
+    a_lost_key_is_named(&world)?;
+    world.restore()?;
+
+    // The keys are lost too: no plan makes others, and each says so.
+    std::fs::remove_dir_all(world.place().state())?;
+    rebuild(&world)?;
+    let tagged = known.iter().filter(|address| !address.starts_with(KEYS)).cloned().collect();
+    knows(&world, &tagged)?;
+    let shown = creates_nothing(&world)?;
+    ensure!(shown.contains("does not have the keys that the control planes run with"), "{shown}");
     world.restore()?;
 
     for pattern in BY_IDENTITY {
@@ -38,6 +56,22 @@ pub fn nothing_is_created_twice() -> Result<()> {
     ensure!(world.cloud.objects()?.len() == objects, "objects were created or deleted");
     world.delete()?;
     world.is_empty()
+}
+
+fn rebuild(world: &World) -> Result<()> {
+    world.expect(0, &["state", "rebuild", "ha.example.com", "-f", "spec.yaml", "--yes"]).map(drop)
+}
+
+/// A key that only the state had and that is gone is made anew only when somebody names it.
+fn a_lost_key_is_named(world: &World) -> Result<()> {
+    let key = "keypair.etcd-ca";
+    std::fs::remove_dir_all(world.place().state().join("ha.example.com/secrets").join(key))?;
+    world.expect(0, &["state", "rm", "ha.example.com", key, "--yes"])?;
+    let shown = world.expect(2, &["plan", "-f", "spec.yaml", "--infrastructure-only"])?.out;
+    ensure!(shown.contains(&format!("--confirm {key}")), "{shown}");
+    let refused = world.expect(1, APPLY)?;
+    ensure!(refused.err.contains(key), "{}", refused.err);
+    Ok(())
 }
 
 /// The addresses in the state.
@@ -56,13 +90,13 @@ fn knows(world: &World, known: &BTreeSet<String>) -> Result<()> {
     Ok(())
 }
 
-fn creates_nothing(world: &World) -> Result<()> {
+fn creates_nothing(world: &World) -> Result<String> {
     let planned = world.expect(2, &["plan", "-f", "spec.yaml", "-o", "json", "--infrastructure-only"])?;
     let changes = changes_of(&serde_json::from_str(&planned.out)?)?;
     let made = |(address, what): &(&String, &String)| what.contains("create") && !is_untagged(address);
     let made: Vec<_> = changes.iter().filter(made).collect();
     ensure!(made.is_empty(), "created a second time: {made:#?}");
-    Ok(())
+    Ok(planned.out)
 }
 
 fn is_untagged(address: &str) -> bool {
