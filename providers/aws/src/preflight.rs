@@ -1,12 +1,13 @@
-//! What would stop a run before its first change: permissions, quotas, machines that a zone lacks, images that do not
-//! exist. Only what is certain is reported, since a finding stops the run. What cannot be asked is no finding; what AWS
-//! refuses for its pace is asked again, by the engine.
+//! What would stop a run before its first change: names that are taken, permissions, quotas, machines that a zone lacks,
+//! images that do not exist. Only what is certain is reported, since a finding stops the run. What cannot be asked is no
+//! finding; what AWS refuses for its pace is asked again, by the engine.
 
 mod calls;
 mod dry_run;
 mod machine;
 mod permission;
 mod quota;
+mod taken;
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
@@ -24,13 +25,15 @@ pub(crate) async fn check(
     if items.is_empty() {
         return Ok(Vec::new());
     }
+    // Before the permissions: what reads it makes has been allowed then.
+    let names = taken::names(cloud, items).await?;
     let (machines, images, permissions, quotas) = tokio::join!(
         machine::types(cloud, items),
         machine::images(cloud, items),
         permission::missing(cloud, items),
         quota::exceeded(cloud, items),
     );
-    let found = [machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
+    let found = [names, machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
     Ok(found.into_iter().flatten().collect())
 }
 

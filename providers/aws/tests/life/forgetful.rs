@@ -1,10 +1,10 @@
 //! A cloud that does not show everything as it was set.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::cloud::{Cloud, Object};
 use crate::world::{APPLY, MINIMAL, World};
@@ -36,14 +36,31 @@ pub fn what_left_its_group_is_deleted() -> Result<()> {
     world.public(&[("t3.medium\n  image: ami-1e749f67", "t3.medium\n  image: ami-760aaa0f")])?;
     let mut roll = world.place().command(APPLY).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let left = until(|| Ok(running(&world)?.iter().any(|object| object.name.starts_with(' '))));
-    let stopped = Command::new("kill").args(["-INT", &roll.id().to_string()]).status();
-    let ended = roll.wait();
-    ensure!(left? && stopped?.success(), "no instance left its group");
+    // The first signal lets the running steps end, and the one that waits for an instance does so for up to an hour.
+    let signal = || Command::new("kill").args(["-INT", &roll.id().to_string()]).status();
+    let stopped = signal();
+    std::thread::sleep(Duration::from_millis(500));
+    let at_once = signal();
+    let ended = ends_soon(&mut roll);
+    ensure!(left? && stopped?.success() && at_once?.success(), "no instance left its group");
     ensure!(!ended?.success(), "the roll was not stopped");
     world.delete()?;
     let left = running(&world)?;
     ensure!(left.is_empty(), "left: {left:?}");
     Ok(())
+}
+
+/// The end of a program that was told to stop at once.
+fn ends_soon(program: &mut Child) -> Result<ExitStatus> {
+    for _ in 0..200 {
+        if let Some(ended) = program.try_wait()? {
+            return Ok(ended);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    program.kill()?;
+    program.wait()?;
+    bail!("it went on after two signals")
 }
 
 /// The instances that run; one without a group has a name that begins with a space.

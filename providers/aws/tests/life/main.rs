@@ -28,6 +28,7 @@ mod lost;
 mod permissions;
 mod recorded;
 mod several;
+mod taken;
 mod throttled;
 mod ungrouped;
 mod upgrade;
@@ -59,6 +60,7 @@ const TESTS: &[(&str, Test)] = &[
     ("images::by_parameter", images::by_parameter),
     ("lost::before_and_after_each_call", lost::before_and_after_each_call),
     ("permissions::every_call_was_asked_for", permissions::every_call_was_asked_for),
+    ("taken::all_are_named_before_the_first_change", taken::all_are_named_before_the_first_change),
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
     ("ungrouped::an_instance_is_named_and_deleted", ungrouped::an_instance_is_named_and_deleted),
     ("upgrade::only_the_version_changes", upgrade::only_the_version_changes),
@@ -73,11 +75,9 @@ fn main() -> ExitCode {
     }
     let trial = |(name, test): &(&'static str, Test)| {
         let test = *test;
-        // It stops a roll in the middle by a signal, and does not always end by itself.
-        let is_by_hand = *name == "forgetful::what_left_its_group_is_deleted";
         let needs_cases = name.starts_with("adopted::") || name.starts_with("recorded::");
         Trial::test(*name, move || test().map_err(|error| format!("{error:?}").into()))
-            .with_ignored_flag(is_by_hand || needs_cases && std::env::var_os(adopted::CASES).is_none())
+            .with_ignored_flag(needs_cases && std::env::var_os(adopted::CASES).is_none())
     };
     let named = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).map_err(anyhow::Error::from);
     let named = named.and_then(|folder| world::Executables::keep(folder.path()).map(|()| folder));
