@@ -18,6 +18,11 @@ use crate::observations::Observations;
 use expression::Scope;
 use labels::Labels;
 
+/// Where Terraform's registry has a provider of which nothing else is said.
+const NAMESPACE: &str = "hashicorp";
+/// The versions of Terraform that know `import` blocks.
+const WITH_IMPORTS: &str = ">= 1.5";
+
 /// What to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
@@ -73,7 +78,7 @@ impl Export<'_> {
                 imports.push(import::block(&desired.address, found, kind, &labels).map_err(form)?);
             }
         }
-        let mut body = Body::builder();
+        let mut body = Body::builder().add_block(self.requirements(!imports.is_empty()));
         for (name, _) in self.schemas {
             let block = Block::builder("provider").add_label(*name);
             if let Some(region) = self.region {
@@ -84,6 +89,26 @@ impl Export<'_> {
         let blocks = variables.into_iter().chain(scope.data()?).chain(resources).chain(imports);
         let body = blocks.fold(body, |body, block| body.add_block(block)).build();
         Ok(hcl::format::to_string(&body)?)
+    }
+}
+
+impl Export<'_> {
+    /// The `terraform` block: the version that reads `import` blocks, and where each provider with a resource comes from.
+    fn requirements(&self, has_imports: bool) -> Block {
+        let mut providers = Block::builder("required_providers");
+        let is_used = |schema: &Schema| {
+            let mut made = self.desired.iter().filter(|desired| desired.lifecycle.existing.is_none());
+            made.any(|desired| schema.types.contains_key(desired.address.kind()))
+        };
+        for (name, _) in self.schemas.iter().filter(|(_, schema)| is_used(schema)) {
+            let source = Expression::from_iter([("source", format!("{NAMESPACE}/{name}"))]);
+            providers = providers.add_attribute(HclAttribute::new(*name, source));
+        }
+        let mut block = Block::builder("terraform");
+        if has_imports {
+            block = block.add_attribute(("required_version", WITH_IMPORTS));
+        }
+        block.add_block(providers.build()).build()
     }
 }
 
