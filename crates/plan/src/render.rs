@@ -7,6 +7,7 @@ mod attribute;
 mod block;
 mod clean;
 mod comparison;
+mod decoded;
 mod dot;
 mod duration;
 mod fold;

@@ -8,6 +8,7 @@ use slipway_resource::diff::Change;
 use slipway_resource::{Path, Value};
 
 use super::clean::{clean, columns, plural, shorten};
+use super::decoded::decoded;
 use super::line::{Line, Mark, Style};
 use super::screen::Screen;
 use super::text::TextOptions;
@@ -77,7 +78,7 @@ pub(super) fn changed(changes: &[Change], sensitive: &[Path], options: &TextOpti
             let path = clean(&change.path.to_string()).into_owned();
             let room = options.width.saturating_sub(columns(&path).max(12) + 10);
             Attribute {
-                body: difference(&before, &after, room, options.verbose),
+                body: difference(&decoded(&before), &decoded(&after), room, options.verbose),
                 forces: change.replaces,
                 path,
             }
@@ -144,6 +145,7 @@ fn leaf(out: &mut Vec<Attribute>, path: &Path, value: &Value, options: &TextOpti
         }
         _ => {
             let path = clean(&path.to_string()).into_owned();
+            let value = &*decoded(value);
             let body = if !is_long_text(value) {
                 let text = self::value(value);
                 let room = options.width.saturating_sub(columns(&path).max(12) + 8).max(24);

@@ -148,6 +148,11 @@ fn alike(blocks: Vec<Block<'_>>) -> Vec<Fold<'_>> {
 }
 
 impl Fold<'_> {
+    /// How many resources are shown as one; none where each is shown.
+    pub(super) fn folded(&self) -> usize {
+        if self.blocks.len() > 1 { self.blocks.len() } else { 0 }
+    }
+
     /// The lines: of the one block, or of all at once.
     pub(super) fn lines(&self, options: &TextOptions) -> Vec<Line> {
         match self.blocks.as_slice() {

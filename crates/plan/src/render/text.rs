@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::clean::{clean, plural};
 use super::duration::duration;
-use super::fold::fold;
+use super::fold::{Fold, fold};
 use super::group::{Group, View};
 use super::line::{Line, Style};
 use super::section::{self, Section};
@@ -46,8 +46,11 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
         out.push('\n');
     };
     put(&section::drift(&view, options));
+    let mut folded = 0;
     for (group, changes) in view.shown() {
-        put(&changes_of(group, changes, &view, options));
+        let (section, count) = with_folded(group, changes, &view, options);
+        put(&section);
+        folded += count;
     }
     put(&section::gates(&view));
     put(&section::kept(&view, options));
@@ -57,6 +60,11 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     put(&section::findings(&view, options));
     put(&section::confirmations(&view, options));
     put(&section::outlook(&view, options));
+    if folded > 0 {
+        out.push_str(&format!(
+            "{folded} resources are shown together with similar ones; `--full` shows each of them.\n"
+        ));
+    }
     out.push_str(&closing(&view));
     out
 }
@@ -68,9 +76,21 @@ pub(super) fn changes_of(
     view: &View<'_>,
     options: &TextOptions,
 ) -> Section {
+    with_folded(group, changes, view, options).0
+}
+
+/// The section of one group, and how many of its resources are shown together with others.
+fn with_folded(
+    group: Group,
+    changes: &[&ResourceChange],
+    view: &View<'_>,
+    options: &TextOptions,
+) -> (Section, usize) {
     let blocks = changes.iter().map(|change| Block::of(change, view, options)).collect();
-    let lines = fold(blocks, options).iter().flat_map(|fold| fold.lines(options)).collect();
-    Section { title: group.title(), count: changes.len(), lines }
+    let folds = fold(blocks, options);
+    let folded = folds.iter().map(Fold::folded).sum();
+    let lines = folds.iter().flat_map(|fold| fold.lines(options)).collect();
+    (Section { title: group.title(), count: changes.len(), lines }, folded)
 }
 
 fn closing(view: &View<'_>) -> String {
