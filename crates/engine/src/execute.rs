@@ -118,7 +118,7 @@ impl<'a> Dispatcher<'a> {
         loop {
             let level = *stop.borrow_and_update();
             if level == Stop::AtOnce {
-                self.report.under_way = self.running.len();
+                self.report.under_way += self.running.len();
                 break;
             }
             let opening = if level == Stop::No { self.start_ready() } else { None };
@@ -234,6 +234,7 @@ impl<'a> Dispatcher<'a> {
                 take_effect(&mut self.work.snapshot, effect, &failed);
                 self.fail(id, *error);
             }
+            Err(Failure::Stopped { begun }) => self.report.under_way += usize::from(begun),
             Err(Failure::Store(error)) => return Err(Error::store(&plan.cluster, *error)),
         }
         Ok(())

@@ -36,6 +36,7 @@ pub(crate) struct Scripted {
     resume: Option<Script<ResumeRequest, Resolution>>,
     plan: Option<Script<PlanItem, Planned>>,
     nodes: Option<Script<(), Vec<Node>>>,
+    cancel: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Scripted {
@@ -52,6 +53,12 @@ impl Scripted {
         answer: impl Fn(Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> + Send + Sync + 'static,
     ) -> Self {
         self.read = Some(Box::new(answer));
+        self
+    }
+
+    /// What a cancellation does.
+    pub fn on_cancel(mut self, act: impl Fn() + Send + Sync + 'static) -> Self {
+        self.cancel = Some(Box::new(act));
         self
     }
 
@@ -177,6 +184,9 @@ impl Session for Scripted {
     }
 
     async fn cancel(&self, _: Option<Token>) -> Result<(), ProviderError> {
+        if let Some(act) = &self.cancel {
+            act();
+        }
         Ok(())
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Call {
     /// Whether the object's name is written down as soon as it is known: where neither token nor tags would
     /// find it again.
     pub keep_identity: bool,
+    /// Whether the call waits for machines or for a cluster: it is cancelled soon after the run is told to stop.
+    pub waits: bool,
 }
 
 /// How a step ended.
@@ -78,6 +80,8 @@ pub(crate) enum Failure {
     Provider(Box<ProviderError>),
     /// It could not be written down; the run ends.
     Store(Box<StoreError>),
+    /// The run was told to stop before the step had begun, or while it waited: then its end is not known.
+    Stopped { begun: bool },
 }
 
 impl From<StoreError> for Failure {
@@ -119,7 +123,13 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
             Action::Update { prior, .. } => Some(prior),
             _ => None,
         };
-        match preconditions::check(reader, &address, identity, expectation, before).await? {
+        let checked = tokio::select! {
+            biased;
+            checked = preconditions::check(reader, &address, identity, expectation, before) => checked?,
+            // A machine that does not answer is not waited for.
+            () = stop_raised(shared) => return Err(Failure::Stopped { begun: false }),
+        };
+        match checked {
             Verdict::Holds => {}
             Verdict::Gone if deletes => gone = true,
             Verdict::Gone => {
@@ -152,7 +162,9 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
             message: error.message.clone(),
             identity: error.identity.clone(),
         },
-        Err(Failure::Store(_)) => return result.map(|applied| (applied, EndResult::NotDone)),
+        Err(Failure::Store(_) | Failure::Stopped { .. }) => {
+            return result.map(|applied| (applied, EndResult::NotDone));
+        }
     };
     if let EndResult::Done { as_found, .. } = &end
         && !as_found.is_empty()
@@ -212,10 +224,24 @@ async fn deliver(
             shared.pace.lock().unwrap_or_else(PoisonError::into_inner).hold(class, Instant::now() + delay);
         }
         tracing::info!(step = %id, attempt, error = %error, delay = ?delay, "again");
-        shared.events.send(Event::Retrying { step: id, error, delay });
-        tokio::time::sleep(delay).await;
+        shared.events.send(Event::Retrying { step: id, error: error.clone(), delay });
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = stop_raised(shared) => return Err(error.into()),
+        }
     }
 }
+
+/// Waits until the run is told to stop.
+async fn stop_raised(shared: &Shared) {
+    if shared.stop.clone().wait_for(|stop| *stop != Stop::No).await.is_err() {
+        // Nobody is left who could tell.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// How long a call that waits goes on after the run was told to stop, and how long its provider has to end it then.
+const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct Seen {
@@ -236,7 +262,8 @@ async fn send(
         let _ = sender.send(event);
     });
     let answer = call.session.apply(call.request.clone(), sink);
-    tokio::pin!(answer);
+    let left = left_waiting(call, shared);
+    tokio::pin!(answer, left);
     loop {
         tokio::select! {
             biased;
@@ -255,8 +282,27 @@ async fn send(
                 }
             },
             result = &mut answer => return Ok(result),
+            () = &mut left => return Err(Failure::Stopped { begun: true }),
         }
     }
+}
+
+/// Cancels a call that waits, soon after the run was told to stop. Ends when its provider does not end it either: the next
+/// run finds out what became of it.
+async fn left_waiting(call: &Call, shared: &Shared) {
+    if !call.waits {
+        std::future::pending::<()>().await;
+    }
+    stop_raised(shared).await;
+    tokio::time::sleep(GRACE).await;
+    let cancelled = call.session.cancel(Some(call.request.token.clone()));
+    let end = Instant::now() + GRACE;
+    match tokio::time::timeout_at(end, cancelled).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a call that waits was not cancelled"),
+        Err(_) => tracing::debug!("a call that waits was not cancelled in time"),
+    }
+    tokio::time::sleep_until(end).await;
 }
 
 /// Finds out what became of a call whose answer was lost.

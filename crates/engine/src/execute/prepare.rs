@@ -65,6 +65,7 @@ impl<'a> Dispatcher<'a> {
                 timeout_ms: step.timeout_ms,
             },
             expectation,
+            waits: handle.info.capabilities.hosts || handle.info.capabilities.rehearse,
             keep_identity: !kind.idempotent_create || kind.ownership == OwnershipKind::Listed,
         });
         Ok(unit)

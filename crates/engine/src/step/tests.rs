@@ -54,7 +54,13 @@ fn unit(session: Scripted, action: Action) -> Unit {
         schema: Arc::new(things()),
         effect: Effect::Put { address: thing("a"), record: Box::new(record()), previous: None },
         secrets: None,
-        call: Some(Call { session: Arc::new(session), request, expectation: None, keep_identity: true }),
+        call: Some(Call {
+            session: Arc::new(session),
+            request,
+            expectation: None,
+            keep_identity: true,
+            waits: true,
+        }),
     }
 }
 
@@ -93,6 +99,7 @@ async fn ended(session: Scripted, action: Action) -> (Option<ErrorClass>, Vec<St
         Ok(_) => None,
         Err(Failure::Provider(error)) => Some(error.class.clone()),
         Err(Failure::Store(error)) => panic!("{error}"),
+        Err(Failure::Stopped { .. }) => panic!("nobody told it to stop"),
     };
     holder.close().await;
     let told = told.lock().unwrap().clone();
@@ -144,6 +151,62 @@ async fn a_run_that_is_to_stop_tries_nothing_again() {
     assert!(matches!(finished.result, Err(Failure::Provider(error)) if error.class == ErrorClass::Transient));
     assert_eq!(*calls.lock().unwrap(), 1);
     holder.close().await;
+}
+
+/// How a step ends that is told to stop once its provider has told something, and after which time.
+async fn stopped(session: Scripted) -> (Finished, Duration) {
+    let holder = holder().await;
+    let stop = Arc::new(watch::Sender::new(Stop::No));
+    let (shared, told) = shared(&holder, &stop);
+    let raise = async {
+        while told.lock().unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        stop.send_replace(Stop::Finish);
+        Instant::now()
+    };
+    let (finished, raised) = tokio::join!(run(unit(session, create()), shared.clone()), raise);
+    let after = raised.elapsed();
+    holder.close().await;
+    (finished, after)
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_cancelled_soon_after_the_run_is_told_to_stop() {
+    let cancelled = Arc::new(tokio::sync::Notify::new());
+    let heard = cancelled.clone();
+    let polite = Scripted::default()
+        .on_apply(move |_, events| {
+            events.send(ApplyEvent::Progress("waiting".to_owned()));
+            let heard = heard.clone();
+            async move {
+                heard.notified().await;
+                failure(ErrorClass::Cancelled)
+            }
+        })
+        .on_cancel(move || cancelled.notify_one());
+    let (finished, after) = stopped(polite).await;
+    let Err(Failure::Provider(error)) = finished.result else { panic!("it ended otherwise") };
+    assert_eq!(error.class, ErrorClass::Cancelled);
+    assert!(after < 2 * GRACE, "{after:?}");
+
+    // One that does not end is left to the next run.
+    let deaf = Scripted::default().on_apply(|_, events| {
+        events.send(ApplyEvent::Progress("waiting".to_owned()));
+        std::future::pending()
+    });
+    let (finished, after) = stopped(deaf).await;
+    assert!(matches!(finished.result, Err(Failure::Stopped { begun: true })));
+    assert!(after < 3 * GRACE, "{after:?}");
+}
+
+#[tokio::test]
+async fn a_pause_before_another_attempt_ends_when_the_run_is_told_to_stop() {
+    let throttled = ErrorClass::Throttled { rate_class: "calls".to_owned(), retry_after_ms: Some(60_000) };
+    let (session, _) = answers(vec![failure(throttled.clone())]);
+    let (finished, after) = stopped(session).await;
+    assert!(matches!(finished.result, Err(Failure::Provider(error)) if error.class == throttled));
+    assert!(after < GRACE, "{after:?}");
 }
 
 #[tokio::test]
