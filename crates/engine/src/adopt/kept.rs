@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_plan::Providers;
 use slipway_plan::precondition::may_be_digested;
+use slipway_plan::{ProviderHandle, Providers};
 use slipway_resource::diff::{Change, diff};
-use slipway_resource::provider::PlanItem;
-use slipway_resource::{Address, Desired, Digest, Path, ResourceType, Segment, Value};
+use slipway_resource::provider::{PlanItem, Planned};
+use slipway_resource::{Address, Desired, Digest, Mode, Path, ProviderError, ResourceType, Segment, Value};
 
 /// The deepest path that is kept by itself: each try keeps one step more of what is around it.
 const DEEPEST: usize = 12;
@@ -59,6 +59,13 @@ impl Match<'_> {
             && !secret
             && wanted != found
             && !changes.iter().any(|change| change.path.starts_with(path))
+    }
+
+    /// Whether an attribute is one that the provider sets by itself and nobody wants.
+    fn is_of_provider(&self, path: &Path) -> bool {
+        let [Segment::Key(name), ..] = path.segments() else { return false };
+        let mode = self.kind.attributes.get(name).map(|attribute| attribute.mode);
+        mode == Some(Mode::OptionalComputed) && self.wanted.get(name).is_none_or(Value::is_null)
     }
 
     /// The wanted attributes with what stays as found.
@@ -167,10 +174,6 @@ async fn differences(
 ) -> Vec<(usize, Vec<Change>)> {
     let mut found = Vec::new();
     for (name, handle) in providers.iter() {
-        // What becomes of objects of an API is only known by asking it, which a plan does.
-        if handle.info.capabilities.rehearse {
-            continue;
-        }
         let of_it: Vec<(usize, &Match<'_>)> = open
             .iter()
             .filter_map(|position| Some((*position, matches.get(*position)?)))
@@ -183,7 +186,7 @@ async fn differences(
                 observed: Some(one.found.clone()),
                 last_applied: Some(one.applied.clone()),
             });
-            let planned = match handle.session.plan(items.collect()).await {
+            let planned = match planned(handle, items.collect()).await {
                 Ok(planned) => planned,
                 // Whoever plans is told; until then it is as it was found.
                 Err(error) => {
@@ -191,13 +194,39 @@ async fn differences(
                     break;
                 }
             };
-            for ((position, one), planned) in batch.iter().zip(planned) {
-                let changes = diff(one.kind, one.found, &planned.normalised, Some(one.applied));
+            for ((position, one), (planned, seen)) in batch.iter().zip(planned) {
+                let seen = seen.as_ref().unwrap_or(one.found);
+                let mut changes = diff(one.kind, seen, &planned.normalised, Some(one.applied));
+                // With a rehearsal, the provider says what it would take from others. It takes nothing that stays as found.
+                changes
+                    .retain(|change| !handle.info.capabilities.rehearse || !one.is_of_provider(&change.path));
                 found.push((*position, changes));
             }
         }
     }
     found
+}
+
+/// What a plan says of objects, each with the attributes that are compared where they are not those that were found. A
+/// provider that can rehearse is asked first.
+async fn planned(
+    handle: &ProviderHandle,
+    mut items: Vec<PlanItem>,
+) -> Result<Vec<(Planned, Option<Value>)>, ProviderError> {
+    let mut seen = vec![None; items.len()];
+    if handle.info.capabilities.rehearse {
+        let rehearsals = handle.session.rehearse(items.clone()).await?;
+        for ((item, seen), rehearsal) in items.iter_mut().zip(&mut seen).zip(rehearsals) {
+            if rehearsal.desired.is_some() {
+                item.desired = rehearsal.desired;
+            }
+            if rehearsal.observed.is_some() {
+                item.observed.clone_from(&rehearsal.observed);
+                *seen = rehearsal.observed;
+            }
+        }
+    }
+    Ok(handle.session.plan(items).await?.into_iter().zip(seen).collect())
 }
 
 /// Sentences on what stays as found beside what its type keeps, by resource.
