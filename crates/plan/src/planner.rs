@@ -1,6 +1,7 @@
 //! From wanted, found and remembered to a plan.
 
 mod finish;
+mod leaving;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -405,7 +406,7 @@ impl<'p> Planner<'p> {
                 leaving.push(change);
             }
         }
-        let rollouts = self.rollouts_of(&leaving).await?;
+        let rollouts = self.rollouts_of(&mut leaving).await?;
         for (change, rollout) in leaving.into_iter().zip(rollouts) {
             if let Some(rollout) = &rollout
                 && let Err(error) = nodes.read(&change.address, rollout).await
@@ -421,25 +422,6 @@ impl<'p> Planner<'p> {
             decided.insert(Decision { surplus, rollout, ..assemble::plain(change) });
         }
         Ok(())
-    }
-
-    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes.
-    async fn rollouts_of(&self, leaving: &[ResourceChange]) -> Result<Vec<Option<Rollout>>, Error> {
-        if self.inputs.mode == Mode::Delete {
-            return Ok(leaving.iter().map(|_| None).collect());
-        }
-        let items = leaving.iter().map(|change| PlanItem {
-            address: change.address.clone(),
-            desired: None,
-            observed: (!change.before.is_null()).then(|| change.before.clone()),
-            last_applied: self.records.get(&change.address).and_then(|record| record.applied.clone()),
-        });
-        let planned = ask(self.inputs.providers, items.collect()).await?;
-        // What is only forgotten stays as it is, with its machines.
-        let rollout = |(planned, change): (Planned, &ResourceChange)| {
-            planned.rollout.filter(|_| change.action == ChangeAction::Delete)
-        };
-        Ok(planned.into_iter().zip(leaving).map(rollout).collect())
     }
 }
 

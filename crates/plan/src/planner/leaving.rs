@@ -1,0 +1,52 @@
+//! What providers say of objects that leave.
+
+use slipway_resource::provider::{PlanItem, Rollout};
+
+use super::Planner;
+use crate::change::{ChangeAction, ResourceChange};
+use crate::error::Error;
+use crate::file::Mode;
+use crate::providers::ask;
+use crate::reason::{Reason, ReasonCode};
+
+impl Planner<'_> {
+    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes. What providers say of objects
+    /// that leave becomes a reason.
+    pub(super) async fn rollouts_of(
+        &self,
+        leaving: &mut [ResourceChange],
+    ) -> Result<Vec<Option<Rollout>>, Error> {
+        let mut rollouts: Vec<Option<Rollout>> = leaving.iter().map(|_| None).collect();
+        let may_be_kept = |change: &ResourceChange| {
+            let kind = self.inputs.providers.of_type(change.address.kind()).map(|(_, _, kind)| kind);
+            kind.is_some_and(|kind| kind.keeps_unowned)
+        };
+        let is_asked = |change: &ResourceChange| {
+            change.action == ChangeAction::Delete && (self.inputs.mode != Mode::Delete || may_be_kept(change))
+        };
+        let places: Vec<usize> = leaving
+            .iter()
+            .enumerate()
+            .filter(|(_, change)| is_asked(change))
+            .map(|(place, _)| place)
+            .collect();
+        let items = places.iter().filter_map(|place| leaving.get(*place)).map(|change| PlanItem {
+            address: change.address.clone(),
+            desired: None,
+            observed: (!change.before.is_null()).then(|| change.before.clone()),
+            last_applied: self.records.get(&change.address).and_then(|record| record.applied.clone()),
+        });
+        // What is only forgotten stays as it is, with its machines.
+        let planned = ask(self.inputs.providers, items.collect()).await?;
+        for (place, planned) in places.into_iter().zip(planned) {
+            if let (Some(rollout), Some(change)) = (rollouts.get_mut(place), leaving.get_mut(place)) {
+                *rollout = planned.rollout.filter(|_| self.inputs.mode != Mode::Delete);
+                if may_be_kept(change) {
+                    let reason = |text: &String| Reason::new(ReasonCode::Provider, text.as_str());
+                    change.reasons.extend(planned.reasons.iter().map(reason));
+                }
+            }
+        }
+        Ok(rollouts)
+    }
+}
