@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::yaml;
 
+/// The folder of the log on a control plane.
+pub const FOLDER: &str = "/var/log/kubernetes/audit";
+
 /// What is logged, and how much of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {

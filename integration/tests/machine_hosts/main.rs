@@ -13,6 +13,7 @@ mod dark;
 mod endpoint;
 mod grow;
 mod lab;
+mod leave;
 mod lost;
 mod people;
 mod secure;

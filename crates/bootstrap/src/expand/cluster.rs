@@ -7,6 +7,7 @@ use slipway_resource::Value;
 use super::inputs::Inputs;
 use super::phased::{Resources, fingerprint_of};
 use crate::api_access;
+use crate::audit;
 use crate::configuration::{Argument, Component, Configuration, HostPathMount, argument_value};
 use crate::material::FINGERPRINT;
 
@@ -15,7 +16,6 @@ const FOLDER: &str = "/etc/kubernetes/apiserver";
 const ENCRYPTION: &str = "/etc/kubernetes/apiserver/encryption.yaml";
 const AUTHENTICATION: &str = "/etc/kubernetes/apiserver/authentication.yaml";
 const AUDIT_POLICY: &str = "/etc/kubernetes/apiserver/audit-policy.yaml";
-const AUDIT_FOLDER: &str = "/var/log/kubernetes/audit";
 
 /// Whether access without a name is narrowed: by default, unless the user has a say in it.
 fn narrows_anonymous(configuration: &Configuration) -> bool {
@@ -47,7 +47,7 @@ pub(super) fn configured(configuration: &Configuration, inputs: &Inputs) -> Conf
     }
     if let Some(audit) = &inputs.audit {
         flags.push(("audit-policy-file", AUDIT_POLICY.to_owned()));
-        flags.push(("audit-log-path", format!("{AUDIT_FOLDER}/audit.log")));
+        flags.push(("audit-log-path", format!("{}/audit.log", audit::FOLDER)));
         flags.push(("audit-log-maxage", audit.max_age_days.to_string()));
         flags.push(("audit-log-maxbackup", audit.max_backups.to_string()));
         flags.push(("audit-log-maxsize", audit.max_size_mebibytes.to_string()));
@@ -63,7 +63,7 @@ pub(super) fn configured(configuration: &Configuration, inputs: &Inputs) -> Conf
         mount(component, "apiserver-files", FOLDER, true);
     }
     if inputs.audit.is_some() {
-        mount(component, "audit-log", AUDIT_FOLDER, false);
+        mount(component, "audit-log", audit::FOLDER, false);
     }
     configuration
 }
@@ -108,7 +108,8 @@ pub(super) fn add(
     if let Some(audit) = &inputs.audit {
         file("audit-policy", AUDIT_POLICY, audit.policy_text().into());
         // The logs in it are the node's own and go with it.
-        let attributes = vec![("path", AUDIT_FOLDER.into()), ("mode", "0700".into()), ("purge", true.into())];
+        let attributes =
+            vec![("path", audit::FOLDER.into()), ("mode", "0700".into()), ("purge", true.into())];
         resources.add(phase, "directory", "audit-log", attributes, &[]);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use slipway_bootstrap::audit;
 use slipway_bootstrap::material::FINGERPRINT;
 use slipway_bootstrap::preflight::{EtcdData, way_out_of_etcd_data};
 use slipway_resource::provider::{PlanItem, Planned};
@@ -15,11 +16,12 @@ use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::error::{conflict, permanent};
 use crate::host::Host;
-use crate::ledger::Found;
+use crate::ledger::{Entry, Found};
 use crate::{etcd_data, purge};
 
-/// A folder. One that was there before stays when it is deleted; one of ours is removed when it is empty, or with everything
+/// A folder. One that was there before stays when it is deleted; one of ours is removed when it is empty, or with what is
 /// in it when that was asked for: then what came into a folder that was there before is removed, and what was in it stays.
+/// Of the data of etcd and of the audit log only the files that these programs write are removed. Files of others stay.
 ///
 /// A folder that is purged and has the data of an etcd that is not ours is refused: no member may start on that. Data of
 /// another member than the one that this node had is not ours either, and stays when the folder is deleted.
@@ -27,6 +29,9 @@ pub(crate) struct Directory;
 
 /// The name of the type, as the ledger has it.
 const KIND: &str = "directory";
+
+/// The name of the folder for the data of this node's etcd, as a cluster's resources have it.
+const ETCD_DATA: &str = "etcd-data";
 
 /// By which a folder is known to be the one that was made. Numbers of devices change with a restart, those of inodes do
 /// not.
@@ -62,6 +67,45 @@ pub(super) fn remember_member(work: &Work, member: &str) -> Result<(), ProviderE
     Ok(())
 }
 
+/// Whether a folder has the data of an etcd, or was made for it.
+fn is_of_etcd(work: &Work, entry: &Entry) -> Result<bool, ProviderError> {
+    let is_asked = entry.wanted.get(FINGERPRINT).is_some_and(|asked| !asked.is_null());
+    let has_member = recall::<Memory>(&entry.memory).is_some_and(|memory| memory.member.is_some());
+    let is_named = entry.address.name().ends_with(ETCD_DATA);
+    let place = work.host().disk.target(work.identity())?;
+    Ok(is_asked || has_member || is_named || etcd_data::read(&place).is_some())
+}
+
+/// Whether an entry of a folder that is purged was written by the program of that folder.
+fn is_ours(path: &str, is_of_etcd: bool, name: &str) -> bool {
+    match path {
+        // etcd has one folder in the folder of its data.
+        _ if is_of_etcd => name == "member",
+        // The log, and the older ones that the API server has rotated.
+        audit::FOLDER => name.starts_with("audit"),
+        _ => true,
+    }
+}
+
+/// Removes what is ours from a folder, but for what was in it before, and names what others have put there. Returns whether
+/// there is something of others.
+fn purge_ours(work: &Work, entry: &Entry, before: &BTreeSet<String>) -> Result<bool, ProviderError> {
+    let (disk, path) = (&work.host().disk, work.identity());
+    let is_of_etcd = is_of_etcd(work, entry)?;
+    let (mut kept, mut foreign) = (before.clone(), Vec::new());
+    for name in disk.list(path)? {
+        if !before.contains(&name) && !is_ours(path, is_of_etcd, &name) {
+            foreign.push(format!("{path}/{name}"));
+            kept.insert(name);
+        }
+    }
+    purge::but(disk, path, &kept)?;
+    if !foreign.is_empty() {
+        work.tell(format!("this cluster did not write {}: it stays as it is", foreign.join(", ")));
+    }
+    Ok(!foreign.is_empty())
+}
+
 /// The data in a folder that another member of etcd has written than the one that this node had.
 fn data_of_others(host: &Host, path: &str, memory: &Memory) -> Result<Option<EtcdData>, ProviderError> {
     let Some(member) = &memory.member else { return Ok(None) };
@@ -91,7 +135,8 @@ impl Kind for Directory {
                     "purge",
                     Attribute::optional(Type::Bool).write_only().describe(
                         "Whether deleting it removes what is in it, but for what was in it before Slipway came; else it \
-                         is removed when it is empty. A folder with the data of another etcd is refused.",
+                         is removed when it is empty. A folder with the data of another etcd is refused. Beside the data \
+                         of etcd and beside the audit log, files of others stay.",
                     ),
                 ),
                 (
@@ -187,14 +232,18 @@ impl Kind for Directory {
             }
             if work.stays() {
                 let before = memory.and_then(|memory| memory.before).filter(|_| is_the_same);
-                return before.map_or(Ok(()), |before| purge::but(disk, path, &before));
+                let Some(before) = before else { return Ok(()) };
+                return purge_ours(work, entry, &before).map(drop);
             }
             if !is_the_same {
                 work.tell(format!("{path} is another folder than the one that was made, and stays"));
                 return Ok(());
             }
             if Attributes(&entry.wanted).flag("purge") {
-                return purge::folder(disk, path);
+                return match purge_ours(work, entry, &BTreeSet::new())? {
+                    true => Ok(()),
+                    false => purge::folder(disk, path),
+                };
             }
             if purge::if_empty(disk, path)? {
                 return Ok(());

@@ -98,7 +98,7 @@ async fn a_folder_goes_with_what_is_in_it_only_when_it_is_ours() {
     let bench = Bench::new().await;
     let wanted = |path: &str| value(json!({"path": path, "mode": "0700", "purge": true}));
     bench.create("directory.data", wanted("/var/lib/etcd")).await.unwrap();
-    bench.put("/var/lib/etcd/member/wal", "data");
+    bench.put("/var/lib/etcd/data/wal", "data");
     std::os::unix::fs::symlink("/etc/passwd", bench.path("/var/lib/etcd/link")).unwrap();
     bench.put("/var/lib/foreign/other", "data");
     bench.create("directory.foreign", wanted("/var/lib/foreign")).await.unwrap();
@@ -180,6 +180,46 @@ async fn data_of_etcd_is_known_by_its_cluster_and_deleted_only_when_this_member_
             std::fs::rename(bench.path("/var/lib/etcd"), bench.path("/var/lib/aside")).unwrap();
         }
     }
+}
+
+/// Of a folder that is purged, only what the program of that folder writes goes.
+#[tokio::test]
+async fn files_of_others_beside_data_and_logs_stay_and_are_named() {
+    let bench = Bench::new().await;
+    let data = value(json!({"path": "/var/lib/etcd", "purge": true, "fingerprint": "etcd"}));
+    let log = value(json!({"path": "/var/log/kubernetes/audit", "purge": true}));
+    bench.put("/var/lib/before/lost+found", "before");
+    let before = value(json!({"path": "/var/lib/before", "purge": true, "fingerprint": "etcd"}));
+    bench.create("directory.data", data).await.unwrap();
+    bench.create("directory.before", before).await.unwrap();
+    bench.create("directory.log", log).await.unwrap();
+    let ours = [
+        "/var/lib/etcd/member/snap/db",
+        "/var/lib/before/member/snap/db",
+        "/var/log/kubernetes/audit/audit.log",
+        "/var/log/kubernetes/audit/audit-2026-01-01T00-00-00.000.log.gz",
+    ];
+    let foreign = [
+        "/var/lib/etcd/notes.txt",
+        "/var/lib/etcd/backup/monday.db",
+        "/var/lib/before/notes.txt",
+        "/var/log/kubernetes/audit/notes.txt",
+    ];
+    ours.iter().for_each(|path| bench.put(path, "ours"));
+    foreign.iter().for_each(|path| bench.put(path, "of somebody else"));
+    for (name, path) in
+        [("data", "/var/lib/etcd"), ("before", "/var/lib/before"), ("log", "/var/log/kubernetes/audit")]
+    {
+        bench.delete(&format!("directory.{name}"), path).await.unwrap();
+    }
+    for path in ours {
+        assert!(!bench.path(path).exists(), "{path} is left");
+    }
+    for path in foreign {
+        assert_eq!(bench.text(path), "of somebody else", "{path}");
+    }
+    assert_eq!(bench.text("/var/lib/before/lost+found"), "before");
+    assert!(!bench.path("/var/lib/slipway/folders").exists(), "records of folders are left");
 }
 
 #[tokio::test]
