@@ -60,10 +60,16 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
 /// The one selected cluster.
 pub(crate) fn one(context: &Context, selection: &Selection) -> Result<ClusterSpec, CommandError> {
     let mut all = wanted(context, selection)?;
+    let names: Vec<String> = all.iter().map(|spec| spec.cluster.name.clone()).collect();
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(CommandError::new("CLI0005", "the specs have several clusters, and this needs one")
-            .hint("name it with `--cluster NAME`")),
+        _ => {
+            let message =
+                format!("the specs have several clusters ({}), and this needs one", names.join(", "));
+            let example = names.first().map_or("NAME", String::as_str);
+            Err(CommandError::new("CLI0005", message)
+                .hint(format!("name it with `--cluster NAME`, as in `--cluster {example}`")))
+        }
     }
 }
 

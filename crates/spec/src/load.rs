@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    diagnostic::{self, Diagnostic, closest, code},
+    diagnostic::{self, Diagnostic, code},
     model::Cluster,
     reader::{Document, Reader, Reading},
     source::{SourceFile, SourceMap},
@@ -18,6 +18,7 @@ use crate::{
 
 #[allow(clippy::disallowed_methods, reason = "the caller of load_guarded asks the policy")]
 mod files;
+mod strangers;
 
 /// The reader of this crate's own kinds: what it knows is made from types, and is the same every time.
 static OWN: LazyLock<V1Alpha1> = LazyLock::new(V1Alpha1::default);
@@ -74,7 +75,8 @@ pub fn load_guarded(
 ) -> Loaded {
     let (files, mut diagnostics) = files::read(paths, guard);
     let nothing = files.is_empty() && diagnostics.is_empty();
-    let mut loaded = read_files(files, readers);
+    let named: BTreeSet<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let mut loaded = read_files(files, readers, &|file| named.contains(file.path()));
     if nothing {
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         loaded.diagnostics.push(
@@ -91,18 +93,24 @@ pub fn load_guarded(
 /// Loads files that have been read already, for editors and tests. See [`load_with`].
 #[must_use]
 pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
-    let mut loaded = read_files(files, readers);
+    let mut loaded = read_files(files, readers, &|_| true);
     diagnostic::sort(&mut loaded.diagnostics);
     diagnostic::cap(&mut loaded.diagnostics);
     loaded
 }
 
-fn read_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
+/// Reads the documents of files; `is_named` tells a file that the user named from one that was found in a folder.
+fn read_files(
+    files: Vec<SourceFile>,
+    readers: &[&dyn Reader],
+    is_named: &dyn Fn(&SourceFile) -> bool,
+) -> Loaded {
     let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&*OWN as &dyn Reader]).collect();
     let mut loaded = Loaded::default();
     let mut by_reader: BTreeMap<usize, Vec<Document>> = BTreeMap::new();
     let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
     let mut found = false;
+    let mut nobodys = Vec::new();
     for file in &files {
         let (documents, diagnostics) = yaml::parse(file);
         found |= !documents.is_empty() || !diagnostics.is_empty();
@@ -120,10 +128,21 @@ fn read_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
             }
         }
         for stranger in strangers {
-            let warning = at_home.iter().find_map(|reader| readers.get(*reader)?.beside(&stranger));
-            loaded.diagnostics.extend(warning.or_else(|| unknown(&stranger, &readers)));
+            match at_home.iter().find_map(|reader| readers.get(*reader)?.beside(&stranger)) {
+                Some(warning) => loaded.diagnostics.push(warning),
+                None => nobodys.push((stranger, is_named(file) && at_home.is_empty())),
+            }
         }
     }
+    // In a folder, and beside specs, manifests of other programs are expected; a file that is named is meant as a spec.
+    let has_specs = !by_reader.is_empty();
+    let (foreign, unknown): (Vec<_>, Vec<_>) = nobodys.into_iter().partition(|(document, is_meant)| {
+        has_specs && !is_meant && strangers::is_foreign(document, &readers)
+    });
+    let foreign: Vec<Document> = foreign.into_iter().map(|(document, _)| document).collect();
+    loaded.diagnostics.extend(strangers::notes(&foreign));
+    let unknown = unknown.iter().filter_map(|(document, _)| strangers::unknown(document, &readers));
+    loaded.diagnostics.extend(unknown);
     if !found && let Some(file) = files.first() {
         loaded.diagnostics.push(
             Diagnostic::error(code::NOTHING_FOUND, format!("{} holds no documents", file.path()))
@@ -168,54 +187,4 @@ fn document(file: &Arc<SourceFile>, parsed: yaml::ParsedDocument) -> Document {
     let text = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     Document { file: Arc::clone(file), api_version, kind, root, truncated: parsed.truncated }
-}
-
-/// What is wrong with the `apiVersion` and `kind` of a document that nobody reads.
-fn unknown(document: &Document, readers: &[&dyn Reader]) -> Option<Diagnostic> {
-    let (root, api_version, kind) = (&document.root, document.api_version.as_str(), document.kind.as_str());
-    if document.truncated && (api_version.is_empty() || kind.is_empty()) {
-        // What names the kind lies behind the mistake that was reported.
-        return None;
-    }
-    let known: Vec<(String, String)> = readers.iter().flat_map(|reader| reader.kinds()).collect();
-    let kinds: Vec<&str> =
-        known.iter().filter(|(version, _)| version == api_version).map(|(_, kind)| kind.as_str()).collect();
-    let span = |name: &str| root.get(name).map_or_else(|| first_key(root), |node| node.span);
-    let (message, span, hint) = if root.entries().is_empty() {
-        let message = format!("a document is a mapping with `apiVersion` and `kind`, not {}", root.noun());
-        (message, root.span, "begin it with `apiVersion: slipway.dev/v1alpha1`".to_owned())
-    } else if api_version.is_empty() {
-        let meant = closest("apiVersion", root.entries().iter().map(|entry| entry.key.text.as_str()));
-        let span =
-            meant.and_then(|name| root.entry(name)).map_or_else(|| first_key(root), |entry| entry.key.span);
-        (
-            "the document has no `apiVersion`".to_owned(),
-            span,
-            "add `apiVersion: slipway.dev/v1alpha1`".to_owned(),
-        )
-    } else if kinds.is_empty() {
-        let versions = known.iter().map(|(version, _)| version.as_str());
-        let hint = match closest(api_version, versions) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => {
-                "Slipway reads documents of `slipway.dev/v1alpha1`; keep other manifests in another folder"
-                    .to_owned()
-            }
-        };
-        (format!("unknown apiVersion `{api_version}`"), span("apiVersion"), hint)
-    } else if kind.is_empty() {
-        let hint = format!("add `kind: Cluster`, or another of {}", kinds.join(", "));
-        ("the document has no `kind`".to_owned(), first_key(root), hint)
-    } else {
-        let hint = match closest(kind, kinds.iter().copied()) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("the kinds of {api_version} are {}", kinds.join(", ")),
-        };
-        (format!("unknown kind `{kind}`"), span("kind"), hint)
-    };
-    Some(Diagnostic::error(code::UNKNOWN_KIND, message).at(&document.file, span).hint(hint))
-}
-
-fn first_key(root: &Node) -> crate::source::Span {
-    root.entries().first().map_or(root.span, |entry| entry.key.span)
 }
