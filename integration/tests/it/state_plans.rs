@@ -189,7 +189,8 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
 
     // Into a store that has nothing of it.
     std::fs::remove_dir_all(place.state())?;
-    place.expect(0, &["state", "import", "one.json", "--yes"])?;
+    let imported = place.expect(0, &["state", "import", "one.json", "--yes"])?;
+    ensure!(imported.err.contains("If another store still has it"), "{}", imported.err);
     let clusters = json(&place, &["get", "clusters"])?;
     ensure!(clusters["clusters"][0]["generation"] == 2, "no number is used twice: {clusters}");
     place.expect(0, APPLY)?;

@@ -89,7 +89,8 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         ui::prompt::confirm(context, "Put this state back?")?;
     }
     let actor = context.actor();
-    if present.is_none() {
+    let is_new = present.is_none();
+    if is_new {
         let meta = slipway_operations::lost_head(&actor, slipway_engine::about(&snapshot.spec));
         restore_head(&backend, cluster, about.uid.clone(), imported, meta).await?;
     }
@@ -113,6 +114,13 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     let generation = holder.release(Some((archive.snapshot.to_vec(), meta))).await?.generation;
     context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
     context.output.message("`slipway plan` shows what the cloud has become since.");
+    if is_new {
+        // Nothing tells a copy from the store of origin, which may be lost.
+        context.output.message(&format!(
+            "This store had no state of {cluster}. If another store still has it, use one of them only: neither knows what \
+             the other one applies. To move the cluster here for good, remove the folder `{cluster}` from the other store."
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

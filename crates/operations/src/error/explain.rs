@@ -195,7 +195,8 @@ impl Error {
             Self::UnknownToStore { cluster, .. } => vec![
                 "name the store that has its state: `--state URL`, or `SLIPWAY_STATE`".to_owned(),
                 format!(
-                    "if its state is lost: `slipway state rebuild {cluster} -f …` makes it from what exists"
+                    "if its state is lost, or the cluster was deleted and its backups were kept: `slipway state rebuild \
+                     {cluster} -f …` makes a state from what exists"
                 ),
             ],
             Self::PartialVersion { to, .. } => vec![format!(

@@ -1,12 +1,13 @@
 //! Nothing is deleted, rolled or put out of use that the plan does not show and that is not confirmed where it loses something.
 
 use anyhow::{Context as _, Result, ensure};
+use slipway_integration::place::Place;
 use slipway_plan::{Plan, Step, StepAction, StepId};
 use slipway_resource::Identity;
 
 use super::confirmations::{VOLUME, with_volume};
 use super::shared::*;
-use crate::{APPLY, PLAN};
+use crate::{APPLY, PLAN, PROGRAM};
 
 /// A plan file with steps of somebody else's, and the digest that fits.
 #[test]
@@ -131,4 +132,20 @@ fn a_cluster_of_another_store_is_not_taken_over() -> Result<()> {
     ensure!(!place.path().join("elsewhere/small/head").exists(), "a state was begun");
     ensure!(identities(&place)? == before, "something was changed");
     place.expect(0, PLAN).map(|_| ()).context("the store that has it")
+}
+
+/// The backups that a deletion keeps belong to the name: the hint of the refusal leads to a cluster that has them.
+#[test]
+fn kept_backups_are_taken_over_in_another_store() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", crate::SMALL)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, &["delete", "line", "--yes", "--confirm", "line"])?;
+    let elsewhere = |arguments: &[&'static str]| [&["--state", "elsewhere"], arguments].concat();
+    let refused = place.expect(1, &elsewhere(PLAN))?;
+    let hint = "its backups were kept: `slipway state rebuild line -f";
+    ensure!(refused.err.contains("STATE0051") && refused.err.contains(hint), "{}", refused.err);
+    place.expect(0, &elsewhere(&["state", "rebuild", "line", "-f", "spec.yaml", "--yes"]))?;
+    place.expect(0, &elsewhere(APPLY))?;
+    place.expect(0, &elsewhere(PLAN)).map(|_| ())
 }
