@@ -26,6 +26,8 @@ pub(crate) struct Decided {
     pub by_address: BTreeMap<Address, Decision>,
     pub unchanged: u64,
     pub drift: Vec<ResourceChange>,
+    /// What the infrastructure of unchanged resources will not do.
+    pub infrastructure_only: BTreeSet<String>,
 }
 
 impl Decided {
@@ -35,6 +37,7 @@ impl Decided {
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
+            self.infrastructure_only.extend(decision.infrastructure_only);
         } else {
             self.by_address.insert(decision.change.address.clone(), decision);
         }

@@ -89,8 +89,8 @@ pub(super) async fn finish(
     } else {
         assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
     };
-    let infrastructure_only: BTreeSet<String> =
-        decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone()).collect();
+    let (infrastructure_only, infrastructure_accepted) =
+        infrastructure_only(&decided, inputs.options.infrastructure_only);
     let rate_classes =
         inputs.providers.iter().flat_map(|(_, handle)| handle.info.rate_classes.clone()).collect();
     let findings = if inputs.options.preflight {
@@ -130,8 +130,8 @@ pub(super) async fn finish(
         pending,
         notes: inputs.notes.clone(),
         findings,
-        infrastructure_only: infrastructure_only.into_iter().collect(),
-        infrastructure_accepted: inputs.options.infrastructure_only,
+        infrastructure_only,
+        infrastructure_accepted,
         sets_protection: None,
         prices: prices::ask(inputs).await?,
         rate_classes,
@@ -201,6 +201,41 @@ fn name_data_of_machines(decided: &mut Decided) {
     }
 }
 
+/// What the infrastructure will not do, and whether that was accepted: by this request, or by the one that made what stays as
+/// it is.
+fn infrastructure_only(decided: &Decided, is_accepted: bool) -> (Vec<String>, bool) {
+    let changed = decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone());
+    let mut all: BTreeSet<String> = changed.collect();
+    let is_accepted = is_accepted || all.is_empty() && !decided.infrastructure_only.is_empty();
+    all.extend(decided.infrastructure_only.iter().cloned());
+    (all.into_iter().collect(), is_accepted)
+}
+
 fn is_kept(change: &ResourceChange) -> bool {
     change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::plain;
+    use crate::decide::Decision;
+
+    fn decided(action: ChangeAction) -> Decided {
+        let address = "any_template.a".parse().unwrap();
+        let change = ResourceChange { action, ..ResourceChange::bare(&address, "any", 1) };
+        let text = Some("its machines do not become nodes".to_owned());
+        let mut decided = Decided::default();
+        decided.insert(Decision { infrastructure_only: text, ..plain(change) });
+        decided
+    }
+
+    #[test]
+    fn a_template_that_stays_as_it_is_makes_no_nodes_either() {
+        for (action, is_accepted) in [(ChangeAction::NoOp, true), (ChangeAction::Create, false)] {
+            let (missing, accepted) = infrastructure_only(&decided(action), false);
+            assert_eq!((missing.len(), accepted), (1, is_accepted), "{action:?}");
+        }
+        assert_eq!(infrastructure_only(&Decided::default(), false), (Vec::new(), false));
+    }
 }

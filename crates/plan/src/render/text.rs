@@ -140,6 +140,9 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
             format!("No changes to what was named; {} other pending are left out.", view.plan.left_out)
         }
         Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
+        _ if !view.plan.infrastructure_only.is_empty() => {
+            format!("No changes. The infrastructure of {cluster} is as its spec says.")
+        }
         _ => format!("No changes. {cluster} is as its spec says."),
     })
 }
