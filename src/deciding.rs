@@ -52,6 +52,7 @@ pub(crate) async fn carry_out_at(
 pub(crate) fn report(context: &Context, outcome: &Outcome) -> Result<bool, CommandError> {
     match outcome {
         Outcome::Nothing => {}
+        Outcome::Undecided(plan) => ui::report::undecided(context, plan)?,
         Outcome::Completed(_) => {
             context.output.message("The interrupted run is through; nothing was left to do.");
         }

@@ -40,7 +40,8 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
     }
     if let Err(error) = allowed {
         // Protection hides nothing: the whole plan is shown before it is refused.
-        let plan = opened.plan(&request).await?.plan;
+        let mut plan = opened.plan(&request).await?.plan;
+        plan.notes.push(protection::will_be_refused());
         ui::show::plan(context, &plan, &arguments.show)?;
         return Err(error.into());
     }

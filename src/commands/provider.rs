@@ -26,6 +26,7 @@ pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<
 fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode, CommandError> {
     let file = LockFile::read(context.policy.lock_file())?;
     let (installed, errors) = context.search_path().list();
+    let code = if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
     for error in errors {
         context.output.notice(&format!("{}: {error}", context.output.style_error("error")));
     }
@@ -53,7 +54,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
             })
             .collect();
         context.output.result(&json!(rows).to_string())?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     let width =
         |column: fn(&(String, String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
@@ -66,7 +67,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
         text
     });
     context.output.result(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {

@@ -63,18 +63,8 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
     } else {
         line.push_str(" The next apply goes on from here.");
     }
-    let open: Vec<String> = plan
-        .changes
-        .iter()
-        .filter(|change| change.action == ChangeAction::Deferred)
-        .map(|change| change.address.to_string())
-        .collect();
-    if !open.is_empty() {
-        let _ = write!(
-            line,
-            "\nNot decided, and not done: {}. `slipway plan` says why; run the command again when that has passed.",
-            open.join(", ")
-        );
+    if let Some(open) = not_decided(plan) {
+        let _ = write!(line, "\n{open}");
     }
     if !plan.kept.is_empty() {
         let _ = write!(line, "\nKept as they are: {}.", kept(plan));
@@ -90,6 +80,22 @@ fn kept(plan: &Plan) -> String {
     }
     let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
     kept.join(", ")
+}
+
+/// Says that nothing of a plan could be decided.
+pub(crate) fn undecided(context: &Context, plan: &Plan) -> Result<(), CommandError> {
+    context.output.result(&format!("Nothing was done. {}", not_decided(plan).unwrap_or_default()))
+}
+
+fn not_decided(plan: &Plan) -> Option<String> {
+    let deferred = plan.changes.iter().filter(|change| change.action == ChangeAction::Deferred);
+    let open: Vec<String> = deferred.map(|change| change.address.to_string()).collect();
+    (!open.is_empty()).then(|| {
+        format!(
+            "Not decided, and not done: {}. `slipway plan` says why; run the command again when that has passed.",
+            open.join(", ")
+        )
+    })
 }
 
 fn list(steps: &[StepId], title: &dyn Fn(StepId) -> String) -> String {

@@ -113,7 +113,11 @@ impl Run<'_> {
         };
         report.unresolved = self.unresolved(&plan_digest);
         let meta = CommitMeta {
-            operation: operation(self.plan.mode).to_owned(),
+            // As the holder says: an upgrade or a roll is a plan of the same mode as an apply.
+            operation: match &holder.head().holder {
+                Some(holder) if self.plan.mode == Mode::Apply => holder.operation.clone(),
+                _ => operation(self.plan.mode).to_owned(),
+            },
             plan_digest: Some(plan_digest),
             who: self.who.clone(),
             when: self.clock.timestamp(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use slipway_engine::{Backoff, Report, Run, State, StopSignal};
-use slipway_plan::Plan;
+use slipway_plan::{ChangeAction, Plan, ResourceChange};
 use slipway_state_store::{Backend, SystemClock};
 
 use crate::approving;
@@ -41,6 +41,8 @@ impl<'a> Manner<'a> {
 pub enum Outcome {
     /// The plan was empty.
     Nothing,
+    /// The plan has only changes that could not be decided: nothing was done, and the state stays as it was.
+    Undecided(Plan),
     /// An interrupted run was completed, and the plan after it was empty.
     Completed(Applied),
     /// A plan was executed, as far as its report says.
@@ -70,6 +72,7 @@ impl Outcome {
     pub fn is_complete(&self) -> bool {
         match self {
             Self::Nothing => true,
+            Self::Undecided(_) => false,
             Self::Completed(applied) | Self::Applied(applied) => applied.is_complete(),
         }
     }
@@ -101,12 +104,24 @@ pub async fn bring(
     if protection::is_nothing(&planned.plan) {
         return Ok(Outcome::Nothing);
     }
+    if is_undecided(&planned.plan) {
+        return Ok(Outcome::Undecided(planned.plan));
+    }
     let held = Held::take(environment, plannable, Taking { uid: planned.uid.as_ref(), ..taking }).await?;
     let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
     if held.is_fresh(&planned.plan) {
         return finish(environment, plannable, planned, held, (named, manner.stop)).await;
     }
     under_hold(environment, plannable, request, manner, held, Some((planned, named))).await
+}
+
+/// Whether a plan has changes, and none of them could be decided.
+fn is_undecided(plan: &Plan) -> bool {
+    let is_deferred = |change: &ResourceChange| change.action == ChangeAction::Deferred;
+    !plan.is_empty()
+        && plan.steps.is_empty()
+        && plan.sets_protection.is_none()
+        && plan.changes.iter().all(is_deferred)
 }
 
 /// Plans again under the hold, and executes the plan. A plan that differs from the approved one needs a new decision.

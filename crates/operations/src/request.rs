@@ -90,6 +90,8 @@ impl Request {
     pub(crate) fn operation(&self) -> &'static str {
         match self.mode {
             Mode::Delete => "delete",
+            _ if self.version_change.is_some() => "upgrade",
+            _ if self.options.roll.is_some() => "roll",
             _ => "apply",
         }
     }

@@ -1,5 +1,6 @@
 //! Where providers are found. Nothing that a spec says has a part in it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -120,7 +121,12 @@ impl SearchPath {
     pub fn list(&self) -> (Vec<Installed>, Vec<Error>) {
         let mut found: Vec<Installed> = Vec::new();
         let mut errors = Vec::new();
-        for file in self.directories.iter().flat_map(|directory| candidates(directory)) {
+        // The directory of the executable may also be one of the search path.
+        let mut seen = BTreeSet::new();
+        let directories = self.directories.iter().filter(|directory| {
+            seen.insert(directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf()))
+        });
+        for file in directories.flat_map(|directory| candidates(directory)) {
             match Installed::read(&file) {
                 Ok(installed) if found.iter().any(|other| other.name() == installed.name()) => {}
                 Ok(installed) => found.push(installed),

@@ -19,7 +19,10 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
         let done = one(context, arguments, &place, &cluster).await?;
         let Rekeyed { resealed, sealed, cleared } = done;
         context.output.result(&format!(
-            "{cluster}: {resealed} objects are sealed again, {sealed} are sealed now, {cleared} are in clear now.\n"
+            "{cluster}: {} again, {} now, {} now.\n",
+            counted(resealed, "object is sealed", "objects are sealed"),
+            counted(sealed, "is sealed", "are sealed"),
+            counted(cleared, "is in clear", "are in clear"),
         ))?;
         total.resealed += resealed + sealed;
     }
@@ -28,6 +31,10 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
         context.output.message(&format!("What is sealed opens with any one of: {}.", names.join(", ")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Under a hold: nobody else writes meanwhile.

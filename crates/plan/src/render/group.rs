@@ -161,8 +161,9 @@ impl Counts {
         if change.previous_address.is_some() {
             self.rename += 1;
         }
-        // The machines of a pool that is replaced are not rolled: they go all at once.
-        if !change.machines.is_empty() && !change.action.is_replace() {
+        // The machines of a pool that is replaced go all at once, and a pool that is deleted counts as that.
+        let is_rolled = !change.action.is_replace() && change.action != ChangeAction::Delete;
+        if !change.machines.is_empty() && is_rolled {
             self.roll += 1;
             self.machines += change.machines.len() as u64;
         }

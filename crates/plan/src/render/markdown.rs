@@ -99,8 +99,10 @@ fn head(view: &View<'_>, dangerous: usize) -> String {
     }
     let severity = if dangerous > 0 {
         format!("**{}.** ", plural(dangerous, "dangerous change", "dangerous changes"))
-    } else {
+    } else if plan.findings.is_empty() {
         "**No dangerous changes.** ".to_owned()
+    } else {
+        String::new()
     };
     let time = estimate(plan).map(|time| format!(" {time}")).unwrap_or_default();
     let price = plan
