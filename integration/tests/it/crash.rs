@@ -33,6 +33,9 @@ struct Scenario {
 
 // Elsewhere than on this host, a killed holder is replaced when its term is over.
 pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
+/// With the name of the pool whose data disks go with their machines.
+const ROLL: &[&str] =
+    &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m", "--confirm", "sim_machine_pool.databases"];
 /// With the names of all clusters of these tests: each confirms that its own etcd goes.
 #[rustfmt::skip]
 pub(crate) const DELETE: &[&str] = &[
@@ -74,7 +77,7 @@ fn life(spec: &str, changed: &str, rolled: &str) -> Vec<Scenario> {
     vec![
         step("create", None, spec, APPLY),
         step("update", Some(spec), changed, APPLY),
-        step("rollout", Some(spec), rolled, APPLY),
+        step("rollout", Some(spec), rolled, ROLL),
         step("delete", Some(spec), spec, DELETE),
     ]
 }

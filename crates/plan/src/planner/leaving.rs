@@ -10,24 +10,24 @@ use crate::providers::ask;
 use crate::reason::{Reason, ReasonCode};
 
 impl Planner<'_> {
-    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes. What providers say of objects
+    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes: then the data that machines
+    /// take with them is named, and a provider that cannot tell does not stop the deletion. What providers say of objects
     /// that leave becomes a reason.
     pub(super) async fn rollouts_of(
         &self,
         leaving: &mut [ResourceChange],
     ) -> Result<Vec<Option<Rollout>>, Error> {
         let mut rollouts: Vec<Option<Rollout>> = leaving.iter().map(|_| None).collect();
+        let is_whole = self.inputs.mode == Mode::Delete;
         let may_be_kept = |change: &ResourceChange| {
             let kind = self.inputs.providers.of_type(change.address.kind()).map(|(_, _, kind)| kind);
             kind.is_some_and(|kind| kind.keeps_unowned)
         };
-        let is_asked = |change: &ResourceChange| {
-            change.action == ChangeAction::Delete && (self.inputs.mode != Mode::Delete || may_be_kept(change))
-        };
+        // What is only forgotten stays as it is, with its machines.
         let places: Vec<usize> = leaving
             .iter()
             .enumerate()
-            .filter(|(_, change)| is_asked(change))
+            .filter(|(_, change)| change.action == ChangeAction::Delete)
             .map(|(place, _)| place)
             .collect();
         let items = places.iter().filter_map(|place| leaving.get(*place)).map(|change| PlanItem {
@@ -36,15 +36,24 @@ impl Planner<'_> {
             observed: (!change.before.is_null()).then(|| change.before.clone()),
             last_applied: self.records.get(&change.address).and_then(|record| record.applied.clone()),
         });
-        // What is only forgotten stays as it is, with its machines.
-        let planned = ask(self.inputs.providers, items.collect()).await?;
+        let planned = match ask(self.inputs.providers, items.collect()).await {
+            Err(_) if is_whole => Vec::new(),
+            planned => planned?,
+        };
         for (place, planned) in places.into_iter().zip(planned) {
-            if let (Some(rollout), Some(change)) = (rollouts.get_mut(place), leaving.get_mut(place)) {
-                *rollout = planned.rollout.filter(|_| self.inputs.mode != Mode::Delete);
-                if may_be_kept(change) {
-                    let reason = |text: &String| Reason::new(ReasonCode::Provider, text.as_str());
-                    change.reasons.extend(planned.reasons.iter().map(reason));
+            let (Some(rollout), Some(change)) = (rollouts.get_mut(place), leaving.get_mut(place)) else {
+                continue;
+            };
+            if may_be_kept(change) {
+                let reason = |text: &String| Reason::new(ReasonCode::Provider, text.as_str());
+                change.reasons.extend(planned.reasons.iter().map(reason));
+            }
+            match planned.rollout {
+                Some(Rollout { members, loses: Some(loses), .. }) if is_whole && !members.is_empty() => {
+                    change.confirmation.get_or_insert_with(|| format!("its machines lose {loses}"));
                 }
+                _ if is_whole => {}
+                planned => *rollout = planned,
             }
         }
         Ok(rollouts)

@@ -75,6 +75,34 @@ fn a_whole_cluster_with_data_is_deleted_only_by_its_name() -> Result<()> {
     Ok(())
 }
 
+/// Disks that are deleted with their machines: a roll, the end of a pool and the end of the cluster name them.
+#[test]
+fn data_disks_are_lost_only_by_name() -> Result<()> {
+    let disks = "volumes: [{ device: /dev/xvdb, mountPath: /var/lib/data, sizeGiB: 50 }, \
+                 { device: /dev/xvdc, sizeGiB: 50, deleteOnTermination: false }]";
+    let workers = WORKERS.replace("machineType", &format!("{disks}, machineType"));
+    let spec = [CLUSTER, CONTROL_PLANE, &workers].concat();
+    let place = applied(&spec)?;
+    let pool = "sim_machine_pool.workers";
+    let refuses = |arguments: &[&str], name: &str| -> Result<()> {
+        let refused = place.expect(1, arguments)?;
+        let named = format!("{pool}: its machines lose its data disk /dev/xvdb (/var/lib/data)");
+        ensure!(refused.err.contains("RUN0008") && refused.err.contains(&named), "{}", refused.err);
+        ensure!(refused.err.contains(&format!("--confirm {name}")), "{}", refused.err);
+        Ok(())
+    };
+    refuses(&["delete", "-f", "spec.yaml", "--yes"], "small")?;
+    place.write("spec.yaml", &spec.replace("sim-linux-1", "sim-linux-2"))?;
+    refuses(APPLY, pool)?;
+    place.expect(0, &[APPLY, &["--confirm", pool]].concat())?;
+    place.write("spec.yaml", &[CLUSTER, CONTROL_PLANE].concat())?;
+    refuses(APPLY, pool)?;
+    let summary = place.expect(2, PLAN)?.out;
+    ensure!(summary.contains("to delete") && !summary.contains("to roll"), "counted twice: {summary}");
+    place.expect(0, &[APPLY, &["--confirm", pool]].concat())?;
+    place.expect(0, PLAN).map(|_| ())
+}
+
 #[test]
 fn an_address_confirms_its_own_loss_in_a_deletion_too() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;

@@ -123,11 +123,28 @@ pub(super) fn rollout(
         ready_timeout_ms: number("ready_timeout_ms", 900_000),
         prerequisites: prerequisites(wanted, observed),
         durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
-        loses: None,
+        loses: loses(observed),
         settle_ms: number("settle_ms", 0),
         ignore_budgets: text("drain_budgets") == "ignore",
         on_blocked: OnBlocked::of(text("drain_on_blocked")),
     })
+}
+
+/// The data that is lost with a machine of an observed pool: that of the disks that are deleted with it.
+fn loses(observed: &Value) -> Option<String> {
+    let disks = observed.get("volumes").and_then(Value::as_list).unwrap_or_default();
+    let deleted = |disk: &&Value| disk.get("delete_on_termination").and_then(Value::as_bool) != Some(false);
+    let name = |(index, disk): (usize, &Value)| {
+        let text = |field: &str| disk.get(field).and_then(Value::as_str);
+        let device = text("device").map_or_else(|| format!("{}", index + 1), str::to_owned);
+        text("mount_path").map_or(device.clone(), |path| format!("{device} ({path})"))
+    };
+    let names: Vec<String> = disks.iter().filter(deleted).enumerate().map(name).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("its data disk {one}")),
+        several => Some(format!("its data disks {}", several.join(", "))),
+    }
 }
 
 /// Sentences on a rollout.
