@@ -16,6 +16,7 @@ mod security;
 mod service_accounts;
 mod termination;
 mod topology;
+mod unused;
 mod user_data;
 mod volumes;
 
@@ -73,6 +74,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     keys::keys(&mut builder);
     termination::termination(&mut builder);
     inside::add_ons(&mut builder);
+    unused::name(&mut builder);
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)

@@ -1,6 +1,7 @@
 //! Launch templates.
 
 use super::{Attributes, form};
+use crate::plan::boot;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +17,10 @@ pub fn user_data(given: &str) -> String {
 pub(super) fn launch_template(attributes: &mut Attributes) {
     if let Some(Value::String(text)) = attributes.get_mut("user_data") {
         *text = user_data(text);
+    }
+    // So that a plan shows a change of the version, also where nothing is known but what exists.
+    if let Some(version) = attributes.get("user_data").and_then(boot::version) {
+        attributes.insert("kubernetes_version".to_owned(), version.into());
     }
     form::blocks_by(attributes, "block_device_mappings", "device_name");
     form::blocks_by(attributes, "network_interfaces", "device_index");

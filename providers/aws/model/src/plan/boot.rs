@@ -15,6 +15,10 @@ use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
 
 /// The attribute.
 const USER_DATA: &str = "user_data";
+/// The attribute that shows the version in it.
+const VERSION: &str = "kubernetes_version";
+/// The most paths of the document that a reason names.
+const NAMED: usize = 12;
 /// The command of Slipway's own script, and what stands before its document's digest.
 const START: &str = "exec slipway node boot ";
 const DIGEST: &str = " --digest ";
@@ -39,6 +43,28 @@ pub fn of_another_tool(template: &Value) -> bool {
     template.get(USER_DATA).and_then(text).is_some_and(|text| !text.is_empty() && !is_ours(&text))
 }
 
+/// The version of Kubernetes that user data of Slipway gives to a machine.
+#[must_use]
+pub fn version(user_data: &Value) -> Option<String> {
+    let text = text(user_data).filter(|text| is_ours(text))?;
+    document(&text)?.pointer("/node/kubernetesVersion")?.as_str().map(str::to_owned)
+}
+
+/// A sentence on what differs in bootstrap documents of which one is compressed: a plan cannot show their texts.
+fn compressed_change(observed: &Value, wanted: &Value) -> Option<String> {
+    let texts = (observed.get(USER_DATA).and_then(text)?, wanted.get(USER_DATA).and_then(text)?);
+    let (before, after) = (&texts.0, &texts.1);
+    let is_compressed = [before, after].iter().any(|text| text.contains("| gunzip"));
+    if !is_compressed || !is_ours(before) || !is_ours(after) {
+        return None;
+    }
+    let changes = changes(before, after);
+    let (named, more) = (changes.iter().take(NAMED), changes.len().saturating_sub(NAMED));
+    let named = named.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("in the compressed bootstrap document differ: {named}{more}"))
+}
+
 /// What is wanted of a template, with the user data that its machines boot from; sentences on it.
 ///
 /// # Errors
@@ -52,7 +78,8 @@ pub(super) fn kept(
         return Ok((wanted, Vec::new()));
     };
     if !of_another_tool(observed) {
-        return Ok((wanted, Vec::new()));
+        let reasons = compressed_change(observed, &wanted).into_iter().collect();
+        return Ok((wanted, reasons));
     }
     let found = observed.get(USER_DATA).cloned().unwrap_or_default();
     let of_kops = text(&found).is_some_and(|text| OF_KOPS.iter().all(|mark| text.contains(mark)));
@@ -62,6 +89,9 @@ pub(super) fn kept(
         None => Vec::new(),
     };
     wanted.set(&Path::key(USER_DATA), found);
+    if wanted.get(VERSION).is_some() {
+        wanted.set(&Path::key(VERSION), Value::Null);
+    }
     let (carried, lost): (Vec<String>, Vec<String>) =
         changes.into_iter().partition(|path| of_kops && path.starts_with("node.labels."));
     if !lost.is_empty() {
@@ -248,6 +278,30 @@ mod tests {
         assert_eq!(script("controlPlane", one, &fetches), format!("{NO_NODES}{NO_PROGRAMS}"));
         let both = script("worker", "", "");
         assert!(both.contains(NO_PROGRAMS) && both.ends_with(NO_CREDENTIAL), "{both}");
+    }
+
+    #[test]
+    fn the_version_is_an_attribute_and_what_is_compressed_is_named() {
+        let with = |version: &str| {
+            let document = format!(r#"{{"node":{{"pool":"nodes","kubernetesVersion":"{version}"}}}}"#);
+            crate::normalise::normalised("aws_launch_template", &template(&ours(&document)))
+        };
+        assert_eq!(with("1.36.1").get(VERSION), Some(&"1.36.1".into()));
+        let of_kops = crate::normalise::normalised("aws_launch_template", &template(NODEUP));
+        assert_eq!(of_kops.get(VERSION), None);
+        assert!(kept(with("1.35.2"), &with("1.36.1"), None).unwrap().1.is_empty());
+        let packed = |version: &str| {
+            use std::io::Write as _;
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            let document = format!(r#"{{"node":{{"kubernetesVersion":"{version}"}}}}"#);
+            encoder.write_all(document.as_bytes()).unwrap();
+            let body = STANDARD.encode(encoder.finish().unwrap());
+            let script = ours(&body).replace("cat > /etc", "base64 -d <<'DOCUMENT' | gunzip > /etc");
+            template(&script.replacen(" <<'DOCUMENT'\n", "\n", 1))
+        };
+        let (_, reasons) = kept(packed("1.35.2"), &packed("1.36.1"), None).unwrap();
+        assert_eq!(reasons, ["in the compressed bootstrap document differ: node.kubernetesVersion"]);
+        assert_eq!(version(packed("1.36.1").get(USER_DATA).unwrap()).as_deref(), Some("1.36.1"));
     }
 
     #[test]

@@ -49,6 +49,11 @@ fn launch_template() -> Named {
         Attribute::optional(TEXT).kept_on_adoption(),
         "What the instance reads when it starts, in base64; 16 kB at most before.",
     )
+    .optional_computed(
+        "kubernetes_version",
+        TEXT,
+        "The version of Kubernetes that machines boot with, as the user data of Slipway says.",
+    )
     .optional("ebs_optimized", BOOL, "Whether the disks have bandwidth of their own.")
     .optional("disable_api_termination", BOOL, "Whether the API refuses to terminate instances.")
     .optional("disable_api_stop", BOOL, "Whether the API refuses to stop instances.")

@@ -8,8 +8,12 @@ use crate::expand::build::Builder;
 use crate::expand::refuse;
 use crate::expand::volumes::Performance;
 
+/// The types of volumes.
+const TYPES: [&str; 7] = ["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"];
+
 /// The block devices: the one that the image boots from, the machine's own disks, and further volumes.
 pub(super) fn mappings(builder: &Builder<'_>, pool: &NodePool) -> Result<Vec<Value>, ProviderError> {
+    check_type(pool, "rootVolume", &pool.root_volume)?;
     let mut found = vec![mapping(root_device(builder, pool), &pool.root_volume)];
     let own = pool.machine_type.as_deref().map_or(0, |machine| disks(builder, machine));
     // The first letters behind the root device are for volumes.
@@ -24,9 +28,22 @@ pub(super) fn mappings(builder: &Builder<'_>, pool: &NodePool) -> Result<Vec<Val
             let field = format!("pools[{}].volumes[{index}].device", pool.name);
             refuse(&field, "a volume of AWS needs the name of its device", "name one, as in /dev/xvdd")
         })?;
+        check_type(pool, &format!("volumes[{index}]"), volume)?;
         found.push(mapping(device.into(), volume));
     }
     Ok(found)
+}
+
+/// Refuses a type of volumes that AWS does not have: a group would launch no instance.
+fn check_type(pool: &NodePool, place: &str, volume: &Volume) -> Result<(), ProviderError> {
+    match &volume.kind {
+        Some(kind) if !TYPES.contains(&kind.as_str()) => Err(refuse(
+            &format!("pools[{}].{place}.type", pool.name),
+            &format!("{kind} is not a type of volumes on AWS"),
+            &format!("use one of {}", TYPES.join(", ")),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The device that the image boots from: only the account knows it.

@@ -1,16 +1,20 @@
 //! What machines let in from outside of the cluster.
 
-use slipway_cluster_input::Endpoint;
 use slipway_cluster_input::value::AccessSource;
+use slipway_cluster_input::{Endpoint, Scheme};
 
 use super::group::Group;
 use super::rule::{Ports, Source, let_in};
 use crate::expand::build::Builder;
 use crate::expand::topology::{has_bastion, load_balancer};
 
+/// All addresses of each family.
+const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
+
 /// SSH unless there is a bastion, the API unless there is a load balancer, and ports of services where asked for.
 pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
     let cluster = builder.cluster;
+    name_open_api(builder);
     if !has_bastion(cluster) {
         for (index, access) in cluster.ssh.access.iter().enumerate() {
             let (source, field) = (Source::of(access), format!("ssh.access[{index}]"));
@@ -43,4 +47,21 @@ pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
             ),
         }
     }
+}
+
+/// Notes that everybody can send requests to the API, which is the default.
+fn name_open_api(builder: &mut Builder<'_>) {
+    let cluster = builder.cluster;
+    let is_internal = load_balancer(cluster).is_some_and(|balancer| balancer.scheme == Scheme::Internal);
+    let open: Vec<String> = cluster.control_plane.access.iter().map(ToString::to_string).collect();
+    let open: Vec<&str> =
+        open.iter().map(String::as_str).filter(|range| EVERYWHERE.contains(range)).collect();
+    if is_internal || open.is_empty() {
+        return;
+    }
+    let message = format!(
+        "the API is reachable from everywhere ({}): list the ranges that need it in controlPlane.access",
+        open.join(", ")
+    );
+    builder.note("controlPlane.access", message);
 }

@@ -1,0 +1,362 @@
+//! Every field of a spec does something on AWS: another value is another set of resources, or is refused or remarked on.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends there")]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use slipway_aws_model::catalog::Catalog;
+use slipway_resource::Digest;
+use slipway_resource::provider::{self, ExpandRequest};
+use slipway_spec::diagnostic::Severity;
+use slipway_spec::leaves::{Leaf, leaves};
+use slipway_spec::load::load_files;
+use slipway_spec::source::SourceFile;
+use slipway_spec::yaml;
+
+const BASE: &str = include_str!("../../../../fixtures/leaves/base.yaml");
+
+/// The base of all providers, on AWS.
+fn base() -> Vec<Json> {
+    let mut text = BASE.to_owned();
+    for (from, to) in EDITS {
+        assert!(text.contains(from), "the base has no {from:?}");
+        text = text.replace(from, to);
+    }
+    let (documents, diagnostics) = yaml::parse(&SourceFile::new("base.yaml", text));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    // Machines that exist are not for a cloud that makes them.
+    let all = documents.iter().map(|document| document.root.to_json());
+    all.filter(|document| document.pointer("/spec/hosts").is_none()).collect()
+}
+
+const EDITS: &[(&str, &str)] = &[
+    (
+        "provider: { name: sim, config: { account: leaves } }",
+        "provider: { name: aws, config: { account: \"111122223333\" } }",
+    ),
+    ("region: sim-1\n", "region: eu-west-1\n"),
+    ("sim-1", "eu-west-1"),
+    ("sim://", "s3://"),
+    ("type: ssd", "type: gp3"),
+    ("  subnets: [nat-new, nat-old]\n  publicIp: false", "  subnets: [open, nat-old]\n  publicIp: false"),
+    ("sim.large", "m7i.large"),
+    ("sim.xlarge", "m7i.xlarge"),
+    ("sim.medium", "m7i.medium"),
+    ("sim-linux-2026-10", "ami-0a1b2c3d"),
+    ("sim_network.*", "aws_vpc.*"),
+    ("sim_subnet.", "aws_subnet."),
+    ("arn:sim:certificate/one", "arn:aws:acm:eu-west-1:111122223333:certificate/one"),
+];
+
+/// What can only stand in place of something else of the base, as merge patches of its cluster, and the leaves that are there.
+fn variants() -> Vec<(&'static str, Json)> {
+    let endpoint = |endpoint: Json| {
+        let mut patch = json!({ "spec": { "controlPlane": { "endpoint": { "loadBalancer": null } } } });
+        merge(&mut patch["spec"]["controlPlane"]["endpoint"], &endpoint);
+        patch
+    };
+    vec![
+        (
+            "spec.controlPlane.endpoint.given",
+            endpoint(json!({ "given": { "host": "api.leaves.example.com", "port": 8443 } })),
+        ),
+        (
+            "spec.controlPlane.endpoint.virtualIp.bgp",
+            endpoint(json!({ "virtualIp": {
+                "address": "10.10.40.10", "mode": "bgp", "bgp": { "autonomousSystem": 65001, "peers": [
+                    { "address": "10.10.40.1", "autonomousSystem": 65002, "multihop": true }
+                ] }
+            } })),
+        ),
+        (
+            "spec.controlPlane.endpoint.virtualIp",
+            endpoint(
+                json!({ "virtualIp": { "address": "10.10.40.10", "interface": "eth0", "mode": "arp", "port": 8443 } }),
+            ),
+        ),
+        ("spec.ssh.keyName", json!({ "spec": { "ssh": { "keys": null, "keyName": "operators" } } })),
+        ("", json!({})),
+    ]
+}
+
+/// What came of another value; of several values the first of these counts.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Other resources.
+    Changed,
+    /// A remark on the field, or a refusal that names it.
+    Named,
+    /// Nothing.
+    Silent,
+    /// The documents were refused before they reached the provider.
+    Refused(String),
+}
+
+/// What documents become.
+enum Expanded {
+    Resources(String, Vec<String>),
+    Refused(String, bool),
+}
+
+fn expand(documents: &[Json]) -> Expanded {
+    let texts: Vec<String> = documents.iter().map(Json::to_string).collect();
+    let loaded = load_files(vec![SourceFile::new("spec.yaml", texts.join("\n---\n"))], &[]);
+    let errors: Vec<String> = loaded
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(|diagnostic| diagnostic.message.clone())
+        .collect();
+    let Some(cluster) = loaded.clusters.first().filter(|_| errors.is_empty()) else {
+        return Expanded::Refused(errors.join("; "), false);
+    };
+    let data = serde_json::to_value(Catalog::offline("eu-west-1")).unwrap();
+    let catalog = provider::Catalog { digest: Digest::of(&data).unwrap(), data };
+    match slipway_aws_model::expand::expand(&ExpandRequest {
+        cluster: cluster.to_provider().unwrap(),
+        catalog,
+    }) {
+        Ok(expansion) => Expanded::Resources(
+            serde_json::to_string(&expansion.resources).unwrap(),
+            expansion.notes.iter().map(|note| without_names(&note.field)).collect(),
+        ),
+        Err(error) => Expanded::Refused(error.message, true),
+    }
+}
+
+#[test]
+fn every_leaf_changes_the_resources_or_is_named() {
+    let variants: Vec<(&str, Vec<Json>, String)> = variants()
+        .into_iter()
+        .map(|(leaf, patch)| {
+            let mut documents = base();
+            merge(documents.first_mut().unwrap(), &patch);
+            match expand(&documents) {
+                Expanded::Resources(resources, _) => (leaf, documents, resources),
+                Expanded::Refused(why, _) => panic!("the base of {leaf:?} is refused: {why}"),
+            }
+        })
+        .collect();
+    let mut silent = Vec::new();
+    let mut refused = BTreeMap::new();
+    for leaf in leaves().into_iter().filter(|leaf| {
+        leaf.document != "Host" && !leaf.path.starts_with("spec.hosts.") && !leaf.path.contains(".wireguard.")
+    }) {
+        let (_, documents, resources) =
+            variants.iter().find(|(path, ..)| leaf.path.starts_with(path)).unwrap();
+        let name = format!("{} {}", leaf.document, leaf.path);
+        match outcome(&leaf, documents, resources) {
+            Some(Outcome::Changed | Outcome::Named) => {}
+            Some(Outcome::Refused(why)) => {
+                refused.insert(name, why);
+            }
+            Some(Outcome::Silent) => silent.push(name),
+            None => silent.push(format!("{name} (the base has no place for it)")),
+        }
+    }
+    let silent: Vec<&str> =
+        silent.iter().map(String::as_str).filter(|name| !OF_CORE.contains(name)).collect();
+    assert!(silent.is_empty(), "{} leaves say nothing:\n{}", silent.len(), silent.join("\n"));
+    let mut names: Vec<&str> = refused.keys().map(String::as_str).collect();
+    let mut expected = REFUSED.to_vec();
+    names.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(names, expected, "only ever refused: {refused:#?}");
+}
+
+/// Leaves that the core honours for every provider: how plans are made, the manifests of add-ons, and the account and region of
+/// the session.
+const OF_CORE: &[&str] = &[
+    "Cluster spec.addons[].manifest.file",
+    "Cluster spec.addons[].manifest.url.sha256",
+    "Cluster spec.addons[].manifest.url.url",
+    "Cluster spec.deletionProtection",
+    "Cluster spec.ignoreChanges[].attribute",
+    "Cluster spec.ignoreChanges[].resource",
+    "Cluster spec.moved[].from",
+    "Cluster spec.moved[].to",
+    "Cluster spec.provider.config",
+    "Cluster spec.provider.name",
+    "Cluster spec.region",
+];
+/// Leaves that no other value fits while the rest stays: what refuses it is said where it stands.
+const REFUSED: &[&str] = &[
+    // The pools name their cluster, and the cluster's name is who it is.
+    "Cluster metadata.name",
+    "NodePool spec.cluster",
+    // Each mode has settings of its own.
+    "Cluster spec.controlPlane.endpoint.virtualIp.mode",
+    // A key has one source, and the program reads it.
+    "Cluster spec.encryption.atRest.key.file",
+    "Cluster spec.encryption.atRest.key.sops",
+    "Cluster spec.encryption.atRest.kmsEndpoint",
+    "Cluster spec.etcd[].members[].pool",
+    "Cluster spec.etcd[].members[].volume.deleteOnTermination",
+    // Other families and topologies have other subnets; `families` has tests of them.
+    "Cluster spec.network.ipFamily",
+    "Cluster spec.network.ipv6Cidr",
+    "Cluster spec.network.subnets[].ipv6Cidr",
+    "Cluster spec.network.topology",
+];
+
+fn outcome(leaf: &Leaf, documents: &[Json], before: &str) -> Option<Outcome> {
+    let mut best: Option<Outcome> = None;
+    for (document, pointer) in places(documents, leaf) {
+        for value in candidates(leaf, documents[document].pointer(&pointer)) {
+            let mut changed = documents.to_vec();
+            set(&mut changed[document], &pointer, &value);
+            let field = field(&changed[document], &pointer);
+            let outcome = match expand(&changed) {
+                Expanded::Resources(after, _) if after != before => Outcome::Changed,
+                Expanded::Resources(_, notes)
+                    if notes.iter().any(|note| field.starts_with(note.as_str())) =>
+                {
+                    Outcome::Named
+                }
+                Expanded::Resources(..) => Outcome::Silent,
+                Expanded::Refused(why, by_provider) => {
+                    let name = pointer.rsplit('/').next().unwrap_or_default();
+                    if by_provider && why.contains(name) { Outcome::Named } else { Outcome::Refused(why) }
+                }
+            };
+            if outcome == Outcome::Changed {
+                return Some(outcome);
+            }
+            if best.as_ref().is_none_or(|best| outcome < *best) {
+                best = Some(outcome);
+            }
+        }
+    }
+    best
+}
+
+/// Where the leaf stands, or where it could.
+fn places(documents: &[Json], leaf: &Leaf) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (index, document) in documents.iter().enumerate().filter(|(_, it)| it["kind"] == leaf.document) {
+        walk(document, &leaf.path, String::new(), index, &mut found);
+    }
+    let is_choice = leaf.values() == [json!({})];
+    let any_there = !is_choice && found.iter().any(|(there, ..)| *there);
+    found.retain(|(there, ..)| *there == any_there);
+    found.into_iter().map(|(_, index, pointer)| (index, pointer)).collect()
+}
+
+fn walk(json: &Json, path: &str, at: String, index: usize, found: &mut Vec<(bool, usize, String)>) {
+    let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
+    let name = segment.trim_end_matches("[]");
+    let Some(fields) = json.as_object() else { return };
+    let Some(rest) = rest else {
+        found.push((fields.contains_key(name), index, format!("{at}/{name}")));
+        return;
+    };
+    for key in fields.keys().filter(|key| name == "*" || *key == name) {
+        let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+        match &fields[key] {
+            Json::Array(items) => {
+                for (position, item) in items.iter().enumerate() {
+                    walk(item, rest, format!("{at}/{position}"), index, found);
+                }
+            }
+            one => walk(one, rest, at, index, found),
+        }
+    }
+}
+
+/// Other values of the leaf, the likeliest to fit first.
+fn candidates(leaf: &Leaf, now: Option<&Json>) -> Vec<Json> {
+    let mut values = chosen(&leaf.path);
+    match now {
+        Some(Json::Bool(now)) => values.push(json!(!now)),
+        Some(Json::Number(now)) => values.extend(now.as_i64().map(|now| json!(now + 1))),
+        Some(Json::String(now)) => values.push(json!(format!("{now}x"))),
+        Some(Json::Array(now)) => {
+            values.extend(now.iter().filter_map(Json::as_str).map(|item| json!([format!("{item}x")])));
+        }
+        _ => {}
+    }
+    values.extend(leaf.values());
+    values.retain(|value| Some(value) != now);
+    values
+}
+
+/// Values that fit the rest of the base, for leaves whose own examples do not.
+fn chosen(path: &str) -> Vec<Json> {
+    match path {
+        "spec.addons[].manifest.url.sha256" => vec![json!("ab".repeat(32))],
+        "spec.controlPlane.endpoint.loadBalancer.subnets" => vec![json!(["utility-a"])],
+        "spec.controlPlane.endpoint.virtualIp.address" => vec![json!("10.10.40.11")],
+        "spec.etcd[].members[].subnet" => vec![json!("nat-old")],
+        "spec.etcd[].name" => vec![json!("leases")],
+        "spec.kubelet.cpuManagerPolicy" => vec![json!("none")],
+        "spec.kubelet.evictionSoft" => vec![json!({ "memory.available": "12%" })],
+        "spec.kubelet.evictionSoftGracePeriod" => vec![json!({ "memory.available": "2m" })],
+        "spec.kubelet.topologyManagerPolicy" => vec![json!("single-numa-node")],
+        "spec.kubernetesVersion" => vec![json!("1.35.3")],
+        "spec.network.cidr" => vec![json!("10.10.0.0/15")],
+        "spec.network.dnsAddress" => vec![json!("100.64.0.54")],
+        "spec.network.serviceCidrs" => vec![json!(["100.64.0.0/14"])],
+        "spec.network.subnets[].cidr" => vec![json!("10.10.176.0/20")],
+        "spec.network.subnets[].zone" => vec![json!("eu-west-1b"), json!("eu-west-1a")],
+        "spec.nodeFiles.files[].mode" => vec![json!("0600")],
+        "spec.spot.maxPrice" => vec![json!("0.30")],
+        "spec.subnets" => vec![json!(["nat-new"])],
+        "spec.publicIp" => vec![json!(true)],
+        "spec.zones" => vec![json!(["eu-west-1a", "eu-west-1b", "eu-west-1c"]), json!(["eu-west-1b"])],
+        _ if path.ends_with("resources.cpuRequest") => vec![json!("200m")],
+        _ => Vec::new(),
+    }
+}
+
+/// Sets the value at a pointer; a choice without fields takes the place of the other choices.
+fn set(document: &mut Json, pointer: &str, value: &Json) {
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let fields = document.pointer_mut(parent).and_then(Json::as_object_mut).unwrap();
+    if *value == json!({}) {
+        fields.clear();
+    }
+    fields.insert(name.replace("~1", "/").replace("~0", "~"), value.clone());
+}
+
+/// The field of a pointer as remarks name it, without the names of list items.
+fn field(document: &Json, pointer: &str) -> String {
+    let segments = pointer.split('/').skip(1);
+    let path: Vec<&str> = segments
+        .filter(|segment| !matches!(*segment, "spec" | "metadata") && segment.parse::<usize>().is_err())
+        .collect();
+    let path = path.join(".");
+    if document["kind"] == "NodePool" { format!("pools.{path}") } else { path }
+}
+
+fn without_names(field: &str) -> String {
+    let mut depth = 0_usize;
+    let is_kept = |c: &char| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => return depth == 0,
+        }
+        false
+    };
+    field.chars().filter(is_kept).collect()
+}
+
+/// A JSON merge patch (RFC 7396).
+fn merge(target: &mut Json, patch: &Json) {
+    let Json::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let fields = target.as_object_mut().unwrap();
+    for (key, value) in patch {
+        if value.is_null() {
+            fields.remove(key);
+        } else {
+            merge(fields.entry(key.clone()).or_insert(Json::Null), value);
+        }
+    }
+}
