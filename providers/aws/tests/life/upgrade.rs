@@ -32,7 +32,10 @@ pub fn only_the_version_changes() -> Result<()> {
     for (group, what) in &wanted {
         let template = group.replace("autoscaling_group", "launch_template");
         ensure!(changes.get(*group) == Some(what), "{group}: {changes:#?}");
-        ensure!(changes.get(&template).is_some_and(|what| what == "update user_data"), "{changes:#?}");
+        ensure!(
+            changes.get(&template).is_some_and(|what| what == "update kubernetes_version user_data"),
+            "{changes:#?}"
+        );
     }
     ensure!(changes.len() == 4, "more than the version: {changes:#?}");
     let left_out = plan["left_out"].as_array().context("nothing is left out")?;
