@@ -197,7 +197,7 @@ fn name_data_of_machines(decided: &mut Decided) {
         change
             .reasons
             .push(Reason::new(ReasonCode::Provider, format!("each machine that goes loses {loses}")));
-        change.confirmation.get_or_insert_with(|| format!("its machines lose {loses}"));
+        change.confirmation.get_or_insert_with(|| format!("each machine that goes loses {loses}"));
     }
 }
 

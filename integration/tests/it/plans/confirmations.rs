@@ -86,7 +86,7 @@ fn data_disks_are_lost_only_by_name() -> Result<()> {
     let pool = "sim_machine_pool.workers";
     let refuses = |arguments: &[&str], name: &str| -> Result<()> {
         let refused = place.expect(1, arguments)?;
-        let named = format!("{pool}: its machines lose its data disk /dev/xvdb (/var/lib/data)");
+        let named = format!("{pool}: each machine that goes loses its data disk /dev/xvdb (/var/lib/data)");
         ensure!(refused.err.contains("RUN0008") && refused.err.contains(&named), "{}", refused.err);
         ensure!(refused.err.contains(&format!("--confirm {name}")), "{}", refused.err);
         Ok(())
