@@ -50,7 +50,9 @@ impl Planner<'_> {
             }
             match planned.rollout {
                 Some(Rollout { members, loses: Some(loses), .. }) if is_whole && !members.is_empty() => {
-                    change.confirmation.get_or_insert_with(|| format!("each machine that goes loses {loses}"));
+                    change
+                        .confirmation
+                        .get_or_insert_with(|| format!("each machine that goes loses {loses}"));
                 }
                 _ if is_whole => {}
                 planned => *rollout = planned,

@@ -184,6 +184,7 @@ fn samples_on_aws(kind: Kind, leaf: &Leaf) -> Vec<Value> {
         "spec.nodePortAccess" => Some(json!(["10.9.0.0/16"])),
         "spec.manager" => Some(json!("Karpenter")),
         "spec.rootVolumeIops" | "spec.volumes[].iops" => Some(json!(5000)),
+        "spec.rootVolumeType" | "spec.volumes[].type" => Some(json!("gp2")),
         "spec.rootVolumeThroughput" | "spec.volumes[].throughput" => Some(json!(500)),
         "spec.topology.bastion.loadBalancer.type" => Some(json!("Internal")),
         "spec.publicKey" => Some(json!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAB one")),
