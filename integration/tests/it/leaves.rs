@@ -211,7 +211,7 @@ impl World {
         let cluster = documents.first_mut().context("a cluster")?;
         merge(cluster, patch);
         let place = Place::new(PROGRAM)?;
-        place.write("key.txt", "leaves-key-in-a-file\n")?;
+        place.write("key.txt", "bGVhdmVzLWtleS1pbi1hLWZpbGUtaW4tYS1maWxlLSE=\n")?;
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/sops");
         for name in ["secrets.yaml", "identity.txt"] {
             std::fs::copy(format!("{fixtures}/{name}"), place.path().join(name))?;
@@ -227,7 +227,8 @@ impl World {
 
     fn run(&self, arguments: &[&str]) -> Result<Ended> {
         let mut command = self.place.command(arguments);
-        command.env("LEAVES_ENCRYPTION_KEY", "leaves-key").env("SOPS_AGE_KEY_FILE", "identity.txt");
+        command.env("LEAVES_ENCRYPTION_KEY", "bGVhdmVzLWtleS1sZWF2ZXMta2V5LWxlYXZlcy1rZXk=");
+        command.env("SOPS_AGE_KEY_FILE", "identity.txt");
         Ended::of(command.output()?)
     }
 

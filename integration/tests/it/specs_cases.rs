@@ -140,8 +140,13 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     ensure!(!life.machines()?.is_empty(), "no machines");
 
     let shown = life.with_spec(2, "plan", "changed.yaml", &[])?;
+    // Data disks that machines lose are confirmed by the name of their pool.
+    let asked: Vec<&str> =
+        shown.out.lines().filter_map(|line| line.trim().strip_prefix("! --confirm ")).collect();
+    let confirmed: Vec<&str> =
+        std::iter::once("--yes").chain(asked.iter().flat_map(|name| ["--confirm", *name])).collect();
     ensure!(shown.out.contains("image-of-another-day"), "the plan does not name the image:\n{}", shown.out);
-    life.with_spec(0, "apply", "changed.yaml", &["--yes"])?;
+    life.with_spec(0, "apply", "changed.yaml", &confirmed)?;
     life.with_spec(0, "plan", "changed.yaml", &[])?;
     let inventory = life.place.inventory()?;
     ensure!(
@@ -152,7 +157,7 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     let before = life.machines()?;
     life.with_spec(2, "roll", "changed.yaml", &["--dry-run"])?;
     ensure!(life.machines()? == before, "a dry run rolled");
-    life.with_spec(0, "roll", "changed.yaml", &["--yes"])?;
+    life.with_spec(0, "roll", "changed.yaml", &confirmed)?;
     let after = life.machines()?;
     ensure!(after.is_disjoint(&before), "some machines stayed: {:?}", after.intersection(&before));
     ensure!(after.len() == before.len(), "{} machines became {}", before.len(), after.len());
