@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_builtin::Vault;
-use slipway_engine::{Comparing, SecretError, SecretSource, forget_foreign, has_secret, kept_texts};
+use slipway_engine::{Comparing, SecretError, SecretSource, has_secret, kept_texts};
 use slipway_limits::size;
 use slipway_plan::Snapshot;
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
@@ -161,8 +161,6 @@ pub(crate) struct Uncompared {
     pub notes: Vec<ExpandNote>,
     /// Resources that have such a secret and were applied before, each with the reason.
     pub resources: BTreeMap<Address, String>,
-    /// The snapshot without the fingerprints whose key is missing from the state; none when no key is missing.
-    pub prior: Option<Snapshot>,
 }
 
 /// Lets a plan tell whether secrets changed. Returns what cannot be compared here: what looks unchanged and has such a secret
@@ -179,11 +177,6 @@ pub(crate) async fn compare(
         return Ok(uncompared);
     }
     let (key, locked) = fingerprint_key(store, &mut uncompared.notes).await?;
-    if locked.is_none() {
-        uncompared.prior = prior.and_then(|prior| without_foreign(prior, key.as_ref()));
-    }
-    let seen = uncompared.prior.clone();
-    let prior = seen.as_ref().or(prior);
     let identity_of = |address: &Address| prior?.resources.get(address).map(|record| record.identity.clone());
     for desired in desired {
         let kept = kept(&desired.attributes, source, uid, &identity_of).await;
@@ -215,22 +208,6 @@ pub(crate) async fn compare(
         );
     }
     Ok(uncompared)
-}
-
-/// A snapshot without the fingerprints that nothing can be compared with, since their key is missing; none when it has no such
-/// fingerprint.
-fn without_foreign(prior: &Snapshot, key: Option<&FingerprintKey>) -> Option<Snapshot> {
-    let mut seen = None;
-    for (address, record) in &prior.resources {
-        let mut applied = record.applied.clone();
-        if applied.as_mut().is_some_and(|applied| forget_foreign(applied, key)) {
-            let seen = seen.get_or_insert_with(|| prior.clone());
-            if let Some(record) = seen.resources.get_mut(address) {
-                record.applied = applied;
-            }
-        }
-    }
-    seen
 }
 
 /// The user's secrets that resources need which were never applied, and that are not there: a plan says so, and not the

@@ -84,11 +84,10 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         changes.iter().map(|change| change_reason(&known, change, last_applied, context)).collect();
     let mut action = action(&known, &changes, last_applied);
     if action == ChangeAction::NoOp {
-        let mut unrecorded = lifecycle_reasons(&known);
-        unrecorded.extend(unknown_secrets(last_applied));
-        if !unrecorded.is_empty() {
+        let lifecycle = lifecycle_reasons(&known);
+        if !lifecycle.is_empty() {
             action = ChangeAction::Record;
-            reasons.extend(unrecorded);
+            reasons.extend(lifecycle);
         }
     }
     if known.force_replace {
@@ -197,22 +196,6 @@ fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
         });
     }
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
-}
-
-/// Secrets of the user of which the state knows the source and not the fingerprint: they may be others than those that were
-/// applied.
-fn unknown_secrets(last_applied: Option<&Value>) -> Option<Reason> {
-    let mut sources = Vec::new();
-    last_applied?.for_each_secret(&mut |secret| {
-        if secret.fingerprint.is_none() && secret.keeper().is_none() {
-            sources.push(format!("`{}`", secret.source));
-        }
-    });
-    let text = format!(
-        "the state has no fingerprint that {} can be compared with, or not the key of the fingerprint",
-        sources.join(", ")
-    );
-    (!sources.is_empty()).then(|| Reason::new(ReasonCode::Unrecorded, text))
 }
 
 fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> Decision {

@@ -85,18 +85,11 @@ impl fmt::Display for Loss {
             }
             LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
             LossKind::KeyReplaced { paths } => {
-                let is_key = |path: &Path| path.to_string().ends_with("key");
-                let what = match paths.iter().any(is_key) {
-                    true => ("key", "another key"),
-                    false => ("settings", "other settings"),
-                };
                 write!(
                     formatter,
-                    " has {}, which cannot be replaced: data encrypted with the previous {} cannot be read with {}; a \
-                     rotation in stages does not exist yet",
-                    listed(paths, ", "),
-                    what.0,
-                    what.1
+                    " has {}, which cannot be replaced: data encrypted with the previous key cannot be read with another \
+                     key; a rotation in stages does not exist yet",
+                    listed(paths, ", ")
                 )
             }
             LossKind::KeyUnread { paths, source } => write!(
@@ -261,29 +254,12 @@ impl<'a> Guard<'a> {
         };
         let keys = self.keys(&change.address, &change.after).into_iter().map(|(name, _)| name);
         let unknown: Vec<&str> = keys.filter(|name| !is_known(name)).collect();
-        if unknown.is_empty() {
-            self.name_unknown_secrets(change, applied);
-        } else {
+        if !unknown.is_empty() {
             let text = format!(
                 "the state does not know its {}: check that the spec has the key in use; data cannot be read with another key",
                 unknown.join(", ")
             );
             change.confirmation.get_or_insert(text);
-        }
-    }
-
-    /// Requires the confirmation by name of recording other secrets of which the state does not know the fingerprint: they are
-    /// not written to the object again.
-    fn name_unknown_secrets(&self, change: &mut ResourceChange, applied: Option<&Value>) {
-        let mut is_unknown = false;
-        if let Some(applied) = applied.filter(|_| change.action == ChangeAction::Record) {
-            applied.for_each_secret(&mut |secret| {
-                is_unknown |= secret.fingerprint.is_none() && secret.keeper().is_none();
-            });
-        }
-        if is_unknown {
-            let text = "the state does not know its secrets: check that they are the ones in use";
-            change.confirmation.get_or_insert_with(|| text.to_owned());
         }
     }
 
