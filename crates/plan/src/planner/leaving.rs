@@ -7,22 +7,16 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::Mode;
 use crate::providers::ask;
-use crate::reason::{Reason, ReasonCode};
 
 impl Planner<'_> {
     /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes: then the data that machines
-    /// take with them is named, and a provider that cannot tell does not stop the deletion. What providers say of objects
-    /// that leave becomes a reason.
+    /// take with them is named, and a provider that cannot tell does not stop the deletion.
     pub(super) async fn rollouts_of(
         &self,
         leaving: &mut [ResourceChange],
     ) -> Result<Vec<Option<Rollout>>, Error> {
         let mut rollouts: Vec<Option<Rollout>> = leaving.iter().map(|_| None).collect();
         let is_whole = self.inputs.mode == Mode::Delete;
-        let may_be_kept = |change: &ResourceChange| {
-            let kind = self.inputs.providers.of_type(change.address.kind()).map(|(_, _, kind)| kind);
-            kind.is_some_and(|kind| kind.keeps_unowned)
-        };
         // What is only forgotten stays as it is, with its machines.
         let places: Vec<usize> = leaving
             .iter()
@@ -44,10 +38,6 @@ impl Planner<'_> {
             let (Some(rollout), Some(change)) = (rollouts.get_mut(place), leaving.get_mut(place)) else {
                 continue;
             };
-            if may_be_kept(change) {
-                let reason = |text: &String| Reason::new(ReasonCode::Provider, text.as_str());
-                change.reasons.extend(planned.reasons.iter().map(reason));
-            }
             match planned.rollout {
                 Some(Rollout { members, loses: Some(loses), .. }) if is_whole && !members.is_empty() => {
                     change
