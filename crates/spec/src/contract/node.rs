@@ -155,7 +155,7 @@ impl From<model::ProgramFile> for input::ProgramFile {
     fn from(from: model::ProgramFile) -> Self {
         let model::ProgramFile { name, architecture, version, path, sha256 } = from;
         let (name, architecture) = (name.into(), architecture.into());
-        Self { name, architecture, version: version.map(Into::into), path, sha256 }
+        Self { name, architecture, version, path, sha256 }
     }
 }
 
