@@ -151,7 +151,7 @@ fn after_a_rekey_the_old_key_opens_nothing() -> Result<()> {
     );
     let fallback = ("SLIPWAY_FALLBACK_PASSPHRASE", "old horse");
     let done = expect(&place, 0, &["state", "rekey", "vault"], &[new, fallback])?;
-    ensure!(done.out.contains("vault: 1 objects are sealed again"), "{}", done.out);
+    ensure!(done.out.contains("vault: 1 object is sealed again"), "{}", done.out);
     expect(&place, 0, PLAN, &[new])?;
     let planned = expect(&place, 1, PLAN, &[old])?;
     ensure!(planned.out.contains("cannot be compared"), "the old key still opens it: {}", planned.out);
