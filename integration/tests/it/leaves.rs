@@ -88,7 +88,12 @@ fn variant_of(path: &str) -> &'static str {
 /// Values that fit the rest of the base, for leaves whose own examples do not.
 fn chosen(path: &str) -> Vec<Json> {
     match path {
-        "spec.addons[].manifest.url.sha256" => vec![json!("ab".repeat(32))],
+        "spec.addons[].manifest.url.sha256" | "spec.assets.programs.files[].sha256" => {
+            vec![json!("ab".repeat(32))]
+        }
+        "spec.assets.programs.files[].path" => vec![json!("v2/kubelet")],
+        "spec.assets.programs.files[].version" => vec![json!("1.35.1")],
+        "spec.assets.programs.mirrors" => vec![json!(["https://other.example.com"])],
         "spec.controlPlane.endpoint.loadBalancer.subnets" => vec![json!(["utility-a"])],
         "spec.controlPlane.endpoint.virtualIp.address" => vec![json!("10.10.40.11")],
         "spec.etcd[].members[].subnet" => vec![json!("nat-old")],
