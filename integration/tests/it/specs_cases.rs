@@ -132,6 +132,12 @@ fn live(case: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The confirmations that a shown plan asks for: of data disks that machines lose, by the names of their pools.
+fn confirmed(shown: &str) -> Vec<&str> {
+    let asked = shown.lines().filter_map(|line| line.trim().strip_prefix("! --confirm "));
+    std::iter::once("--yes").chain(asked.flat_map(|name| ["--confirm", name])).collect()
+}
+
 fn one_life(life: &Life<'_>) -> Result<()> {
     let pending = life.with_spec(2, "plan", "spec.yaml", &[])?;
     remarks_have_places(life, &pending)?;
@@ -140,13 +146,8 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     ensure!(!life.machines()?.is_empty(), "no machines");
 
     let shown = life.with_spec(2, "plan", "changed.yaml", &[])?;
-    // Data disks that machines lose are confirmed by the name of their pool.
-    let asked: Vec<&str> =
-        shown.out.lines().filter_map(|line| line.trim().strip_prefix("! --confirm ")).collect();
-    let confirmed: Vec<&str> =
-        std::iter::once("--yes").chain(asked.iter().flat_map(|name| ["--confirm", *name])).collect();
     ensure!(shown.out.contains("image-of-another-day"), "the plan does not name the image:\n{}", shown.out);
-    life.with_spec(0, "apply", "changed.yaml", &confirmed)?;
+    life.with_spec(0, "apply", "changed.yaml", &confirmed(&shown.out))?;
     life.with_spec(0, "plan", "changed.yaml", &[])?;
     let inventory = life.place.inventory()?;
     ensure!(
@@ -155,9 +156,9 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     );
 
     let before = life.machines()?;
-    life.with_spec(2, "roll", "changed.yaml", &["--dry-run"])?;
+    let shown = life.with_spec(2, "roll", "changed.yaml", &["--dry-run"])?;
     ensure!(life.machines()? == before, "a dry run rolled");
-    life.with_spec(0, "roll", "changed.yaml", &confirmed)?;
+    life.with_spec(0, "roll", "changed.yaml", &confirmed(&shown.out))?;
     let after = life.machines()?;
     ensure!(after.is_disjoint(&before), "some machines stayed: {:?}", after.intersection(&before));
     ensure!(after.len() == before.len(), "{} machines became {}", before.len(), after.len());
