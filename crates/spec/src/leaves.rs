@@ -1,5 +1,7 @@
 //! Every leaf of the documents, for tests and tools that change one field at a time.
 
+pub mod change;
+
 use crate::{
     shape::{Kind, Shape},
     v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument},

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value as Json, json};
 use slipway_integration::place::{Ended, Place};
+use slipway_spec::leaves::change::{candidates, field, merge, places, set, unescape, without_names};
 use slipway_spec::leaves::{Leaf, leaves};
 use slipway_spec::source::SourceFile;
 use slipway_spec::yaml::{self, Node};
@@ -241,7 +242,7 @@ impl World {
     fn outcome(&self, leaf: &Leaf) -> Result<Outcome> {
         let mut best: Option<Outcome> = None;
         for (document, pointer) in places(&self.documents, leaf) {
-            for value in candidates(leaf, self.documents[document].pointer(&pointer)) {
+            for value in candidates(leaf, self.documents[document].pointer(&pointer), &chosen) {
                 let outcome = self.try_one(document, &pointer, &value)?;
                 if outcome == Outcome::Changed {
                     return Ok(outcome);
@@ -317,24 +318,6 @@ impl World {
     }
 }
 
-/// Where the leaf stands, or where it could.
-fn places(documents: &[Json], leaf: &Leaf) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (index, document) in documents.iter().enumerate() {
-        if document["kind"] == leaf.document {
-            let mut pointers = Vec::new();
-            walk(document, &leaf.path, String::new(), &mut pointers);
-            found.extend(pointers.into_iter().map(|(pointer, there)| (!there, index, pointer)));
-        }
-    }
-    found.sort();
-    // A choice without fields has no other value: it takes the place of the other choices.
-    let is_choice = leaf.values() == [json!({})];
-    let any_there = !is_choice && found.iter().any(|(missing, ..)| !missing);
-    found.retain(|(missing, ..)| *missing != any_there);
-    found.into_iter().map(|(_, index, pointer)| (index, pointer)).collect()
-}
-
 fn step<'n>(node: &'n Node, segment: &str) -> Option<&'n Node> {
     match segment.parse::<usize>() {
         Ok(index) if !node.items().is_empty() => node.items().get(index),
@@ -346,117 +329,4 @@ fn read(text: &str) -> Result<Vec<Json>> {
     let (documents, diagnostics) = yaml::parse(&SourceFile::new("base.yaml", text));
     ensure!(diagnostics.is_empty(), "{diagnostics:?}");
     Ok(documents.iter().map(|document| document.root.to_json()).collect())
-}
-
-/// Every place that a leaf's path means in a document, and whether something stands there. The last object on
-/// the way must be there.
-fn walk(json: &Json, path: &str, at: String, found: &mut Vec<(String, bool)>) {
-    let (segment, rest) = match path.split_once('.') {
-        Some((segment, rest)) => (segment, Some(rest)),
-        None => (path, None),
-    };
-    let (name, list) = match segment.strip_suffix("[]") {
-        Some(name) => (name, true),
-        None => (segment, false),
-    };
-    let Some(fields) = json.as_object() else { return };
-    let names: Vec<&String> = fields.keys().filter(|key| name == "*" || *key == name).collect();
-    let Some(rest) = rest else {
-        found.push((format!("{at}/{name}"), fields.contains_key(name)));
-        return;
-    };
-    for key in names {
-        let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-        if list {
-            for (index, item) in fields[key].as_array().into_iter().flatten().enumerate() {
-                walk(item, rest, format!("{at}/{index}"), found);
-            }
-        } else {
-            walk(&fields[key], rest, at, found);
-        }
-    }
-}
-
-/// Other values of the leaf, the likeliest to fit first.
-fn candidates(leaf: &Leaf, now: Option<&Json>) -> Vec<Json> {
-    let mut values = chosen(&leaf.path);
-    match now {
-        Some(Json::Bool(now)) => values.push(json!(!now)),
-        Some(Json::Number(now)) => values.extend(now.as_i64().map(|now| json!(now + 1))),
-        Some(Json::String(now)) => values.push(json!(format!("{now}x"))),
-        Some(Json::Array(now)) => {
-            values.extend(now.iter().filter_map(Json::as_str).map(|item| json!([format!("{item}x")])));
-        }
-        Some(Json::Object(now)) if !now.is_empty() => {
-            let mut more = now.clone();
-            for value in more.values_mut() {
-                if let Some(other) = candidates(leaf, Some(value)).into_iter().next() {
-                    *value = other;
-                }
-            }
-            values.push(more.into());
-        }
-        _ => {}
-    }
-    values.extend(leaf.values());
-    values.retain(|value| Some(value) != now);
-    values
-}
-
-/// Sets the value at a pointer; a choice without fields takes the place of the other choices.
-fn set(document: &mut Json, pointer: &str, value: &Json) {
-    let Some((parent, name)) = pointer.rsplit_once('/') else { return };
-    let Some(fields) = document.pointer_mut(parent).and_then(Json::as_object_mut) else { return };
-    if *value == json!({}) {
-        fields.clear();
-    }
-    fields.insert(unescape(name), value.clone());
-}
-
-fn unescape(segment: &str) -> String {
-    segment.replace("~1", "/").replace("~0", "~")
-}
-
-/// The field of a pointer as remarks name it, without the names of list items.
-fn field(document: &Json, pointer: &str) -> String {
-    let path: Vec<&str> = pointer
-        .split('/')
-        .skip(1)
-        .filter(|segment| !matches!(*segment, "spec" | "metadata") && segment.parse::<usize>().is_err())
-        .collect();
-    let path = path.join(".");
-    if document["kind"] == "NodePool" { format!("pools.{path}") } else { path }
-}
-
-fn without_names(field: &str) -> String {
-    let mut text = String::new();
-    let mut depth = 0;
-    for c in field.chars() {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ if depth == 0 => text.push(c),
-            _ => {}
-        }
-    }
-    text
-}
-
-/// A JSON merge patch (RFC 7396).
-fn merge(target: &mut Json, patch: &Json) {
-    let Json::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let Some(target) = target.as_object_mut() else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            target.remove(key);
-        } else {
-            merge(target.entry(key.clone()).or_insert(Json::Null), value);
-        }
-    }
 }

@@ -7,9 +7,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value as Json, json};
 use slipway_integration::place::{Ended, Place};
+use slipway_spec::leaves::change::{candidates, places, set};
 use slipway_spec::leaves::{Leaf, leaves};
 
-use super::{candidates, places, read, set};
+use super::read;
 use crate::PROGRAM;
 
 /// The kind of document that is about machines that exist.
@@ -22,7 +23,8 @@ for word in "$@"; do
 done
 for word in "$@"; do
   case "$word" in
-    UserKnownHostsFile=*) cat "${word#UserKnownHostsFile=}" ;;
+    # SSH takes the quotes off the path.
+    UserKnownHostsFile=*) file=${word#*=\"}; cat "${file%\"}" ;;
     *) printf '%s\n' "$word" ;;
   esac
 done > "$CALLS/$host"
@@ -156,7 +158,7 @@ fn every_leaf_of_a_host_changes_the_plan_or_the_way_in() -> Result<()> {
 fn changes_something(leaf: &Leaf, base: &[Json], before: &View) -> Result<bool> {
     for (document, pointer) in places(base, leaf) {
         let now = base[document].pointer(&pointer);
-        let values = chosen(&leaf.path).into_iter().chain(candidates(leaf, now));
+        let values = chosen(&leaf.path).into_iter().chain(candidates(leaf, now, &super::chosen));
         for value in values.filter(|value| Some(value) != now) {
             let mut documents = base.to_vec();
             set(&mut documents[document], &pointer, &value);

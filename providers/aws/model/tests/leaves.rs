@@ -9,6 +9,7 @@ use slipway_aws_model::catalog::Catalog;
 use slipway_resource::Digest;
 use slipway_resource::provider::{self, ExpandRequest};
 use slipway_spec::diagnostic::Severity;
+use slipway_spec::leaves::change::{candidates, field, merge, places, set, without_names};
 use slipway_spec::leaves::{Leaf, leaves};
 use slipway_spec::load::load_files;
 use slipway_spec::source::SourceFile;
@@ -207,7 +208,7 @@ const REFUSED: &[&str] = &[
 fn outcome(leaf: &Leaf, documents: &[Json], before: &str) -> Option<Outcome> {
     let mut best: Option<Outcome> = None;
     for (document, pointer) in places(documents, leaf) {
-        for value in candidates(leaf, documents[document].pointer(&pointer)) {
+        for value in candidates(leaf, documents[document].pointer(&pointer), &chosen) {
             let mut changed = documents.to_vec();
             set(&mut changed[document], &pointer, &value);
             let field = field(&changed[document], &pointer);
@@ -235,56 +236,6 @@ fn outcome(leaf: &Leaf, documents: &[Json], before: &str) -> Option<Outcome> {
     best
 }
 
-/// Where the leaf stands, or where it could.
-fn places(documents: &[Json], leaf: &Leaf) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (index, document) in documents.iter().enumerate().filter(|(_, it)| it["kind"] == leaf.document) {
-        walk(document, &leaf.path, String::new(), index, &mut found);
-    }
-    let is_choice = leaf.values() == [json!({})];
-    let any_there = !is_choice && found.iter().any(|(there, ..)| *there);
-    found.retain(|(there, ..)| *there == any_there);
-    found.into_iter().map(|(_, index, pointer)| (index, pointer)).collect()
-}
-
-fn walk(json: &Json, path: &str, at: String, index: usize, found: &mut Vec<(bool, usize, String)>) {
-    let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
-    let name = segment.trim_end_matches("[]");
-    let Some(fields) = json.as_object() else { return };
-    let Some(rest) = rest else {
-        found.push((fields.contains_key(name), index, format!("{at}/{name}")));
-        return;
-    };
-    for key in fields.keys().filter(|key| name == "*" || *key == name) {
-        let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
-        match &fields[key] {
-            Json::Array(items) => {
-                for (position, item) in items.iter().enumerate() {
-                    walk(item, rest, format!("{at}/{position}"), index, found);
-                }
-            }
-            one => walk(one, rest, at, index, found),
-        }
-    }
-}
-
-/// Other values of the leaf, the likeliest to fit first.
-fn candidates(leaf: &Leaf, now: Option<&Json>) -> Vec<Json> {
-    let mut values = chosen(&leaf.path);
-    match now {
-        Some(Json::Bool(now)) => values.push(json!(!now)),
-        Some(Json::Number(now)) => values.extend(now.as_i64().map(|now| json!(now + 1))),
-        Some(Json::String(now)) => values.push(json!(format!("{now}x"))),
-        Some(Json::Array(now)) => {
-            values.extend(now.iter().filter_map(Json::as_str).map(|item| json!([format!("{item}x")])));
-        }
-        _ => {}
-    }
-    values.extend(leaf.values());
-    values.retain(|value| Some(value) != now);
-    values
-}
-
 /// Values that fit the rest of the base, for leaves whose own examples do not.
 fn chosen(path: &str) -> Vec<Json> {
     match path {
@@ -310,57 +261,5 @@ fn chosen(path: &str) -> Vec<Json> {
         "spec.zones" => vec![json!(["eu-west-1a", "eu-west-1b", "eu-west-1c"]), json!(["eu-west-1b"])],
         _ if path.ends_with("resources.cpuRequest") => vec![json!("200m")],
         _ => Vec::new(),
-    }
-}
-
-/// Sets the value at a pointer; a choice without fields takes the place of the other choices.
-fn set(document: &mut Json, pointer: &str, value: &Json) {
-    let (parent, name) = pointer.rsplit_once('/').unwrap();
-    let fields = document.pointer_mut(parent).and_then(Json::as_object_mut).unwrap();
-    if *value == json!({}) {
-        fields.clear();
-    }
-    fields.insert(name.replace("~1", "/").replace("~0", "~"), value.clone());
-}
-
-/// The field of a pointer as remarks name it, without the names of list items.
-fn field(document: &Json, pointer: &str) -> String {
-    let segments = pointer.split('/').skip(1);
-    let path: Vec<&str> = segments
-        .filter(|segment| !matches!(*segment, "spec" | "metadata") && segment.parse::<usize>().is_err())
-        .collect();
-    let path = path.join(".");
-    if document["kind"] == "NodePool" { format!("pools.{path}") } else { path }
-}
-
-fn without_names(field: &str) -> String {
-    let mut depth = 0_usize;
-    let is_kept = |c: &char| {
-        match c {
-            '[' => depth += 1,
-            ']' => depth -= 1,
-            _ => return depth == 0,
-        }
-        false
-    };
-    field.chars().filter(is_kept).collect()
-}
-
-/// A JSON merge patch (RFC 7396).
-fn merge(target: &mut Json, patch: &Json) {
-    let Json::Object(patch) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let fields = target.as_object_mut().unwrap();
-    for (key, value) in patch {
-        if value.is_null() {
-            fields.remove(key);
-        } else {
-            merge(fields.entry(key.clone()).or_insert(Json::Null), value);
-        }
     }
 }
