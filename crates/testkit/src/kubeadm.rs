@@ -146,7 +146,7 @@ networking: {{podSubnet: {PODS}, serviceSubnet: 10.96.0.0/12}}
     /// Waits until all nodes are ready.
     ///
     /// # Errors
-    /// When one is not, in five minutes.
+    /// When one is not, in two minutes.
     pub fn wait_until_ready(&self) -> Result<()> {
         let output = self.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=120s"])?;
         if !output.status.success() {

@@ -48,6 +48,17 @@ struct Inner {
     instances: AtomicU32,
 }
 
+/// A running server of [`Network::serve`]. It ends with the value.
+#[derive(Debug)]
+pub struct FileServer(Child);
+
+impl Drop for FileServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Tells the networks of one process apart.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -159,6 +170,17 @@ impl Network {
         nsenter.args(folder.map(|folder| format!("--wdns={}", folder.display())));
         nsenter.arg("--").args(command);
         nsenter
+    }
+
+    /// Serves the files of a folder over HTTP, on port 8000 of the network's own address, as long as the value lives.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn serve(&self, folder: &Path) -> Result<FileServer> {
+        let directory = folder.display().to_string();
+        let words = ["python3", "-m", "http.server", "8000", "--bind", "0.0.0.0", "--directory", &directory];
+        let server = self.command(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Ok(FileServer(server.context("python3")?))
     }
 
     /// Its own address, from which commands in it come: `10.150.0.1`.

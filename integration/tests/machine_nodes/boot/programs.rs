@@ -1,8 +1,6 @@
 //! A machine whose image has neither a container runtime nor a kubelet installs them from mirrors.
 
-use std::process::Stdio;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::{Value as Json, json};
 use slipway_resource::Digest;
 use slipway_testkit::machine::Machine;
@@ -40,14 +38,8 @@ fn a_machine_installs_what_its_image_lacks() -> Result<()> {
             "another program",
         )?;
     }
-    let directory = folder.display().to_string();
-    let words = ["python3", "-m", "http.server", "8000", "--bind", "0.0.0.0", "--directory", &directory];
-    let mut server = network.command(words);
-    let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("python3")?;
-    let result = install(&network, &files);
-    server.kill()?;
-    server.wait()?;
-    result
+    let _server = network.serve(&folder)?;
+    install(&network, &files)
 }
 
 fn install(network: &Network, files: &[Json]) -> Result<()> {
@@ -105,7 +97,7 @@ rm -r bin"#;
     ensure!(made.success(), "the release cannot be made");
     let file = |name: &str, path: &str| -> Result<Json> {
         let digest = Digest::of_bytes(&std::fs::read(folder.join(path))?);
-        let sha256 = digest.as_str().trim_start_matches("sha256:").to_owned();
+        let sha256 = digest.hex().to_owned();
         Ok(json!({"name": name, "path": path, "sha256": sha256}))
     };
     let files = vec![

@@ -1,7 +1,6 @@
 //! From nothing to a control plane that answers behind its load balancer, and back to nothing.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -41,7 +40,8 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
         ],
         ..MachineOptions::default()
     })?;
-    let (mirror, sha256) = Mirror::of(&lab, &program)?;
+    let (mirror, sha256) = mirror(&program)?;
+    let _server = lab.network().serve(mirror.path())?;
     let place = operator(&lab, &program, &identity, &sha256)?;
 
     place.expect(0, &APPLY)?;
@@ -54,7 +54,6 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     ensure!(fetched.starts_with(&sha256), "{fetched}");
     let left = machine.check(["find", "/usr/local/bin", "-name", ".slipway*"])?;
     ensure!(left.is_empty(), "{left}");
-    drop(mirror);
     ensure!(status["cluster"] == "lab.example.com" && status["pool"] == "control-plane", "{status}");
 
     // The API answers behind the load balancer, by its name, with a certificate of the authority in the state.
@@ -91,34 +90,15 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     Ok(())
 }
 
-/// A server in the network of the machines that has the program, and other bytes below `other`. It ends with the value.
-struct Mirror {
-    server: Child,
-    _folder: tempfile::TempDir,
-}
-
-impl Mirror {
-    /// Starts one; gives the SHA-256 of its program too.
-    fn of(lab: &Lab, program: &Path) -> Result<(Self, String)> {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        std::fs::create_dir(folder.path().join("other"))?;
-        std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
-        let copy = Stripped::of(program)?;
-        std::os::unix::fs::symlink(copy.path(), folder.path().join(PROGRAM))?;
-        let digest = Digest::of_bytes(&std::fs::read(copy.path())?);
-        let directory = folder.path().display().to_string();
-        let words = ["python3", "-m", "http.server", "8000", "--bind", "0.0.0.0", "--directory", &directory];
-        let mut server = lab.network().command(words);
-        let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("python3")?;
-        Ok((Self { server, _folder: folder }, digest.as_str().trim_start_matches("sha256:").to_owned()))
-    }
-}
-
-impl Drop for Mirror {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
+/// A folder for mirrors, with the program and with other bytes below `other`; the SHA-256 of the program.
+fn mirror(program: &Path) -> Result<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    std::fs::create_dir(folder.path().join("other"))?;
+    std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
+    let copy = Stripped::of(program)?;
+    let bytes = std::fs::read(copy.path())?;
+    std::fs::write(folder.path().join(PROGRAM), &bytes)?;
+    Ok((folder, Digest::of_bytes(&bytes).hex().to_owned()))
 }
 
 /// Where the operator works: the program, the provider, a state in a bucket, and a hosted zone.
