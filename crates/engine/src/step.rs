@@ -62,7 +62,8 @@ pub(crate) struct Call {
     /// Whether the object's name is written down as soon as it is known: where neither token nor tags would
     /// find it again.
     pub keep_identity: bool,
-    /// Whether the call waits for machines or for a cluster: it is cancelled soon after the run is told to stop.
+    /// Whether the call may wait for a machine or for the API of a cluster. Such a call is cancelled two seconds after the run
+    /// was told to stop.
     pub waits: bool,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slipway_resource::diff::{self, Change};
 use slipway_resource::provider::{Disruption, Planned, Rollout};
-use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, ResourceType, Segment, Type, Value};
+use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, ResourceType, Type, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
 use crate::nodes::Gates;
@@ -287,7 +287,7 @@ fn change_reason(
     let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
     let origin = known.desired.origin(&change.path).map(str::to_owned);
     let mut reason = match applied {
-        _ if is_of_provider(known, &change.path) => {
+        _ if known.kind.is_set_by_provider(&change.path, known.resolved) => {
             Reason::new(ReasonCode::FieldChanged, format!("{} is set by its provider", change.path))
         }
         Some(applied) if applied == wanted && wanted.is_known() => {
@@ -322,13 +322,6 @@ fn change_reason(
     reason.at(&change.path)
 }
 
-/// Whether an attribute is one that the provider sets by itself and nobody asks for: it is no wish that somebody undid.
-fn is_of_provider(known: &KnownResource<'_>, path: &Path) -> bool {
-    let [Segment::Key(name), ..] = path.segments() else { return false };
-    let sets = known.kind.attributes.get(name).is_some_and(|kind| kind.mode == Mode::OptionalComputed);
-    sets && known.resolved.get(name).is_none_or(Value::is_null)
-}
-
 /// The part of a difference that somebody else made.
 fn drift(
     known: &KnownResource<'_>,
@@ -340,7 +333,7 @@ fn drift(
     let applied = last_applied?;
     let drifted: Vec<Change> = changes
         .iter()
-        .filter(|change| !is_of_provider(known, &change.path))
+        .filter(|change| !known.kind.is_set_by_provider(&change.path, known.resolved))
         .filter(|change| {
             applied.at(&change.path).unwrap_or(&Value::Null)
                 == known.resolved.at(&change.path).unwrap_or(&Value::Null)

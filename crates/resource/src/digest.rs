@@ -41,6 +41,12 @@ impl Digest {
         &self.0
     }
 
+    /// The 64 hexadecimal digits, without the prefix.
+    #[must_use]
+    pub fn hex(&self) -> &str {
+        self.0.get(7..).unwrap_or(&self.0)
+    }
+
     /// The first twelve hexadecimal digits, for people.
     #[must_use]
     pub fn short(&self) -> &str {

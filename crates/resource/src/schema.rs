@@ -234,6 +234,15 @@ impl ResourceType {
         }
     }
 
+    /// Whether an attribute, by a path in it, is one that the provider sets by itself and that `wanted` does not ask for: its
+    /// changes are nobody's wish and nobody's doing.
+    #[must_use]
+    pub fn is_set_by_provider(&self, path: &Path, wanted: &Value) -> bool {
+        let [Segment::Key(name), ..] = path.segments() else { return false };
+        self.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::OptionalComputed)
+            && wanted.get(name).is_none_or(Value::is_null)
+    }
+
     /// The part of a cluster that the object of a name is, if its type declares one.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<Part> {

@@ -10,7 +10,7 @@ use slipway_plan::precondition::may_be_digested;
 use slipway_plan::{ProviderHandle, Providers};
 use slipway_resource::diff::{Change, diff};
 use slipway_resource::provider::{PlanItem, Planned};
-use slipway_resource::{Address, Desired, Digest, Mode, Path, ProviderError, ResourceType, Segment, Value};
+use slipway_resource::{Address, Desired, Digest, Path, ProviderError, ResourceType, Segment, Value};
 
 /// The deepest path that is kept by itself: each try keeps one step more of what is around it.
 const DEEPEST: usize = 12;
@@ -59,13 +59,6 @@ impl Match<'_> {
             && !secret
             && wanted != found
             && !changes.iter().any(|change| change.path.starts_with(path))
-    }
-
-    /// Whether an attribute is one that the provider sets by itself and nobody wants.
-    fn is_of_provider(&self, path: &Path) -> bool {
-        let [Segment::Key(name), ..] = path.segments() else { return false };
-        let mode = self.kind.attributes.get(name).map(|attribute| attribute.mode);
-        mode == Some(Mode::OptionalComputed) && self.wanted.get(name).is_none_or(Value::is_null)
     }
 
     /// The wanted attributes with what stays as found.
@@ -198,8 +191,9 @@ async fn differences(
                 let seen = seen.as_ref().unwrap_or(one.found);
                 let mut changes = diff(one.kind, seen, &planned.normalised, Some(one.applied));
                 // With a rehearsal, the provider says what it would take from others. It takes nothing that stays as found.
-                changes
-                    .retain(|change| !handle.info.capabilities.rehearse || !one.is_of_provider(&change.path));
+                if handle.info.capabilities.rehearse {
+                    changes.retain(|change| !one.kind.is_set_by_provider(&change.path, &one.wanted));
+                }
                 found.push((*position, changes));
             }
         }

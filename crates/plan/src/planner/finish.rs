@@ -189,16 +189,16 @@ fn name_data_of_machines(decided: &mut Decided) {
         let goes = |rollout: &&Rollout| {
             rollout.has_leaving() || decision.change.action.is_replace() && !rollout.members.is_empty()
         };
-        let Some(loses) = decision.rollout.as_ref().filter(goes).and_then(|rollout| rollout.loses.clone())
-        else {
-            continue;
-        };
+        let Some(loss) = decision.rollout.as_ref().filter(goes).and_then(loss) else { continue };
         let change = &mut decision.change;
-        change
-            .reasons
-            .push(Reason::new(ReasonCode::Provider, format!("each machine that goes loses {loses}")));
-        change.confirmation.get_or_insert_with(|| format!("each machine that goes loses {loses}"));
+        change.reasons.push(Reason::new(ReasonCode::Provider, loss.as_str()));
+        change.confirmation.get_or_insert(loss);
     }
+}
+
+/// A sentence on the data that machines of a roll take with them, if they have any.
+pub(super) fn loss(rollout: &Rollout) -> Option<String> {
+    rollout.loses.as_ref().map(|loses| format!("each machine that goes loses {loses}"))
 }
 
 /// What the infrastructure will not do, and whether that was accepted: by this request, or by the one that made what stays as

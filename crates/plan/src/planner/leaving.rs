@@ -3,6 +3,7 @@
 use slipway_resource::provider::{PlanItem, Rollout};
 
 use super::Planner;
+use super::finish::loss;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::Mode;
@@ -15,16 +16,10 @@ impl Planner<'_> {
         &self,
         leaving: &mut [ResourceChange],
     ) -> Result<Vec<Option<Rollout>>, Error> {
-        let mut rollouts: Vec<Option<Rollout>> = leaving.iter().map(|_| None).collect();
         let is_whole = self.inputs.mode == Mode::Delete;
         // What is only forgotten stays as it is, with its machines.
-        let places: Vec<usize> = leaving
-            .iter()
-            .enumerate()
-            .filter(|(_, change)| change.action == ChangeAction::Delete)
-            .map(|(place, _)| place)
-            .collect();
-        let items = places.iter().filter_map(|place| leaving.get(*place)).map(|change| PlanItem {
+        let goes = |change: &ResourceChange| change.action == ChangeAction::Delete;
+        let items = leaving.iter().filter(|change| goes(change)).map(|change| PlanItem {
             address: change.address.clone(),
             desired: None,
             observed: (!change.before.is_null()).then(|| change.before.clone()),
@@ -34,20 +29,18 @@ impl Planner<'_> {
             Err(_) if is_whole => Vec::new(),
             planned => planned?,
         };
-        for (place, planned) in places.into_iter().zip(planned) {
-            let (Some(rollout), Some(change)) = (rollouts.get_mut(place), leaving.get_mut(place)) else {
-                continue;
-            };
-            match planned.rollout {
-                Some(Rollout { members, loses: Some(loses), .. }) if is_whole && !members.is_empty() => {
-                    change
-                        .confirmation
-                        .get_or_insert_with(|| format!("each machine that goes loses {loses}"));
-                }
-                _ if is_whole => {}
-                planned => *rollout = planned,
+        let mut planned = planned.into_iter();
+        let rollouts = leaving.iter_mut().map(|change| {
+            let rollout = goes(change).then(|| planned.next()?.rollout).flatten();
+            if !is_whole {
+                return rollout;
             }
-        }
-        Ok(rollouts)
+            if let Some(loss) = rollout.filter(|rollout| !rollout.members.is_empty()).as_ref().and_then(loss)
+            {
+                change.confirmation.get_or_insert(loss);
+            }
+            None
+        });
+        Ok(rollouts.collect())
     }
 }

@@ -117,13 +117,11 @@ fn hide(json: &mut serde_json::Value) {
     }
 }
 
-/// Whether the last word of a name, as in `export DB_PASSWORD`, is that of a secret.
+/// Whether a name, as in `export DB_PASSWORD`, ends with that of a secret.
 fn is_secret(name: &str) -> bool {
-    let word = name.split([' ', '\t', '-']).rfind(|word| !word.is_empty()).unwrap_or_default();
     let joined: String =
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    let ends = |text: &str| NAMES.iter().any(|secret| text.ends_with(secret));
-    !word.is_empty() && ends(&joined)
+    NAMES.iter().any(|secret| joined.ends_with(secret))
 }
 
 #[cfg(test)]

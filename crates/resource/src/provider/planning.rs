@@ -208,6 +208,16 @@ impl OnBlocked {
 }
 
 impl Rollout {
+    /// What [`Rollout::loses`] says of data disks that are deleted with their machine, by their names; none when it has none.
+    #[must_use]
+    pub fn data_disks(names: &[String]) -> Option<String> {
+        match names {
+            [] => None,
+            [one] => Some(format!("its data disk {one}")),
+            several => Some(format!("its data disks {}", several.join(", "))),
+        }
+    }
+
     /// Whether a machine is cordoned and drained before it goes.
     #[must_use]
     pub fn drains(&self) -> bool {

@@ -140,11 +140,7 @@ fn loses(observed: &Value) -> Option<String> {
         text("mount_path").map_or(device.clone(), |path| format!("{device} ({path})"))
     };
     let names: Vec<String> = disks.iter().filter(deleted).enumerate().map(name).collect();
-    match names.as_slice() {
-        [] => None,
-        [one] => Some(format!("its data disk {one}")),
-        several => Some(format!("its data disks {}", several.join(", "))),
-    }
+    Rollout::data_disks(&names)
 }
 
 /// Sentences on a rollout.

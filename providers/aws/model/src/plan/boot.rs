@@ -120,7 +120,7 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let document = document(&text).unwrap_or_default();
     let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
-    let has_programs = text.contains(FETCHES) && NEEDED.iter().all(|name| is_listed(name));
+    let has_programs = text.contains(FETCHES) && NEEDED.iter().all(is_listed);
     let is_worker = document["node"]["role"] != "controlPlane";
     let lacks = [(!has_programs).then_some(NO_PROGRAMS), is_worker.then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();

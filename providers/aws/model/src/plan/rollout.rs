@@ -222,11 +222,7 @@ impl Manner {
 
     /// The data that is lost with an instance; `None` where it has no disk of its own that is deleted with it.
     fn loses(&self) -> Option<String> {
-        match self.data_disks.as_slice() {
-            [] => None,
-            [one] => Some(format!("its data disk {one}")),
-            several => Some(format!("its data disks {}", several.join(", "))),
-        }
+        Rollout::data_disks(&self.data_disks)
     }
 
     /// Whether the instances are nodes of the cluster.
