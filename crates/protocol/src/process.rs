@@ -1,8 +1,8 @@
 //! The process of a provider: started, announced, watched, ended.
 //!
-//! It ends when its standard input closes, which happens in whatever way the engine ends. It has a process group
-//! of its own, so that an interrupt on the terminal reaches the engine alone, and the processes that it has started end
-//! with it.
+//! It ends when its standard input closes, which happens in whatever way the engine ends. It has a process group of its own:
+//! an interrupt on the terminal reaches only the engine. When the provider ends, the processes that it has started are
+//! killed.
 
 use std::ffi::OsString;
 use std::io::Read;

@@ -284,7 +284,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
                 .await
                 .map_err(|error| invalid(format!("{} cannot be read: {error}", executable.display())))?;
             let digest = Digest::of_bytes(&bytes);
-            Ok(digest.as_str().trim_start_matches("sha256:").to_owned())
+            Ok(digest.hex().to_owned())
         });
         digest.await.cloned()
     }

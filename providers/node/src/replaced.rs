@@ -20,7 +20,7 @@ struct Form {
 
 fn place(path: &str) -> String {
     let digest = Digest::of_bytes(path.as_bytes());
-    let digest = digest.as_str().trim_start_matches("sha256:");
+    let digest = digest.hex();
     format!("{FOLDER}/{}", digest.get(..32).unwrap_or(digest))
 }
 

@@ -122,7 +122,7 @@ fn has_digest(path: &Path, sha256: &str) -> bool {
 
 fn digest(path: &Path) -> io::Result<String> {
     let bytes = fs::read(path)?;
-    Ok(Digest::of_bytes(&bytes).as_str().trim_start_matches("sha256:").to_owned())
+    Ok(Digest::of_bytes(&bytes).hex().to_owned())
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     }
 
     fn file(content: &[u8]) -> ProgramFile {
-        let sha256 = Digest::of_bytes(content).as_str().trim_start_matches("sha256:").to_owned();
+        let sha256 = Digest::of_bytes(content).hex().to_owned();
         ProgramFile { name: ProgramName::Kubelet, path: "kubelet".to_owned(), sha256 }
     }
 

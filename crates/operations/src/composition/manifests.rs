@@ -52,5 +52,5 @@ pub(super) async fn text(
 }
 
 fn digest(text: &str) -> String {
-    Digest::of_bytes(text.as_bytes()).as_str().trim_start_matches("sha256:").to_owned()
+    Digest::of_bytes(text.as_bytes()).hex().to_owned()
 }

@@ -53,7 +53,7 @@ fn note(documents: &[&Document]) -> Option<Diagnostic> {
     Some(Diagnostic::note(code::UNKNOWN_KIND, message).at(&first.file, span).hint(hint))
 }
 
-/// What is wrong with the `apiVersion` and `kind` of a document that nobody reads.
+/// The error for a document whose `apiVersion` or `kind` Slipway does not know.
 pub(super) fn unknown(document: &Document, readers: &[&dyn Reader]) -> Option<Diagnostic> {
     let (root, api_version, kind) = (&document.root, document.api_version.as_str(), document.kind.as_str());
     if document.truncated && (api_version.is_empty() || kind.is_empty()) {

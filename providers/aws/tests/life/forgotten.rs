@@ -62,7 +62,7 @@ fn rebuild(world: &World) -> Result<()> {
     world.expect(0, &["state", "rebuild", "ha.example.com", "-f", "spec.yaml", "--yes"]).map(drop)
 }
 
-/// A key that only the state had and that is gone is made anew only when somebody names it.
+/// A key that was only in the state and is lost is generated again only after a confirmation by its name.
 fn a_lost_key_is_named(world: &World) -> Result<()> {
     let key = "keypair.etcd-ca";
     std::fs::remove_dir_all(world.place().state().join("ha.example.com/secrets").join(key))?;
