@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
-    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest, Terms, UnwrapKeyRequest,
-    WrapKeyRequest,
+    Expansion, LocateRequest, Located, Node, NodeChallenge, PlanItem, Planned, PreflightFinding,
+    PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest,
+    Terms, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
@@ -313,6 +313,16 @@ impl Session for WatchedSession {
 
     async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
         self.desk.ask("unwrap a key", &Classes::All, || self.inner.unwrap_key(request.clone())).await
+    }
+
+    async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {
+        let ask = || self.inner.bootstrap_credential(challenge.clone());
+        self.desk.ask("prove the identity of a machine", &Classes::All, ask).await
+    }
+
+    async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
+        let ask = || self.inner.verify_node(request.clone());
+        self.desk.ask("verify the identity of a machine", &Classes::All, ask).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -52,4 +52,6 @@ answers!(
     ImportResponse,
     WrapKeyResponse,
     UnwrapKeyResponse,
+    BootstrapCredentialResponse,
+    VerifyNodeResponse,
 );

@@ -129,6 +129,22 @@ impl std::fmt::Debug for proto::UnwrapKeyResponse {
     }
 }
 
+impl std::fmt::Debug for proto::BootstrapCredentialResponse {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("BootstrapCredentialResponse");
+        shown.field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for proto::VerifyNodeRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { session, challenge, cluster, credential: _ } = self;
+        let mut shown = formatter.debug_struct("VerifyNodeRequest");
+        shown.field("session", session).field("challenge", challenge).field("cluster", cluster);
+        shown.finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for proto::Secret {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Secret").field("source", &self.source).finish_non_exhaustive()

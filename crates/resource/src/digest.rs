@@ -35,6 +35,14 @@ impl Digest {
         Self(format!("sha256:{}", hexadecimal(context.finish().as_ref())).into())
     }
 
+    /// A digest as it is written; `None` for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256:")?;
+        let is_written = digits.len() == 64 && digits.bytes().all(|byte| DIGITS.contains(&byte));
+        is_written.then(|| Self(text.into()))
+    }
+
     /// The text with its `sha256:` prefix.
     #[must_use]
     pub fn as_str(&self) -> &str {

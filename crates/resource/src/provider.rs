@@ -7,6 +7,7 @@ mod act;
 mod actual;
 mod adoption;
 mod desire;
+mod identity;
 mod keys;
 mod lifecycle;
 mod nodes;
@@ -24,6 +25,7 @@ pub use act::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, 
 pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
+pub use identity::{CREDENTIAL_BYTES, NodeChallenge, VerifiedNode, VerifyNodeRequest};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
 pub use nodes::{Node, NodeReference};
@@ -224,11 +226,35 @@ pub trait Session: Send + Sync {
         Err(no_key_service(&request.key))
     }
 
+    /// What proves which machine of the cloud this is, for one challenge. Called on the machine itself. Optional, together
+    /// with [`Session::verify_node`], declared in [`Capabilities`].
+    ///
+    /// # Errors
+    /// `invalid` when the provider knows no machines; as the cloud says.
+    async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {
+        Err(no_node_identity(&challenge.server))
+    }
+
+    /// Which machine has shown a credential, when it is one of the cluster's and the credential is for this challenge.
+    /// Called on a control plane. Optional.
+    ///
+    /// # Errors
+    /// `permission` when the machine is refused, with the reason; `invalid` when the provider knows no machines; as the
+    /// cloud says.
+    async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
+        Err(no_node_identity(&request.challenge.server))
+    }
+
     /// Ends the session; nothing may be asked of it afterwards.
     ///
     /// # Errors
     /// When the provider cannot be reached.
     async fn close(&self) -> Result<(), ProviderError>;
+}
+
+fn no_node_identity(server: &str) -> ProviderError {
+    let text = format!("this provider proves the identity of no machine, so that {server} knows none");
+    ProviderError::new(ErrorClass::Invalid, text)
 }
 
 fn no_key_service(key: &str) -> ProviderError {

@@ -46,7 +46,16 @@ fn generate(proto: &Path) -> anyhow::Result<String> {
         // Values are encoded straight from the engine's own type, without a second tree in between.
         .extern_path(format!(".{PACKAGE}.Value"), "crate::wire::WireValue")
         // What is secret in them must not be printed.
-        .skip_debug(["Secret", "WrapKeyRequest", "UnwrapKeyResponse"].map(|name| format!("{PACKAGE}.{name}")))
+        .skip_debug(
+            [
+                "Secret",
+                "WrapKeyRequest",
+                "UnwrapKeyResponse",
+                "BootstrapCredentialResponse",
+                "VerifyNodeRequest",
+            ]
+            .map(|name| format!("{PACKAGE}.{name}")),
+        )
         .compile_fds(descriptors)
         .context("the contract cannot be generated")
         .and_then(|()| {

@@ -8,8 +8,10 @@ use slipway_protocol::generated as proto;
 use slipway_protocol::generated::provider_server;
 use slipway_protocol::wire::WireValue;
 use slipway_protocol::{Answer, PAGE_BYTES};
-use slipway_resource::provider::{CatalogRequest, UnwrapKeyRequest, WrapKeyRequest};
-use slipway_resource::{Address, ErrorClass, Identity, Provider, ProviderError, Token, Value};
+use slipway_resource::provider::{
+    CREDENTIAL_BYTES, CatalogRequest, NodeChallenge, UnwrapKeyRequest, VerifyNodeRequest, WrapKeyRequest,
+};
+use slipway_resource::{Address, Digest, ErrorClass, Identity, Provider, ProviderError, Token, Value};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
@@ -258,6 +260,36 @@ impl Service {
         let plain = open.session.unwrap_key(UnwrapKeyRequest { key, wrapped, scope }).await?;
         Ok(proto::UnwrapKeyResponse { plain: plain.to_vec(), error: None })
     }
+
+    async fn proving(
+        &self,
+        request: proto::BootstrapCredentialRequest,
+    ) -> Result<proto::BootstrapCredentialResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let credential = open.session.bootstrap_credential(challenge(request.challenge)?).await?;
+        Ok(proto::BootstrapCredentialResponse { credential, error: None })
+    }
+
+    async fn verifying(
+        &self,
+        request: proto::VerifyNodeRequest,
+    ) -> Result<proto::VerifyNodeResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let proto::VerifyNodeRequest { session: _, challenge: for_what, credential, cluster } = request;
+        if credential.len() > CREDENTIAL_BYTES {
+            let text = format!("a credential has at most {CREDENTIAL_BYTES} bytes");
+            return Err(ProviderError::new(ErrorClass::Invalid, text));
+        }
+        let request = VerifyNodeRequest { challenge: challenge(for_what)?, credential, cluster };
+        let verified = open.session.verify_node(request).await?;
+        Ok(proto::VerifyNodeResponse {
+            machine: verified.machine,
+            nodes: verified.nodes,
+            pool: verified.pool.unwrap_or_default(),
+            started: verified.started,
+            error: None,
+        })
+    }
 }
 
 #[tonic::async_trait]
@@ -423,7 +455,34 @@ impl provider_server::Provider for Service {
         unary(self.unwrapping(request.into_inner()).await)
     }
 
+    async fn bootstrap_credential(
+        &self,
+        request: Request<proto::BootstrapCredentialRequest>,
+    ) -> Unary<proto::BootstrapCredentialResponse> {
+        unary(self.proving(request.into_inner()).await)
+    }
+
+    async fn verify_node(
+        &self,
+        request: Request<proto::VerifyNodeRequest>,
+    ) -> Unary<proto::VerifyNodeResponse> {
+        unary(self.verifying(request.into_inner()).await)
+    }
+
     async fn import(&self, request: Request<proto::ImportRequest>) -> Unary<proto::ImportResponse> {
         unary(self.importing(request.into_inner()).await)
     }
+}
+
+/// What a credential is for.
+fn challenge(message: Option<proto::NodeChallenge>) -> Result<NodeChallenge, ProviderError> {
+    let invalid = |text: String| ProviderError::new(ErrorClass::Invalid, text);
+    let message = message.ok_or_else(|| invalid("the request has no challenge".to_owned()))?;
+    let proto::NodeChallenge { server, nonce, request } = message;
+    let request = Digest::parse(&request)
+        .ok_or_else(|| invalid("challenge.request is no digest: sha256: and 64 digits".to_owned()))?;
+    if server.contains('\n') || nonce.contains('\n') {
+        return Err(invalid("a challenge has no line ends".to_owned()));
+    }
+    Ok(NodeChallenge { server, nonce, request })
 }

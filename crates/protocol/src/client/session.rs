@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
-    ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    Applied, ApplyRequest, CREDENTIAL_BYTES, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
+    ExpandRequest, Expansion, LocateRequest, Located, Node, NodeChallenge, PlanItem, Planned,
+    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope,
+    UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -415,6 +416,34 @@ impl Session for RemoteSession {
         Ok(Zeroizing::new(answer.plain))
     }
 
+    async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let challenge = Some(challenge_message(challenge));
+        let call = rpc
+            .bootstrap_credential(proto::BootstrapCredentialRequest { session: self.id.clone(), challenge });
+        let credential = self.connection.unary(self.connection.deadlines.observe, call).await?.credential;
+        if credential.is_empty() || credential.len() > CREDENTIAL_BYTES {
+            let text = format!("the credential of a machine has {} bytes", credential.len());
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        Ok(credential)
+    }
+
+    async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
+        let mut rpc = self.connection.rpc.clone();
+        let VerifyNodeRequest { challenge, credential, cluster } = request;
+        let challenge = Some(challenge_message(challenge));
+        let session = self.id.clone();
+        let call = rpc.verify_node(proto::VerifyNodeRequest { session, challenge, credential, cluster });
+        let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
+        let proto::VerifyNodeResponse { machine, nodes, pool, started, error: _ } = answer;
+        if machine.is_empty() || nodes.is_empty() || nodes.iter().any(String::is_empty) {
+            let text = "a machine was verified that has no id, or no name for its node";
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        Ok(VerifiedNode { machine, nodes, pool: Some(pool).filter(|pool| !pool.is_empty()), started })
+    }
+
     async fn close(&self) -> Result<(), ProviderError> {
         self.connection.alive(self.actions.close(self.connection.deadlines.grace)).await?;
         let mut rpc = self.connection.rpc.clone();
@@ -422,4 +451,9 @@ impl Session for RemoteSession {
         self.connection.unary(self.connection.deadlines.observe, call).await?;
         Ok(())
     }
+}
+
+fn challenge_message(challenge: NodeChallenge) -> proto::NodeChallenge {
+    let NodeChallenge { server, nonce, request } = challenge;
+    proto::NodeChallenge { server, nonce, request: request.as_str().to_owned() }
 }

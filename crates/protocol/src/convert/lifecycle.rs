@@ -23,6 +23,7 @@ impl From<Info> for proto::GetInfoResponse {
                 rehearse: info.capabilities.rehearse,
                 price: info.capabilities.price,
                 nodes: info.capabilities.nodes,
+                node_identity: info.capabilities.node_identity,
             }),
             error: None,
         }
@@ -46,6 +47,7 @@ impl From<proto::GetInfoResponse> for Info {
                 rehearse: declared.rehearse,
                 price: declared.price,
                 nodes: declared.nodes,
+                node_identity: declared.node_identity,
             },
         }
     }

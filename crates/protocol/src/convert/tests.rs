@@ -540,7 +540,13 @@ fn what_breaks_the_contract_is_named() {
         version: "v".into(),
         rate_classes,
         batch: 7,
-        capabilities: Capabilities { hosts: true, rehearse: false, price: true, nodes: true },
+        capabilities: Capabilities {
+            hosts: true,
+            price: true,
+            nodes: true,
+            node_identity: true,
+            ..Capabilities::default()
+        },
     };
     assert_eq!(Info::from(proto::GetInfoResponse::from(info.clone())), info);
 }

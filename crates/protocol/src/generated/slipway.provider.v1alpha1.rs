@@ -172,6 +172,9 @@ pub struct Capabilities {
     /// `drain`.
     #[prost(bool, tag = "4")]
     pub nodes: bool,
+    /// Whether BootstrapCredential and VerifyNode answer.
+    #[prost(bool, tag = "5")]
+    pub node_identity: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateClass {
@@ -1239,6 +1242,67 @@ pub struct UnwrapKeyResponse {
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
+/// What a credential is for. It proves nothing for any other challenge.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeChallenge {
+    /// The name of the server that asks, as the machine has dialled it.
+    #[prost(string, tag = "1")]
+    pub server: ::prost::alloc::string::String,
+    /// A random text of the server, which it accepts once.
+    #[prost(string, tag = "2")]
+    pub nonce: ::prost::alloc::string::String,
+    /// Digest of what the machine asks for: `sha256:` and 64 hexadecimal digits.
+    #[prost(string, tag = "3")]
+    pub request: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BootstrapCredentialRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub challenge: ::core::option::Option<NodeChallenge>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct BootstrapCredentialResponse {
+    /// The credential, at most 16 KiB. It is shown nowhere.
+    #[prost(bytes = "vec", tag = "1")]
+    pub credential: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct VerifyNodeRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// What the credential must be for.
+    #[prost(message, optional, tag = "2")]
+    pub challenge: ::core::option::Option<NodeChallenge>,
+    /// What the machine has shown. It may be anybody's.
+    #[prost(bytes = "vec", tag = "3")]
+    pub credential: ::prost::alloc::vec::Vec<u8>,
+    /// The name of the cluster that the machine must belong to.
+    #[prost(string, tag = "4")]
+    pub cluster: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerifyNodeResponse {
+    /// The machine, by the cloud's name for it.
+    #[prost(string, tag = "1")]
+    pub machine: ::prost::alloc::string::String,
+    /// The names that its node may have.
+    #[prost(string, repeated, tag = "2")]
+    pub nodes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The pool that it belongs to; empty when the cloud does not know.
+    #[prost(string, tag = "3")]
+    pub pool: ::prost::alloc::string::String,
+    /// When the machine was started, in seconds since 1970.
+    #[prost(int64, tag = "4")]
+    pub started: i64,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorClass {
@@ -2270,6 +2334,63 @@ pub mod provider_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Optional, with VerifyNode, declared in GetInfo. On a machine of the cloud: what proves which machine it is.
+        pub async fn bootstrap_credential(
+            &mut self,
+            request: impl tonic::IntoRequest<super::BootstrapCredentialRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BootstrapCredentialResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/BootstrapCredential",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "slipway.provider.v1alpha1.Provider",
+                        "BootstrapCredential",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Optional, with BootstrapCredential. On a control plane: which machine of the cluster has shown a credential.
+        pub async fn verify_node(
+            &mut self,
+            request: impl tonic::IntoRequest<super::VerifyNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyNodeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/VerifyNode",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Provider", "VerifyNode"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2479,6 +2600,22 @@ pub mod provider_server {
             request: tonic::Request<super::UnwrapKeyRequest>,
         ) -> std::result::Result<
             tonic::Response<super::UnwrapKeyResponse>,
+            tonic::Status,
+        >;
+        /// Optional, with VerifyNode, declared in GetInfo. On a machine of the cloud: what proves which machine it is.
+        async fn bootstrap_credential(
+            &self,
+            request: tonic::Request<super::BootstrapCredentialRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::BootstrapCredentialResponse>,
+            tonic::Status,
+        >;
+        /// Optional, with BootstrapCredential. On a control plane: which machine of the cluster has shown a credential.
+        async fn verify_node(
+            &self,
+            request: tonic::Request<super::VerifyNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::VerifyNodeResponse>,
             tonic::Status,
         >;
     }
@@ -3536,6 +3673,96 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = UnwrapKeySvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/BootstrapCredential" => {
+                    #[allow(non_camel_case_types)]
+                    struct BootstrapCredentialSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::UnaryService<super::BootstrapCredentialRequest>
+                    for BootstrapCredentialSvc<T> {
+                        type Response = super::BootstrapCredentialResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::BootstrapCredentialRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::bootstrap_credential(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = BootstrapCredentialSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/VerifyNode" => {
+                    #[allow(non_camel_case_types)]
+                    struct VerifyNodeSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::UnaryService<super::VerifyNodeRequest>
+                    for VerifyNodeSvc<T> {
+                        type Response = super::VerifyNodeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::VerifyNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::verify_node(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = VerifyNodeSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -41,6 +41,10 @@ pub struct Capabilities {
     /// [`Part::Node`](crate::schema::Part::Node) and the operations `verify`, `cordon` and `drain`.
     #[serde(default)]
     pub nodes: bool,
+    /// Whether [`Session::bootstrap_credential`](super::Session::bootstrap_credential) and
+    /// [`Session::verify_node`](super::Session::verify_node) answer.
+    #[serde(default)]
+    pub node_identity: bool,
 }
 
 /// The pace of one class of calls.

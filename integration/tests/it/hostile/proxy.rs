@@ -358,4 +358,18 @@ impl Provider for Proxy {
     ) -> Answered<proto::UnwrapKeyResponse> {
         unary!(self, Call::None, unwrap_key, request)
     }
+
+    async fn bootstrap_credential(
+        &self,
+        request: Request<proto::BootstrapCredentialRequest>,
+    ) -> Answered<proto::BootstrapCredentialResponse> {
+        unary!(self, Call::None, bootstrap_credential, request)
+    }
+
+    async fn verify_node(
+        &self,
+        request: Request<proto::VerifyNodeRequest>,
+    ) -> Answered<proto::VerifyNodeResponse> {
+        unary!(self, Call::None, verify_node, request)
+    }
 }
