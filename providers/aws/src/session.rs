@@ -2,6 +2,7 @@
 
 mod act;
 mod find;
+mod identity;
 mod keys;
 mod locate;
 mod resume;
@@ -13,8 +14,9 @@ use slipway_aws_model::plan::Gates;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
-    ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    Expansion, LocateRequest, Located, NodeChallenge, PlanItem, Planned, PreflightFinding, PreflightItem,
+    PriceReport, ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, VerifiedNode,
+    VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Value};
 
@@ -146,6 +148,14 @@ impl Session for AwsSession {
 
     async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
         keys::unwrap(&self.cloud, &request).await
+    }
+
+    async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {
+        identity::credential(&self.cloud, &challenge).await
+    }
+
+    async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
+        identity::verify(&self.cloud, &request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

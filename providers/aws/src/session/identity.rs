@@ -1,0 +1,320 @@
+//! Which instance asks for the credential of a node.
+//!
+//! An instance signs a `GetCallerIdentity` request to STS with the credentials of its role, and with the digest of the
+//! challenge in a header. It does not send the request. The control plane builds the same request anew, puts the
+//! signature into it, and sends it to STS: what goes to STS and where it goes is never the caller's choice. STS answers for
+//! which role and instance the signature is. AWS does the same in its own authenticator, and kOps for its nodes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_sdk_ec2::config::ConfigBag;
+use aws_sdk_ec2::types::{Instance, InstanceStateName};
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::Intercept;
+use aws_smithy_runtime_api::client::interceptors::context::{
+    BeforeTransmitInterceptorContextMut, BeforeTransmitInterceptorContextRef,
+};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use serde::{Deserialize, Serialize};
+use slipway_aws_model::tags;
+use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest};
+use slipway_resource::{Digest, ErrorClass, ProviderError};
+
+use crate::cloud::Cloud;
+use crate::error::{error, incomplete, permanent};
+use crate::rate::Class;
+
+/// The header with the digest of the challenge. The signature covers it.
+const CHALLENGE: &str = "x-slipway-challenge";
+/// The headers that a caller may bring to STS: those of a signature, and those of the SDK that it covers.
+const BROUGHT: [&str; 7] = [
+    "authorization",
+    "x-amz-date",
+    "x-amz-security-token",
+    "x-amz-content-sha256",
+    "x-amz-user-agent",
+    "amz-sdk-invocation-id",
+    "amz-sdk-request",
+];
+/// The headers that the signature must cover.
+const COVERED: [&str; 3] = ["host", "x-amz-date", CHALLENGE];
+/// The tag in which Auto Scaling itself names the group of an instance. Nobody else can set it.
+const GROUP: &str = "aws:autoscaling:groupName";
+
+/// What an instance shows: the headers of the request that it has signed.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Credential {
+    headers: BTreeMap<String, String>,
+}
+
+/// The credential of this instance for a challenge. Nothing is sent.
+pub(super) async fn credential(cloud: &Cloud, challenge: &NodeChallenge) -> Result<Vec<u8>, ProviderError> {
+    let signing = Signing { challenge: challenge.digest(), signed: Arc::default() };
+    let signed = signing.signed.clone();
+    // The interceptor ends the call when it is signed.
+    let ended = cloud.sts().get_caller_identity().customize().interceptor(signing).send().await;
+    let headers = std::mem::take(&mut *signed.lock().unwrap_or_else(PoisonError::into_inner));
+    if headers.is_empty() {
+        let cause = ended.err().map(|error| slipway_resource::with_causes(&error)).unwrap_or_default();
+        let text = format!("the identity of this instance cannot be proved: {cause}");
+        return Err(error(ErrorClass::Unauthenticated, text)
+            .with_hint("the instance needs an instance profile with a role"));
+    }
+    serde_json::to_vec(&Credential { headers }).map_err(|error| permanent(error.to_string()))
+}
+
+/// The instance that has shown a credential.
+pub(super) async fn verify(
+    cloud: &Cloud,
+    request: &VerifyNodeRequest,
+) -> Result<VerifiedNode, ProviderError> {
+    let credential: Credential = serde_json::from_slice(&request.credential)
+        .map_err(|error| refused(format!("the credential cannot be read: {error}")))?;
+    let replaying = Replaying::new(credential, &request.challenge.digest())?;
+    let call = || cloud.sts().get_caller_identity().customize().interceptor(replaying.clone()).send();
+    let caller = cloud.read(Class::Sts, "GetCallerIdentity", call).await.map_err(of_sts)?;
+    let account = caller.account().ok_or_else(|| incomplete("GetCallerIdentity", "account"))?;
+    let arn = caller.arn().ok_or_else(|| incomplete("GetCallerIdentity", "ARN"))?;
+    if account != cloud.account() {
+        return Err(refused(format!(
+            "it is of account {account}, and the cluster is in {}",
+            cloud.account()
+        )));
+    }
+    let (role, id) = of_instance(arn, cloud.partition(), account)
+        .ok_or_else(|| refused(format!("{arn} is no role of an instance")))?;
+    let instance = instance(cloud, id).await?;
+    belongs(&instance, &request.cluster, role, id)?;
+    has_role(cloud, &instance, role, id).await?;
+    let group = tag(&instance, GROUP).unwrap_or_default();
+    let pool = group.strip_suffix(&format!(".{}", request.cluster)).map(str::to_owned);
+    let started = instance.launch_time().ok_or_else(|| incomplete("DescribeInstances", "time"))?.secs();
+    Ok(VerifiedNode { machine: id.to_owned(), nodes: names(&instance, id), pool, started })
+}
+
+/// The role and the instance of an ARN such as `arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0abc`: EC2
+/// names the session of a role after the instance.
+fn of_instance<'a>(arn: &'a str, partition: &str, account: &str) -> Option<(&'a str, &'a str)> {
+    let rest = arn.strip_prefix(&format!("arn:{partition}:sts::{account}:assumed-role/"))?;
+    let (role, id) = rest.split_once('/')?;
+    let digits = id.strip_prefix("i-")?;
+    let is_id = (8..=17).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && !role.is_empty()).then_some((role, id))
+}
+
+async fn instance(cloud: &Cloud, id: &str) -> Result<Instance, ProviderError> {
+    let call = || cloud.ec2().describe_instances().instance_ids(id).send();
+    let answer = cloud.read(Class::Ec2Read, "DescribeInstances", call).await;
+    let answer = answer.map_err(|error| match error.class {
+        ErrorClass::NotFound => refused(format!("instance {id} does not exist")),
+        _ => error,
+    })?;
+    let mut found =
+        answer.reservations.unwrap_or_default().into_iter().flat_map(|one| one.instances.unwrap_or_default());
+    found.next().ok_or_else(|| refused(format!("instance {id} does not exist")))
+}
+
+/// Holds that an instance runs and is one of a group of the cluster.
+fn belongs(instance: &Instance, cluster: &str, role: &str, id: &str) -> Result<(), ProviderError> {
+    let state = instance.state().and_then(|state| state.name());
+    if state != Some(&InstanceStateName::Running) {
+        let state = state.map_or("in no state", InstanceStateName::as_str);
+        return Err(refused(format!("instance {id} is {state}")));
+    }
+    let is_member = tag(instance, tags::CLUSTER) == Some(cluster);
+    let in_group = tag(instance, GROUP).is_some_and(|group| group.ends_with(&format!(".{cluster}")));
+    if is_member && in_group {
+        return Ok(());
+    }
+    Err(refused(format!("instance {id} with the role {role} is no machine of a pool of {cluster}")))
+}
+
+/// Holds that the role is the one of the instance's profile. Whoever may assume another role can name its session as they
+/// like, also after an instance.
+async fn has_role(cloud: &Cloud, instance: &Instance, role: &str, id: &str) -> Result<(), ProviderError> {
+    let arn = instance.iam_instance_profile().and_then(|profile| profile.arn()).unwrap_or_default();
+    let name = arn.rsplit('/').next().unwrap_or_default();
+    // A profile of ours has the name of its role.
+    if name == role {
+        return Ok(());
+    }
+    let call = || cloud.iam().get_instance_profile().instance_profile_name(name).send();
+    let answer = match name {
+        "" => None,
+        _ => Some(cloud.read(Class::Iam, "GetInstanceProfile", call).await?),
+    };
+    let profile = answer.and_then(|answer| answer.instance_profile);
+    let roles = profile.iter().flat_map(|profile| profile.roles());
+    if roles.into_iter().any(|found| found.role_name() == role) {
+        return Ok(());
+    }
+    Err(refused(format!("instance {id} does not have the role {role}")))
+}
+
+/// What a node on an instance may be called: its private name, that without its domain, its id.
+fn names(instance: &Instance, id: &str) -> Vec<String> {
+    let private = instance.private_dns_name().unwrap_or_default();
+    let short = private.split('.').next().unwrap_or_default();
+    let mut names: Vec<String> =
+        [private, short, id].into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    names.dedup();
+    names
+}
+
+fn tag<'a>(instance: &'a Instance, key: &str) -> Option<&'a str> {
+    instance.tags().iter().find(|tag| tag.key() == Some(key))?.value()
+}
+
+fn refused(reason: impl Into<String>) -> ProviderError {
+    error(
+        ErrorClass::Permission { action: "join".into() },
+        format!("the machine is refused: {}", reason.into()),
+    )
+}
+
+/// A refusal of STS is one of the credential, and not of the credentials of this control plane.
+fn of_sts(error: ProviderError) -> ProviderError {
+    match error.class {
+        ErrorClass::Unauthenticated
+        | ErrorClass::Permission { .. }
+        | ErrorClass::Invalid
+        | ErrorClass::Permanent => refused(format!("STS does not accept its signature: {}", error.message)),
+        _ => error,
+    }
+}
+
+/// Signs a request for a challenge, keeps its headers, and ends it before it is sent.
+#[derive(Debug)]
+struct Signing {
+    challenge: Digest,
+    signed: Arc<Mutex<BTreeMap<String, String>>>,
+}
+
+impl Intercept for Signing {
+    fn name(&self) -> &'static str {
+        "Signing"
+    }
+
+    fn modify_before_signing(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        context.request_mut().headers_mut().insert(CHALLENGE, self.challenge.as_str().to_owned());
+        Ok(())
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let headers = context.request().headers();
+        let brought =
+            BROUGHT.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_owned())));
+        *self.signed.lock().unwrap_or_else(PoisonError::into_inner) = brought.collect();
+        Err("the request is not sent".into())
+    }
+}
+
+/// Puts the signature of another one in the place of our own.
+#[derive(Clone, Debug)]
+struct Replaying {
+    challenge: Digest,
+    headers: Arc<BTreeMap<String, String>>,
+}
+
+impl Replaying {
+    fn new(credential: Credential, challenge: &Digest) -> Result<Self, ProviderError> {
+        let Credential { headers } = credential;
+        if let Some(name) = headers.keys().find(|name| !BROUGHT.contains(&name.as_str())) {
+            return Err(refused(format!("the credential has the header `{}`", name.escape_debug())));
+        }
+        let covered = headers.get("authorization").and_then(|text| covered(text)).unwrap_or_default();
+        if let Some(name) = COVERED.iter().find(|name| !covered.contains(name)) {
+            return Err(refused(format!("its signature does not cover the header `{name}`")));
+        }
+        Ok(Self { challenge: challenge.clone(), headers: Arc::new(headers) })
+    }
+}
+
+/// The headers that a signature covers, as its `SignedHeaders` lists them.
+fn covered(authorization: &str) -> Option<Vec<&str>> {
+    let (_, rest) = authorization.split_once("SignedHeaders=")?;
+    Some(rest.split(',').next()?.trim().split(';').collect())
+}
+
+impl Intercept for Replaying {
+    fn name(&self) -> &'static str {
+        "Replaying"
+    }
+
+    fn modify_before_transmit(
+        &self,
+        context: &mut BeforeTransmitInterceptorContextMut<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let headers = context.request_mut().headers_mut();
+        for name in BROUGHT {
+            headers.remove(name);
+        }
+        for (name, value) in self.headers.iter() {
+            headers.try_insert(name.clone(), value.clone())?;
+        }
+        headers.insert(CHALLENGE, self.challenge.as_str().to_owned());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNATURE: &str = "AWS4-HMAC-SHA256 Credential=K/20260101/us-east-1/sts/aws4_request, \
+                             SignedHeaders=content-type;host;x-amz-date;x-slipway-challenge, Signature=0";
+
+    fn credential(headers: &[(&str, &str)]) -> Credential {
+        Credential {
+            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        }
+    }
+
+    fn refusal(headers: &[(&str, &str)]) -> String {
+        let digest = Digest::of_bytes(b"challenge");
+        Replaying::new(credential(headers), &digest).map(|_| ()).unwrap_err().message
+    }
+
+    #[test]
+    fn only_sessions_of_instances_are_instances() {
+        let arn = "arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0";
+        let found = of_instance(arn, "aws", "123456789012");
+        assert_eq!(found, Some(("nodes.example.com", "i-0123456789abcdef0")));
+        for arn in [
+            "arn:aws:sts::123456789012:assumed-role/nodes.example.com/somebody",
+            "arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0/x",
+            "arn:aws:sts::210987654321:assumed-role/nodes.example.com/i-0123456789abcdef0",
+            "arn:aws-cn:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0",
+            "arn:aws:iam::123456789012:user/i-0123456789abcdef0",
+            "arn:aws:sts::123456789012:assumed-role//i-0123456789abcdef0",
+        ] {
+            assert_eq!(of_instance(arn, "aws", "123456789012"), None, "{arn}");
+        }
+    }
+
+    #[test]
+    fn a_signature_must_cover_the_challenge_and_bring_nothing_else() {
+        assert!(Replaying::new(credential(&[("authorization", SIGNATURE)]), &Digest::of_bytes(b"c")).is_ok());
+        let host = refusal(&[("authorization", SIGNATURE), ("host", "sts.example.org")]);
+        assert!(host.contains("`host`"), "{host}");
+        let bare = SIGNATURE.replace(";x-slipway-challenge", "");
+        let bare = refusal(&[("authorization", &bare)]);
+        assert!(bare.contains(CHALLENGE), "{bare}");
+        let none = refusal(&[]);
+        assert!(none.contains("does not cover"), "{none}");
+    }
+}
