@@ -10,6 +10,7 @@ pub(crate) mod cri;
 pub(crate) mod discovery;
 pub(crate) mod documents;
 pub(crate) mod facts;
+pub(crate) mod identity;
 pub(crate) mod invite;
 pub(crate) mod join;
 pub(crate) mod leave;

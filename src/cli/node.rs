@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueHint};
 pub(crate) use begin::{
     InitSettings, JoinOptions, JoinSettings, NodeSettingsArguments, ResetSettings, SourceArguments,
 };
-pub(crate) use boot::BootArguments;
+pub(crate) use boot::{BootArguments, IdentityArguments};
 pub(crate) use tools::{
     CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, GenerateRequestArguments,
     ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments, RenewArguments, ServeArguments,
@@ -46,6 +46,10 @@ pub(crate) enum NodeCommand {
     Plan(NodePlanArguments),
     /// Correct the differences that `slipway node plan` shows.
     Apply(NodeApplyArguments),
+    /// Give machines of the cloud the credential of their node, on a control plane that booted.
+    ///
+    /// A machine proves by the provider of the cloud which machine it is. The unit slipway-identity.service runs this command.
+    Identity(IdentityArguments),
     /// Serve the node provider, for a `slipway apply` that runs on another machine.
     Serve(ServeArguments),
     /// Create, list and delete bootstrap tokens.

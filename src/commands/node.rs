@@ -4,6 +4,7 @@ mod begin;
 mod boot;
 mod certificates;
 mod config;
+mod identity;
 mod kubeconfig;
 mod logs;
 mod mend;
@@ -24,6 +25,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::Init(arguments) => begin::init(context, &arguments, None).await,
         NodeCommand::Join(arguments) => begin::join(context, &arguments, None).await,
         NodeCommand::Boot(arguments) => boot::run(context, &arguments).await,
+        NodeCommand::Identity(arguments) => identity::run(context, &arguments).await,
         NodeCommand::Reset(arguments) => reset::run(context, &arguments, None).await,
         NodeCommand::Phase(command) => phase::run(context, command).await,
         NodeCommand::Plan(arguments) => mend::plan(context, &arguments).await,

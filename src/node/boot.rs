@@ -8,6 +8,7 @@ mod claim;
 mod control_plane;
 mod credential;
 mod download;
+mod identity;
 mod keys;
 pub(crate) mod machine;
 mod programs;

@@ -107,8 +107,12 @@ pub(crate) async fn find(
         shared = shared_files(spec, secrets, machine, &api, until).await?;
         endpoints = etcd_endpoints(&spec.configuration, &shared, machine, &found, until).await?;
     }
-    spec.joined =
-        Some(Joined { server: found.server, authority: found.authority, etcd_endpoints: endpoints });
+    spec.joined = Some(Joined {
+        server: found.server,
+        authority: found.authority,
+        etcd_endpoints: endpoints,
+        client_certificate: None,
+    });
     let inputs =
         inputs(spec, shared.into_iter().map(|(name, secret)| (name, Value::Secret(secret))).collect());
     Ok(Cluster { inputs, clock_ahead_seconds: found.clock_ahead_seconds })
@@ -148,7 +152,11 @@ pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Clus
 fn inputs(spec: &NodeSpec, shared_files: BTreeMap<String, Value>) -> Inputs {
     let joined = spec.joined.clone().unwrap_or_default();
     Inputs {
-        discovered: Some(Discovered { server: joined.server, authority: joined.authority }),
+        discovered: Some(Discovered {
+            server: joined.server,
+            authority: joined.authority,
+            client_certificate: joined.client_certificate,
+        }),
         etcd_endpoints: joined.etcd_endpoints,
         shared_files,
         ..Inputs::default()

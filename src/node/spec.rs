@@ -50,6 +50,9 @@ pub(crate) struct Boot {
     pub state: Option<String>,
     /// The path of the kubeconfig with which a worker joins.
     pub credential: String,
+    /// The authorities of the cluster as base64 of PEM, by which a worker trusts the control plane that it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
 }
 
 /// What was learned of a cluster when it was joined.
@@ -63,6 +66,9 @@ pub(crate) struct Joined {
     /// The members of etcd that were there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub etcd_endpoints: Vec<String>,
+    /// The file with the client certificate and the key with which the kubelet asked for its own, where it had no token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_certificate: Option<String>,
 }
 
 impl NodeSpec {

@@ -117,6 +117,7 @@ impl<'a> Work<'a> {
         let (root, cleans) = (self.machine.root.clone(), self.selection.means(CLEANUP));
         let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?;
         if code == ExitCode::SUCCESS && cleans && !manner.dry_run {
+            super::boot::unit::stop_identity(&root).await?;
             forget(&root)?;
         }
         Ok(code)

@@ -23,6 +23,7 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
         endpoint: arguments.endpoint.clone(),
         state: context.global.state.clone(),
         credential: absolute(&arguments.credential)?,
+        authority: arguments.authority.clone(),
     };
     let root = Path::new("/");
     if arguments.foreground || init_system(root) != "systemd" {
@@ -55,6 +56,9 @@ fn command(boot: &Boot, console: &Path) -> Result<Vec<String>, CommandError> {
     option("--console", &console.display().to_string());
     if let Some(endpoint) = &boot.endpoint {
         option("--endpoint", endpoint);
+    }
+    if let Some(authority) = &boot.authority {
+        option("--authority", authority);
     }
     Ok(words)
 }

@@ -28,6 +28,18 @@ impl Api {
         Self::of_file(root, &path)
     }
 
+    /// The same at another URL of the API.
+    pub fn of_administrator_at(root: &Path, server: &str) -> Result<Self, ApiError> {
+        let path = below(root, "/etc/kubernetes/admin.conf");
+        let unusable =
+            |error: &dyn std::fmt::Display| ApiError::Unusable(format!("{}: {error}", path.display()));
+        let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::KUBECONFIG)
+            .map_err(|error| unusable(&error))?;
+        let kubeconfig = Kubeconfig::parse(&text).map_err(|error| unusable(&error))?;
+        let kubeconfig = kubeconfig.with_server(server, None).map_err(|error| unusable(&error))?;
+        Self::of_text(root, kubeconfig.to_yaml().expose())
+    }
+
     /// A connection by the text of a kubeconfig.
     pub fn of_text(root: &Path, text: &str) -> Result<Self, ApiError> {
         let unusable = |error: &dyn std::fmt::Display| ApiError::Unusable(error.to_string());

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::boot::{NodeBootstrap, Part, ThisMachine};
 use slipway_bootstrap::configuration::{Configuration, Detected, LocalEndpoint};
 use slipway_bootstrap::expand::{Discovered, Facts, Phased};
@@ -12,10 +14,11 @@ use slipway_spec::model::Architecture;
 use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
-use super::{Stop, credential};
+use super::{Stop, credential, identity};
 use crate::error::CommandError;
 use crate::node::api::{Api, Credentials, Trust};
 use crate::node::facts::{below, program};
+use crate::node::identity::Identifier;
 use crate::node::machine::Machine;
 use crate::node::secrets::NodeSecrets;
 use crate::node::spec::{Boot, Joined, NodeSpec};
@@ -220,7 +223,7 @@ impl Preparing<'_> {
             claim.has_begun(false).await?;
         }
         self.secrets.learn(&secret(administrator.token().await?));
-        Ok(Joined { server: endpoint.url(), authority, etcd_endpoints })
+        Ok(Joined { server: endpoint.url(), authority, etcd_endpoints, client_certificate: None })
     }
 
     async fn worker(mut self) -> Result<Prepared, Stop> {
@@ -237,6 +240,11 @@ impl Preparing<'_> {
     }
 
     async fn join_worker(&mut self) -> Result<Joined, Stop> {
+        if let Some(authority) = &self.boot.authority
+            && !Path::new(&self.boot.credential).exists()
+        {
+            return self.join_by_identity(authority).await;
+        }
         let credential = credential::read(Path::new(&self.boot.credential))?;
         let trust = Trust::Authorities(credential.authority.clone());
         let api = Api::new(&credential.server, &trust, &Credentials::Token(credential.token.clone()))?;
@@ -248,7 +256,35 @@ impl Preparing<'_> {
             }
         }
         self.secrets.learn(&secret(credential.token));
-        Ok(Joined { server: credential.server, authority: credential.authority, etcd_endpoints: Vec::new() })
+        Ok(Joined {
+            server: credential.server,
+            authority: credential.authority,
+            etcd_endpoints: Vec::new(),
+            client_certificate: None,
+        })
+    }
+
+    /// Joins with a client certificate that a control plane gives to this machine, because the cloud says which one it is.
+    async fn join_by_identity(&self, authority: &str) -> Result<Joined, Stop> {
+        let endpoint = self.endpoint()?;
+        let provider = self.document.provider();
+        if Identifier::find(provider).is_none() {
+            let name = crate::node::identity::name_of(provider);
+            return Err(Stop::Waits(format!("waits for the program {name}: it is not on the path")));
+        }
+        let text = STANDARD.decode(authority).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let authority = text.ok_or_else(|| {
+            Stop::Refused(CommandError::new("NODE0021", "the authority of the cluster is no PEM in base64"))
+        })?;
+        let cluster =
+            identity::Cluster { document: self.document, host: &endpoint.host, authority: &authority };
+        let path = identity::ask(&cluster, &self.this.detected.hostname, &self.machine.root).await?;
+        Ok(Joined {
+            server: endpoint.url(),
+            authority,
+            etcd_endpoints: Vec::new(),
+            client_certificate: Some(path),
+        })
     }
 
     /// Whether the kubelet has its own credentials: then nothing is asked of the cluster again.
@@ -284,7 +320,11 @@ impl Preparing<'_> {
 }
 
 fn discovered(joined: &Joined) -> Discovered {
-    Discovered { server: joined.server.clone(), authority: joined.authority.clone() }
+    Discovered {
+        server: joined.server.clone(),
+        authority: joined.authority.clone(),
+        client_certificate: joined.client_certificate.clone(),
+    }
 }
 
 /// An address as a host with a port.

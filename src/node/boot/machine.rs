@@ -13,9 +13,12 @@ use super::attempt::{self, Prepared};
 use super::claim::{self, Seen};
 use super::programs;
 use super::report::{Phase, Report};
+use super::{identity, unit};
 use crate::cli::node::MachineArguments;
 use crate::cli::{OutputFormat, RunArguments};
 use crate::error::CommandError;
+use crate::node::facts::init_system;
+use crate::node::identity::Identifier;
 use crate::node::machine::Machine;
 use crate::node::phases::Selection;
 use crate::node::spec::{Boot, NodeSpec};
@@ -100,7 +103,13 @@ async fn once(
     report.node.clone_from(&node);
     let cluster = document.cluster_name();
     report.say(Phase::Applying, &format!("this machine becomes the node {node} of {cluster}"));
+    let root = machine.root.clone();
     carry_out(context, machine, prepared, before.as_ref()).await?;
+    if !document.is_control_plane() {
+        identity::forget(&root);
+    } else if init_system(&root) == "systemd" && Identifier::find(document.provider()).is_some() {
+        unit::install_identity(&root).await?;
+    }
     report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
     Ok(())
 }

@@ -55,7 +55,8 @@ pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) 
             let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
             Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))
         })?;
-        place(root, &layout, file, &download).map_err(|error| failed(&download, &error))?;
+        place(root, &layout, (file, document.provider()), &download)
+            .map_err(|error| failed(&download, &error))?;
         record(root, file)?;
         let _ = fs::remove_file(&download);
     }
@@ -116,10 +117,10 @@ async fn is_in_image(document: &NodeBootstrap, name: ProgramName, root: &Path) -
     if below(root, &record_of(name)).exists() {
         return false;
     }
-    let Some(wanted) = name.program() else {
+    let Some(wanted) = name.program(document.provider()) else {
         return PLUGINS.iter().any(|folder| below(root, folder).join("loopback").exists());
     };
-    let Some(path) = program(wanted) else { return false };
+    let Some(path) = program(&wanted) else { return false };
     if name != ProgramName::Kubelet {
         return true;
     }
@@ -129,7 +130,12 @@ async fn is_in_image(document: &NodeBootstrap, name: ProgramName, root: &Path) -
 }
 
 /// Puts the programs of a file into their places.
-fn place(root: &Path, layout: &Layout, file: &ProgramFile, download: &Path) -> io::Result<()> {
+fn place(
+    root: &Path,
+    layout: &Layout,
+    (file, provider): (&ProgramFile, &str),
+    download: &Path,
+) -> io::Result<()> {
     let folder = match file.name {
         ProgramName::CniPlugins => below(root, layout.plugins),
         _ => below(root, layout.programs),
@@ -137,8 +143,8 @@ fn place(root: &Path, layout: &Layout, file: &ProgramFile, download: &Path) -> i
     fs::create_dir_all(&folder)?;
     let source = File::open(download)?;
     if !file.name.is_archive() {
-        let name = file.name.program().unwrap_or_default();
-        return write(&folder, Path::new(name), source);
+        let name = file.name.program(provider).unwrap_or_default();
+        return write(&folder, Path::new(&name), source);
     }
     let mut archive = tar::Archive::new(GzDecoder::new(source));
     for entry in archive.entries()? {
@@ -301,7 +307,7 @@ mod tests {
         let download = root.path().join("download");
         fs::write(&download, archive.into_inner().unwrap().finish().unwrap()).unwrap();
         let file = ProgramFile { name: ProgramName::Containerd, path: String::new(), sha256: "a".repeat(64) };
-        place(root.path(), &layout, &file, &download).unwrap();
+        place(root.path(), &layout, (&file, "aws"), &download).unwrap();
         let folder = below(root.path(), layout.programs);
         let mut names: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -15,6 +15,21 @@ const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/slipway-boot.s
 /// Variables of the environment for the program, where there are some.
 const ENVIRONMENT: &str = "/etc/slipway/boot.env";
 
+/// The unit with which a control plane gives machines their credentials.
+const IDENTITY: Unit = Unit {
+    name: "slipway-identity.service",
+    path: "/etc/systemd/system/slipway-identity.service",
+    wanted: "/etc/systemd/system/multi-user.target.wants/slipway-identity.service",
+};
+
+/// A unit of ours.
+struct Unit {
+    name: &'static str,
+    path: &'static str,
+    /// The link by which it is enabled.
+    wanted: &'static str,
+}
+
 /// The text of the unit that runs a command. Exit code 1 means that a repetition cannot succeed
 /// before a person changes something.
 pub(crate) fn text(command: &[String]) -> String {
@@ -71,9 +86,52 @@ pub(crate) async fn install(root: &Path, command: &[String]) -> Result<(), Comma
     Ok(())
 }
 
-/// Removes the unit from a machine that left its cluster, so that it does not join again when it starts.
+/// Writes the unit that gives machines their credentials, enables it and starts it anew.
+pub(super) async fn install_identity(root: &Path) -> Result<(), CommandError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::internal("the path of this program is not known", &error))?;
+    let path = below(root, IDENTITY.path);
+    let text = format!(
+        "[Unit]\n\
+         Description=Slipway: give machines of the cluster the credential of their node\n\
+         Wants=network-online.target\n\
+         After=network-online.target\n\
+         \n\
+         [Service]\n\
+         Type=exec\n\
+         ExecStart={} node identity\n\
+         Environment=HOME=/root\n\
+         Environment=PATH={}\n\
+         EnvironmentFile=-{ENVIRONMENT}\n\
+         Restart=always\n\
+         RestartSec=2\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n",
+        quoted(&program.display().to_string()),
+        super::programs::PATH
+    );
+    files::write(&path, text.as_bytes(), Readers::AsUsual)
+        .map_err(|error| CommandError::file("the unit", &path, &error))?;
+    for words in
+        [&["daemon-reload"][..], &["enable", IDENTITY.name], &["restart", "--no-block", IDENTITY.name]]
+    {
+        systemctl(words).await?;
+    }
+    Ok(())
+}
+
+/// Stops the unit that gives machines their credentials, on a machine that leaves its cluster.
+pub(crate) async fn stop_identity(root: &Path) -> Result<(), CommandError> {
+    match below(root, IDENTITY.path).exists() {
+        true => systemctl(&["stop", IDENTITY.name]).await,
+        false => Ok(()),
+    }
+}
+
+/// Removes the units from a machine that left its cluster, so that it does not join again when it starts.
 pub(crate) fn remove(root: &Path) -> Result<(), CommandError> {
-    for path in [WANTED, PATH] {
+    for path in [WANTED, PATH, IDENTITY.wanted, IDENTITY.path] {
         let path = below(root, path);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -223,6 +223,24 @@ impl NodeBootstrap {
         &self.cluster.name
     }
 
+    /// The provider of the cloud.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.cluster.provider
+    }
+
+    /// The region of the cloud, where it has regions.
+    #[must_use]
+    pub fn region(&self) -> Option<&str> {
+        self.cluster.region.as_deref()
+    }
+
+    /// The name of the API for the nodes, where it is another one than for people.
+    #[must_use]
+    pub fn internal_endpoint(&self) -> Option<&str> {
+        self.cluster.internal_endpoint.as_deref()
+    }
+
     /// The pool of the machine.
     #[must_use]
     pub fn pool(&self) -> &str {

@@ -39,18 +39,21 @@ pub enum ProgramName {
     Kubelet,
     /// crictl's release archive (gzip).
     Crictl,
+    /// The provider module of the cloud, the program itself.
+    Provider,
 }
 
 impl ProgramName {
     /// The program whose presence shows that the file is not needed; none for the plugins, which are on no path.
     #[must_use]
-    pub const fn program(self) -> Option<&'static str> {
+    pub fn program(self, provider: &str) -> Option<String> {
         match self {
-            Self::Containerd => Some("containerd"),
-            Self::Runc => Some("runc"),
+            Self::Containerd => Some("containerd".to_owned()),
+            Self::Runc => Some("runc".to_owned()),
             Self::CniPlugins => None,
-            Self::Kubelet => Some("kubelet"),
-            Self::Crictl => Some("crictl"),
+            Self::Kubelet => Some("kubelet".to_owned()),
+            Self::Crictl => Some("crictl".to_owned()),
+            Self::Provider => Some(format!("slipway-provider-{provider}")),
         }
     }
 
@@ -69,6 +72,7 @@ impl ProgramName {
             Self::CniPlugins => "the CNI plugins",
             Self::Kubelet => "the kubelet",
             Self::Crictl => "crictl",
+            Self::Provider => "the provider of the cloud",
         }
     }
 }

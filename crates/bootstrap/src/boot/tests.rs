@@ -104,8 +104,11 @@ fn the_first_control_plane_takes_its_keys_from_the_state() {
 #[test]
 fn a_worker_joins_with_its_token_and_gives_itself_the_labels_that_it_may() {
     let document = read(&document("worker")).unwrap();
-    let discovered =
-        Discovered { server: "https://10.0.0.1:443".to_owned(), authority: "authority".to_owned() };
+    let discovered = Discovered {
+        server: "https://10.0.0.1:443".to_owned(),
+        authority: "authority".to_owned(),
+        client_certificate: None,
+    };
     let phased = expand(&document, &Part::JoinsAsWorker { discovered });
     let token = attribute(&phased, "kubeconfig.bootstrap-kubelet", "token");
     assert_eq!(token, Some(&Value::Secret(NodeBootstrap::token(None))));

@@ -57,4 +57,7 @@ pub struct Discovered {
     pub server: String,
     /// Its CA, as PEM.
     pub authority: String,
+    /// The path of a file with a client certificate and its key, with which the kubelet asks for its own certificate in place
+    /// of a token.
+    pub client_certificate: Option<String>,
 }

@@ -100,17 +100,22 @@ fn bootstrap(
     discovered: &Discovered,
     server: &str,
 ) -> Option<Address> {
-    let token = configuration.join.as_ref().and_then(bootstrap_token)?;
-    let attributes = vec![
+    let proof = match &discovered.client_certificate {
+        Some(path) => {
+            vec![("client_certificate_path", path.as_str().into()), ("client_key_path", path.as_str().into())]
+        }
+        None => vec![("token", configuration.join.as_ref().and_then(bootstrap_token)?)],
+    };
+    let mut attributes = vec![
         ("path", BOOTSTRAP_KUBECONFIG_PATH.into()),
         // The names in it are kubeadm's own, whatever the cluster is called.
         ("cluster_name", "kubernetes".into()),
         ("server", server.into()),
         ("certificate_authority", discovered.authority.clone().into()),
         ("user_name", BOOTSTRAP_USER.into()),
-        ("token", token),
         ("superseded_by", kubeconfigs::KUBELET.into()),
     ];
+    attributes.extend(proof);
     Some(resources.add("kubelet-start", "kubeconfig", "bootstrap-kubelet", attributes, &[]))
 }
 

@@ -39,7 +39,11 @@ fn joining(control_plane: bool) -> Configuration {
 
 fn discovered() -> Inputs {
     let authority = "PEM\n".to_owned();
-    let discovered = Discovered { server: "https://api.example.test:6443".to_owned(), authority };
+    let discovered = Discovered {
+        server: "https://api.example.test:6443".to_owned(),
+        authority,
+        client_certificate: None,
+    };
     let shared = [
         "ca.crt",
         "ca.key",

@@ -241,7 +241,11 @@ impl Making<'_> {
             audit: objects::audit(cluster),
             flannel: objects::flannel(cluster),
             kube_vip: kube_vip(cluster, machine),
-            discovered: Some(Discovered { server: self.endpoint.url(), authority: AUTHORITY.to_owned() }),
+            discovered: Some(Discovered {
+                server: self.endpoint.url(),
+                authority: AUTHORITY.to_owned(),
+                client_certificate: None,
+            }),
             etcd_members: members_found(machine),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
             node_labels: self.labels(machine, pool),

@@ -98,6 +98,8 @@ pub enum ProgramName {
     Kubelet,
     /// crictl's release archive (gzip).
     Crictl,
+    /// The provider module of the cloud, the program itself: machines prove with it who they are.
+    Provider,
 }
 
 /// A proxy through which nodes reach the outside.

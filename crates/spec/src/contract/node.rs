@@ -168,6 +168,7 @@ impl From<model::ProgramName> for input::ProgramName {
             model::ProgramName::CniPlugins => Self::CniPlugins,
             model::ProgramName::Kubelet => Self::Kubelet,
             model::ProgramName::Crictl => Self::Crictl,
+            model::ProgramName::Provider => Self::Provider,
         }
     }
 }

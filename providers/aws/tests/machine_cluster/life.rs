@@ -1,5 +1,6 @@
-//! From nothing to a control plane that answers behind its load balancer, and back to nothing.
+//! From nothing to a control plane that answers behind its load balancer and a worker that joins it, and back to nothing.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,8 +16,11 @@ use slipway_testkit::{Lab, MachineOptions, Said, http, kubernetes};
 
 /// The name of the program.
 pub const PROGRAM: &str = "slipway";
+/// The name of the provider's program.
+const PROVIDER: &str = "slipway-provider-aws";
 /// The name under which the API of the cluster is found.
 const ENDPOINT: &str = "https://api.lab.example.com";
+/// The operator is outside of the network, and does not reach the API.
 const APPLY: [&str; 5] = ["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
 /// The settings of the program on the image of the machines. The emulator has no TLS.
 const SETTINGS: &str = "[state]\nallow-http = true\n";
@@ -27,7 +31,7 @@ const SIGNED: (&str, &str) = (
 const ZONE: &str = "<CreateHostedZoneRequest xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\">\
     <Name>example.com</Name><CallerReference>test</CallerReference></CreateHostedZoneRequest>";
 
-pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
+pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let program = folder.path().join(PROGRAM);
     std::fs::hard_link(std::env::current_exe()?, &program)?;
@@ -40,21 +44,30 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
         ],
         ..MachineOptions::default()
     })?;
-    let (mirror, sha256) = mirror(&program)?;
-    let _server = lab.network().serve(mirror.path())?;
-    let place = operator(&lab, &program, &identity, &sha256)?;
+    let mirror = Mirror::new(&program)?;
+    let _server = lab.network().serve(mirror.folder.path())?;
+    let place = operator(&lab, &program, &identity, &mirror)?;
 
     place.expect(0, &APPLY)?;
     let running = lab.running()?;
-    ensure!(running.len() == 1, "{running:?}");
-    let instance = running.first().context("there is one")?;
-    let machine = lab.instance(instance)?;
-    let status = booted(&machine)?;
+    ensure!(running.len() == 2, "{running:?}");
+    let machines: Vec<LabInstance> = running.iter().map(|id| lab.instance(id)).collect::<Result<_>>()?;
+    let booted: Vec<(&LabInstance, Json)> =
+        machines.iter().map(|machine| Ok((machine, booted(machine)?))).collect::<Result<_>>().with_context(
+            || {
+                let log =
+                    |machine: &LabInstance| machine.run(["journalctl", "-u", "slipway-identity", "-n", "40"]);
+                machines.iter().filter_map(|machine| Some(log(machine).ok()?.out)).collect::<String>()
+            },
+        )?;
+    let of_pool =
+        |pool: &str| booted.iter().find(|(_, status)| status["pool"] == pool).context("no such machine");
+    let (machine, status) = of_pool("control-plane")?;
     let fetched = machine.check(["sha256sum", "/usr/local/bin/slipway"])?;
-    ensure!(fetched.starts_with(&sha256), "{fetched}");
+    ensure!(fetched.starts_with(&mirror.program), "{fetched}");
     let left = machine.check(["find", "/usr/local/bin", "-name", ".slipway*"])?;
     ensure!(left.is_empty(), "{left}");
-    ensure!(status["cluster"] == "lab.example.com" && status["pool"] == "control-plane", "{status}");
+    ensure!(status["cluster"] == "lab.example.com", "{status}");
 
     // The API answers behind the load balancer, by its name, with a certificate of the authority in the state.
     let authority = folder.path().join("ca.crt");
@@ -69,15 +82,26 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
     let kubectl = ["kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf", "--server", ENDPOINT];
     let ready = machine.check(kubectl.into_iter().chain(["get", "--raw", "/readyz"]))?;
     ensure!(ready == "ok", "{ready}");
-    let node = status["node"].as_str().unwrap_or_default();
-    let nodes = machine.check(kubectl.into_iter().chain(["get", "nodes", "-o", "name"]))?;
-    ensure!(nodes.trim() == format!("node/{node}"), "{nodes}");
+    let kubectl = |words: &[&str]| machine.check(kubectl.into_iter().chain(words.iter().copied()));
+    let (worker, joined) = of_pool("nodes")?;
+    let name = |status: &Json| format!("node/{}", status["node"].as_str().unwrap_or_default());
+    let nodes = kubectl(&["get", "nodes", "-o", "name"])?;
+    let found: BTreeSet<&str> = nodes.lines().collect();
+    ensure!(found == BTreeSet::from([name(status).as_str(), name(joined).as_str()]), "{nodes}");
+    let gold = kubectl(&["get", "nodes", "-l", "tier=gold", "-o", "name"])?;
+    ensure!(gold.trim() == name(joined), "{gold}");
+
+    // What the worker was given is gone, and nobody gets it again for another key.
+    worker.shell("! ls /var/lib/slipway/boot/node-client.* /etc/kubernetes/bootstrap-kubelet.conf")?;
+    refused(worker, joined["node"].as_str().unwrap_or_default())?;
 
     // Neither user data nor console nor status says a secret.
     let places = ["/etc/slipway/bootstrap.json", "/var/lib/slipway/boot", "/var/log", "/etc/systemd/system"];
     for secret in ["PRIVATE KEY", identity.as_str()] {
-        let found = machine.run(["grep", "-rl", "--", secret].into_iter().chain(places))?;
-        ensure!(found.code == Some(1), "{}{}", found.out, found.err);
+        for machine in &machines {
+            let found = machine.run(["grep", "-rl", "--", secret].into_iter().chain(places))?;
+            ensure!(found.code == Some(1), "{}{}", found.out, found.err);
+        }
     }
 
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
@@ -85,24 +109,54 @@ pub fn a_control_plane_boots_by_its_user_data() -> Result<()> {
         0,
         &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "lab.example.com"],
     )?;
-    lab.until_off(instance)?;
+    running.iter().try_for_each(|id| lab.until_off(id))?;
     ensure!(lab.running()?.is_empty(), "an instance is left");
     Ok(())
 }
 
-/// A folder for mirrors, with the program and with other bytes below `other`; the SHA-256 of the program.
-fn mirror(program: &Path) -> Result<(tempfile::TempDir, String)> {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    std::fs::create_dir(folder.path().join("other"))?;
-    std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
-    let copy = Stripped::of(program)?;
-    let bytes = std::fs::read(copy.path())?;
-    std::fs::write(folder.path().join(PROGRAM), &bytes)?;
-    Ok((folder, Digest::of_bytes(&bytes).hex().to_owned()))
+/// A folder for mirrors, with the programs, and with other bytes below `other`.
+struct Mirror {
+    folder: tempfile::TempDir,
+    /// The SHA-256 of the program.
+    program: String,
+    /// That of the provider.
+    provider: String,
+}
+
+impl Mirror {
+    fn new(program: &Path) -> Result<Self> {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        std::fs::create_dir(folder.path().join("other"))?;
+        std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
+        let put = |name: &str, program: &Path| -> Result<String> {
+            let copy = Stripped::of(program)?;
+            let bytes = std::fs::read(copy.path())?;
+            std::fs::write(folder.path().join(name), &bytes)?;
+            Ok(Digest::of_bytes(&bytes).hex().to_owned())
+        };
+        let program = put(PROGRAM, program)?;
+        let provider = put(PROVIDER, Path::new(env!("CARGO_BIN_EXE_slipway-provider-aws")))?;
+        Ok(Self { folder, program, provider })
+    }
+}
+
+/// Asks again for the credential of a node with another key, as a pod could that reaches the credentials of the machine.
+fn refused(worker: &LabInstance, node: &str) -> Result<()> {
+    let script = "systemctl stop slipway-boot; rm -rf /tmp/again; mkdir /tmp/again; \
+                  mv /etc/kubernetes/kubelet.conf /tmp/again/; \
+                  timeout 15 systemctl start slipway-boot; sleep 5; systemctl stop slipway-boot; \
+                  mv /tmp/again/kubelet.conf /etc/kubernetes/; journalctl -u slipway-boot -n 60 --no-pager";
+    let said = worker.shell(script)?;
+    let reason = format!("got the credential of the node {node} for another key before");
+    ensure!(said.contains("NODE0024") && said.contains(&reason), "{said}");
+    let script = "systemctl start slipway-boot; for second in $(seq 60); do \
+                  [ -e /var/lib/slipway/boot/node-client.key ] || exit 0; sleep 1; done; exit 1";
+    worker.shell(script).context("the key of the machine stays")?;
+    Ok(())
 }
 
 /// Where the operator works: the program, the provider, a state in a bucket, and a hosted zone.
-fn operator(lab: &Lab, program: &Path, identity: &str, sha256: &str) -> Result<Place> {
+fn operator(lab: &Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Place> {
     lab.moto().create_bucket("states")?;
     let port = lab.moto().port();
     let answer = http::request("POST", port, "/2013-04-01/hostedzone", &[SIGNED], ZONE.as_bytes())?;
@@ -120,7 +174,8 @@ fn operator(lab: &Lab, program: &Path, identity: &str, sha256: &str) -> Result<P
     let spec = include_str!("spec.yaml")
         .replace("KUBERNETES", kubernetes::VERSION)
         .replace("MIRROR", &lab.network().address())
-        .replace("SHA256", sha256);
+        .replace("PROVIDER", &mirror.provider)
+        .replace("SHA256", &mirror.program);
     place.write("spec.yaml", &spec)?;
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("provider.toml");
     let manifest = std::fs::read_to_string(manifest)?

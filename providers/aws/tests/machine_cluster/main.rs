@@ -14,7 +14,7 @@ mod life;
 type Test = fn() -> Result<()>;
 
 const TESTS: &[(&str, Test)] =
-    &[("life::a_control_plane_boots_by_its_user_data", life::a_control_plane_boots_by_its_user_data)];
+    &[("life::a_cluster_boots_by_its_user_data", life::a_cluster_boots_by_its_user_data)];
 
 fn main() -> ExitCode {
     let name = std::env::args_os().next().map(std::path::PathBuf::from);

@@ -39,6 +39,7 @@ async fn every_resource_of_every_expansion_can_be_planned() {
         discovered: Some(Discovered {
             server: "https://api.example.test:6443".to_owned(),
             authority: "PEM\n".to_owned(),
+            client_certificate: None,
         }),
         etcd_endpoints: vec!["https://192.0.2.9:2379".to_owned()],
         ..Inputs::default()

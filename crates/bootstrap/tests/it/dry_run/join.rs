@@ -73,7 +73,11 @@ fn cluster(theirs: &DryRun, mut configuration: Configuration, facts: &Facts) -> 
         ["ca", "front-proxy-ca", "etcd/ca"].map(|name| [format!("{name}.crt"), format!("{name}.key")]);
     let files = certificates.into_iter().flatten().chain(["sa.pub".to_owned(), "sa.key".to_owned()]);
     let inputs = Inputs {
-        discovered: Some(Discovered { server: info.server, authority: info.authority.unwrap() }),
+        discovered: Some(Discovered {
+            server: info.server,
+            authority: info.authority.unwrap(),
+            client_certificate: None,
+        }),
         shared_files: files.map(|file| (file, Value::Secret(secret("x")))).collect(),
         ..Inputs::default()
     };

@@ -1,7 +1,7 @@
 //! Questions about a cluster that several parts of it ask.
 
 use slipway_cluster_input::{
-    ClusterInput, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, Role, Subnet, SubnetKind,
+    ClusterInput, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, ProgramName, Role, Subnet, SubnetKind,
 };
 use slipway_resource::ProviderError;
 
@@ -39,6 +39,16 @@ pub(crate) fn has_ipv6(cluster: &ClusterInput) -> bool {
 /// Whether no DNS records are made, so that nodes find the cluster through its load balancer.
 pub(crate) fn without_dns(cluster: &ClusterInput) -> bool {
     cluster.control_plane.dns.kind == DnsKind::None
+}
+
+/// Whether machines get the provider's program and prove with it who they are.
+pub(crate) fn names_machines(cluster: &ClusterInput) -> bool {
+    cluster.assets.programs.files.iter().any(|file| file.name == ProgramName::Provider)
+}
+
+/// Whether nodes ask for their configuration or their credential through the load balancer.
+pub(crate) fn has_node_bootstrap(cluster: &ClusterInput) -> bool {
+    without_dns(cluster) || names_machines(cluster)
 }
 
 /// Whether Cilium has an etcd cluster of its own, which nodes reach on masters.

@@ -17,6 +17,8 @@ use script::Payload;
 const LIMIT: usize = 16 * 1024;
 /// How long the name of a load balancer can get, which is known only when it stands.
 const LONGEST_HOST: usize = 255;
+/// How long the authority of a cluster can get in base64: a certificate with an RSA key of 4096 bits.
+const LONGEST_AUTHORITY: usize = 3072;
 /// Between the parts of a document with several.
 const BOUNDARY: &str = "SLIPWAY-USER-DATA";
 
@@ -32,7 +34,9 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
     let endpoint = document::endpoint(builder);
     let json = document::of_pool(builder, pool)?;
     let own = document::own_program(builder, pool);
-    let boot = |payload| script::boot(&json, payload, &endpoint, own.as_ref());
+    let authority = document::authority(builder, pool);
+    let found = script::Found { endpoint: &endpoint, authority: authority.as_ref() };
+    let boot = |payload| script::boot(&json, payload, &found, own.as_ref());
     let wanted = builder.pool_settings(pool).compress_user_data;
     let plain = assemble(&boot(Payload::Plain)?, &pool.user_data);
     if !wanted && size(&plain) <= LIMIT {
@@ -90,6 +94,7 @@ fn header(name: &str, kind: &str) -> String {
 fn size(parts: &[TemplatePart]) -> usize {
     let of = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => text.len(),
+        TemplatePart::Reference(of) if of.address.kind() == document::KEYPAIR => LONGEST_AUTHORITY,
         TemplatePart::Reference(_) => LONGEST_HOST,
     };
     parts.iter().map(of).sum()

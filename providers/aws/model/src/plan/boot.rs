@@ -32,10 +32,17 @@ const LIMIT: u64 = 1024 * 1024;
 const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster by themselves: ";
 const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kubelet, or `assets.programs` must list \
                            slipway, containerd, runc, cniPlugins and kubelet";
-const NO_CREDENTIAL: &str = "workers need a credential that nothing gives them yet";
+const NO_CREDENTIAL: &str =
+    "workers need a credential, which they get when `assets.programs` lists the `provider`";
+/// What is not in a cluster whose machines are nodes.
+const NO_OBJECTS: &str = "nothing is installed inside the cluster, such as its add-ons: `apply` does not find the API of a \
+                          new cluster on AWS";
 /// What a machine lacks whose image has nothing, and the line of the script that fetches the first of them.
 const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 const FETCHES: &str = "until is_program ";
+/// What a worker has that asks the control planes for its credential: the program, and the line of the script.
+const PROVIDER: &str = "provider";
+const AUTHORITY: &str = "SLIPWAY_AUTHORITY=";
 
 /// Whether another tool wrote the user data of a template.
 #[must_use]
@@ -121,10 +128,15 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
     let has_programs = text.contains(FETCHES) && NEEDED.iter().all(is_listed);
-    let is_worker = document["node"]["role"] != "controlPlane";
-    let lacks = [(!has_programs).then_some(NO_PROGRAMS), is_worker.then_some(NO_CREDENTIAL)];
+    let is_control_plane = document["node"]["role"] == "controlPlane";
+    let lacks_credential =
+        !is_control_plane && !(text.contains(AUTHORITY) && files.iter().any(|file| file["name"] == PROVIDER));
+    let lacks = [(!has_programs).then_some(NO_PROGRAMS), lacks_credential.then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
-    (!lacks.is_empty()).then(|| format!("{NO_NODES}{}", lacks.join(", and ")))
+    match lacks.is_empty() {
+        true => is_control_plane.then(|| NO_OBJECTS.to_owned()),
+        false => Some(format!("{NO_NODES}{}", lacks.join(", and "))),
+    }
 }
 
 fn is_ours(text: &str) -> bool {
@@ -271,11 +283,16 @@ mod tests {
                 .unwrap_or_default()
         };
         let fetches = format!("{FETCHES}x; do :; done\n");
-        assert_eq!(script("controlPlane", &files, &fetches), "");
+        assert_eq!(script("controlPlane", &files, &fetches), NO_OBJECTS);
         assert_eq!(script("worker", &files, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
         assert_eq!(script("controlPlane", &files, ""), format!("{NO_NODES}{NO_PROGRAMS}"));
         let one = r#"{"name":"kubelet"}"#;
         assert_eq!(script("controlPlane", one, &fetches), format!("{NO_NODES}{NO_PROGRAMS}"));
+        let proves = format!(r#"{files},{{"name":"provider"}}"#);
+        let asks = format!("SLIPWAY_AUTHORITY=\"\"\n{fetches}");
+        assert_eq!(script("worker", &proves, &asks), "");
+        assert_eq!(script("worker", &files, &asks), format!("{NO_NODES}{NO_CREDENTIAL}"));
+        assert_eq!(script("worker", &proves, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
         let both = script("worker", "", "");
         assert!(both.contains(NO_PROGRAMS) && both.ends_with(NO_CREDENTIAL), "{both}");
     }

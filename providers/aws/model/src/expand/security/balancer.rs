@@ -3,7 +3,7 @@
 use super::group::{Group, group_of_balancer};
 use super::rule::{Ports, Source, let_in};
 use crate::expand::build::Builder;
-use crate::expand::topology::{has_cilium_etcd, load_balancer, without_dns};
+use crate::expand::topology::{has_cilium_etcd, load_balancer, names_machines, without_dns};
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
 
@@ -31,6 +31,13 @@ pub(super) fn api(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group])
     }
     for master in masters {
         let_in(builder, balancers, &master.into(), &[Ports::FRAGMENTATION_NEEDED], FIELD);
+    }
+    if names_machines(cluster) && !without_dns(cluster) {
+        // Nodes ask the control planes for their credential.
+        let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], "assets.programs");
+        for node in nodes {
+            let_in(builder, balancers, &node.into(), &[Ports::API, Ports::NODE_BOOTSTRAP], "assets.programs");
+        }
     }
     if without_dns(cluster) {
         // Nodes find the API servers, and their own configuration, through the load balancer alone.

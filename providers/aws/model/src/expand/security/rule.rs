@@ -29,7 +29,7 @@ impl Ports {
     pub(super) const API: Self = Self::tcp(443, 443);
     /// The load balancer's port on which the API servers' own certificate is seen, beside one with another certificate.
     pub(super) const API_BESIDE_CERTIFICATE: Self = Self::tcp(8443, 8443);
-    /// Where nodes of a cluster without DNS ask for their configuration.
+    /// Where nodes ask for their configuration or their credential.
     pub(super) const NODE_BOOTSTRAP: Self = Self::tcp(3988, 3988);
     /// Where nodes reach the etcd cluster that Cilium has for itself.
     pub(super) const CILIUM_ETCD: Self = Self::tcp(4003, 4003);

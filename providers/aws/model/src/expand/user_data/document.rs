@@ -10,7 +10,7 @@ use slipway_cluster_input::{
     EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProgramFile, ProgramName,
     Programs, ProxyMode, Role, ServiceAccounts, Taint,
 };
-use slipway_resource::{ErrorClass, Path, ProviderError, Reference, TemplatePart};
+use slipway_resource::{Address, ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
 use super::script::OwnProgram;
 use crate::expand::addons::is_enabled;
@@ -18,7 +18,10 @@ use crate::expand::build::Builder;
 use crate::expand::compute::has_nvidia;
 use crate::expand::compute::tags::node_labels;
 use crate::expand::links::balancer;
-use crate::expand::topology::{has_api_server, load_balancer, without_dns};
+use crate::expand::topology::{has_api_server, load_balancer, names_machines, without_dns};
+
+/// The type of the core with the authorities of a cluster.
+pub(super) const KEYPAIR: &str = "keypair";
 
 /// The document of a machine, version `v1alpha1`. What it leaves out has the spec's default.
 #[derive(Serialize)]
@@ -216,6 +219,14 @@ pub(super) fn own_program(builder: &Builder<'_>, pool: &NodePool) -> Option<OwnP
     let file = files.iter().find(is_own)?;
     let url = |mirror: &String| format!("{}/{}", mirror.trim_end_matches('/'), file.path);
     Some(OwnProgram { urls: mirrors.iter().map(url).collect(), sha256: file.sha256.clone() })
+}
+
+/// The authority of the cluster for the workers of a pool, by which they trust the control plane that gives them the credential of
+/// their node.
+pub(super) fn authority(builder: &Builder<'_>, pool: &NodePool) -> Option<TemplatePart> {
+    let is_asked = names_machines(builder.cluster) && pool.role == Role::Worker;
+    let address = Address::new(KEYPAIR, "kubernetes-ca");
+    is_asked.then(|| TemplatePart::Reference(Reference { address, path: Path::key("certificate_base64") }))
 }
 
 /// Leaves out what says nothing: null, and lists and objects without anything in them.

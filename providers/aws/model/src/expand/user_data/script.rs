@@ -59,11 +59,19 @@ impl OwnProgram {
     }
 }
 
+/// By what a machine finds its cluster.
+pub(super) struct Found<'a> {
+    /// The name of the endpoint.
+    pub endpoint: &'a [TemplatePart],
+    /// The authority of the cluster as base64 of PEM, on machines that ask for the credential of their node.
+    pub authority: Option<&'a TemplatePart>,
+}
+
 /// The script: it leaves the document in `/etc/slipway/bootstrap.json` and starts the program with the document's digest.
 pub(super) fn boot(
     document: &str,
     payload: Payload,
-    endpoint: &[TemplatePart],
+    found: &Found<'_>,
     own: Option<&OwnProgram>,
 ) -> Result<Vec<TemplatePart>, ProviderError> {
     // The shell ends each line of a document in a script, the last one too.
@@ -89,11 +97,16 @@ pub(super) fn boot(
     let fetch = own.map(OwnProgram::fetch).unwrap_or_default();
     let tail = format!(
         "\"\n\
-         export SLIPWAY_ENDPOINT\n\
-         {fetch}exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n"
+         export {}\n\
+         {fetch}exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n",
+        if found.authority.is_some() { "SLIPWAY_ENDPOINT SLIPWAY_AUTHORITY" } else { "SLIPWAY_ENDPOINT" },
     );
     let mut parts = vec![TemplatePart::Text(head)];
-    parts.extend(endpoint.iter().cloned());
+    parts.extend(found.endpoint.iter().cloned());
+    if let Some(authority) = found.authority {
+        parts.push(TemplatePart::Text("\"\nSLIPWAY_AUTHORITY=\"".to_owned()));
+        parts.push(authority.clone());
+    }
     parts.push(TemplatePart::Text(tail));
     Ok(parts)
 }

@@ -1,0 +1,41 @@
+//! `slipway node identity`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use slipway_bootstrap::configuration::Endpoint;
+
+use crate::cli::node::IdentityArguments;
+use crate::error::CommandError;
+use crate::node::api::Api;
+use crate::node::boot::attempt;
+use crate::node::facts::below;
+use crate::node::identity::Identifier;
+use crate::node::identity::desk::Desk;
+use crate::node::identity::server::{self, Keys};
+use crate::node::machine::Machine;
+use crate::program::Context;
+
+/// Serves until the process is ended.
+pub(super) async fn run(context: &Context, arguments: &IdentityArguments) -> Result<ExitCode, CommandError> {
+    let machine = Machine::open(context, Path::new("/")).await?;
+    let spec = machine.spec()?;
+    let boot = spec.as_ref().and_then(|spec| Some((spec, spec.boot.as_ref()?)));
+    let Some((spec, boot)) = boot.filter(|(spec, _)| spec.configuration.is_control_plane()) else {
+        return Err(CommandError::new("NODE0023", "this machine is no control plane that booted in a cloud")
+            .hint("listed hosts join over SSH, or with `slipway node join`"));
+    };
+    let document = attempt::document(boot)?;
+    let dialled = boot.endpoint.as_deref().and_then(|text| text.parse::<Endpoint>().ok());
+    let names = dialled.map(|endpoint| endpoint.host().to_owned()).into_iter();
+    let names = names.chain(document.internal_endpoint().map(str::to_owned)).collect();
+    // The API server of this machine: behind a load balancer a machine may not reach itself.
+    let server = spec.configuration.local_endpoint().url();
+    let api = Api::of_administrator_at(&machine.root, &server)?;
+    let identifier = Identifier::start(document.provider(), document.region()).await?;
+    let session = identifier.session().clone();
+    let desk = Desk::new(document.cluster_name().to_owned(), names, session, api);
+    let keys = Keys { folder: below(&machine.root, &spec.configuration.cluster.certificates_dir) };
+    context.output.message(&format!("Listens on {} for machines of {}.", arguments.listen, desk.cluster));
+    match server::serve(arguments.listen, desk, keys).await? {}
+}

@@ -1,0 +1,164 @@
+//! Asks the control planes of the cluster for the credential of this machine's node.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use slipway_bootstrap::boot::NodeBootstrap;
+use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::pki::{Certificate, PrivateKey};
+use slipway_resource::provider::NodeChallenge;
+use slipway_resource::{Digest, SecretText};
+
+use super::Stop;
+use crate::error::CommandError;
+use crate::files::{self, Readers};
+use crate::node::api::{Api, ApiError, Credentials, Trust};
+use crate::node::facts::below;
+use crate::node::identity::{self, Ask, Challenge, Grant, Identifier, Wanted};
+
+/// The key that the machine asks with. It is made once: who asks again asks for the same.
+const KEY: &str = "/var/lib/slipway/boot/node-client.key";
+/// The certificate and the key, as the kubelet reads them.
+const CREDENTIAL: &str = "/var/lib/slipway/boot/node-client.pem";
+
+/// What a machine knows of its cluster before it has joined.
+pub(super) struct Cluster<'a> {
+    /// Its document.
+    pub document: &'a NodeBootstrap,
+    /// The name of the endpoint.
+    pub host: &'a str,
+    /// The authorities of the cluster, in PEM.
+    pub authority: &'a str,
+}
+
+/// Gets the credential of a node. The path of the file with the client certificate and its key.
+pub(super) async fn ask(cluster: &Cluster<'_>, node: &str, root: &Path) -> Result<String, Stop> {
+    let key = key(root)?;
+    let host = match cluster.host.contains(':') {
+        true => format!("[{}]", cluster.host),
+        false => cluster.host.to_owned(),
+    };
+    let url = format!("https://{host}:{}", identity::PORT);
+    let api = Api::new(&url, &Trust::Authorities(cluster.authority.to_owned()), &Credentials::Anonymous)
+        .map_err(CommandError::from)?;
+    let provider = cluster.document.provider();
+    let identifier = Identifier::start(provider, cluster.document.region()).await?;
+    let asked = exchange(&api, &url, &identifier, cluster.host, (node, &key)).await;
+    identifier.end().await;
+    let certificate = asked?;
+    let text = key.to_pem().map_err(|error| unusable(&error))?;
+    let pem = SecretText::new(format!("{certificate}{}", text.expose()));
+    let path = below(root, CREDENTIAL);
+    files::write(&path, pem.expose().as_bytes(), Readers::Owner)
+        .map_err(|error| CommandError::file("the credential", &path, &error))?;
+    Ok(CREDENTIAL.to_owned())
+}
+
+/// Removes what is of no use any more: the kubelet has a certificate of its own.
+pub(super) fn forget(root: &Path) {
+    for path in [KEY, CREDENTIAL] {
+        // It may never have been there.
+        let _ = std::fs::remove_file(below(root, path));
+    }
+}
+
+async fn exchange(
+    api: &Api,
+    url: &str,
+    identifier: &Identifier,
+    server: &str,
+    (node, key): (&str, &PrivateKey),
+) -> Result<String, Stop> {
+    let challenge: Challenge = post(api, url, identity::CHALLENGE, &serde_json::json!({})).await?;
+    let apart = Timestamp::now().as_second().abs_diff(challenge.now);
+    if apart > identity::CLOCKS.as_secs() {
+        let text = format!("waits for its clock: it is {apart} s apart from that of the control plane");
+        return Err(Stop::Waits(text));
+    }
+    let wanted = Wanted { node: node.to_owned(), public_key: key.public_key().to_pem() };
+    let request = serde_json::to_string(&wanted).map_err(|error| unusable(&error))?;
+    let proved = NodeChallenge {
+        server: server.to_owned(),
+        nonce: challenge.nonce.clone(),
+        request: Digest::of_bytes(request.as_bytes()),
+    };
+    let credential = identifier.session().bootstrap_credential(proved).await.map_err(|error| {
+        CommandError::new("NODE0023", "the cloud does not prove who this machine is").cause(error.message)
+    })?;
+    let ask = Ask {
+        server: server.to_owned(),
+        nonce: challenge.nonce,
+        request,
+        credential: STANDARD.encode(credential),
+    };
+    let grant: Grant = post(api, url, identity::CREDENTIAL, &ask).await?;
+    let certificate = Certificate::from_pem(&grant.certificate).map_err(|error| unusable(&error))?;
+    if certificate.public_key() != key.public_key() {
+        return Err(unusable(&"the certificate is for another key").into());
+    }
+    Ok(certificate.to_pem())
+}
+
+async fn post<T: DeserializeOwned>(
+    api: &Api,
+    url: &str,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T, Stop> {
+    let body = serde_json::to_value(body).map_err(|error| unusable(&error))?;
+    let answer = api.post(path, &body).await.map_err(|error| match &error {
+        // A refusal may be one of the moment as well: an instance that was just started, a node that just went.
+        ApiError::Refused { status, message, .. } if status.as_u16() == 403 => Stop::Failed(
+            CommandError::new(
+                "NODE0024",
+                "the control plane does not give this machine the credential of a node",
+            )
+            .cause(message.clone())
+            .hint("this machine tries again; when the cause does not pass, replace the machine"),
+        ),
+        ApiError::Refused { status, message, .. } if matches!(status.as_u16(), 409 | 429 | 503) => {
+            Stop::Waits(format!("waits for {url}: {message}"))
+        }
+        // While the control plane comes about, each attempt ends in another way: the console says it once.
+        ApiError::Unreachable { text, .. } if text.contains("certificate") => {
+            Stop::Waits(format!("waits for a control plane that it trusts at {url}: {text}"))
+        }
+        ApiError::Unreachable { .. } => {
+            tracing::debug!(%error, "no control plane gives credentials yet");
+            Stop::Waits(format!("waits for a control plane that gives credentials at {url}"))
+        }
+        _ => Stop::Failed(error.into()),
+    })?;
+    Ok(serde_json::from_value(answer).map_err(|error| unusable(&error))?)
+}
+
+/// The key of this machine.
+fn key(root: &Path) -> Result<PrivateKey, CommandError> {
+    let path = below(root, KEY);
+    match slipway_limits::file::read_text(&path, slipway_limits::size::KEY_FILE) {
+        Ok(text) => {
+            if let Ok(key) = PrivateKey::from_pem(&text) {
+                return Ok(key);
+            }
+            tracing::warn!(path = %path.display(), "a key cannot be used and is made anew");
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(CommandError::file("the key", &path, &error)),
+    }
+    let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).map_err(|error| unusable(&error))?;
+    let text = key.to_pem().map_err(|error| unusable(&error))?;
+    let write = || {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        files::write(&path, text.expose().as_bytes(), Readers::Owner)
+    };
+    write().map_err(|error| CommandError::file("the key", &path, &error))?;
+    Ok(key)
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::new("NODE0023", "the credential of the node cannot be used").cause(error.to_string())
+}

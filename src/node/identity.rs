@@ -1,0 +1,69 @@
+//! The endpoint of control planes at which a machine of the cloud gets the credential of its node.
+//!
+//! `POST /v1/challenge` answers with a [`Challenge`]. The machine has the cloud prove who it is, for this challenge and for
+//! what it asks for, and sends an [`Ask`] to `POST /v1/credential`. It gets a [`Grant`]: a client certificate of its node,
+//! with which its kubelet asks for the one that it renews from then on. The provider knows the cloud; this endpoint knows
+//! none.
+
+pub(crate) mod desk;
+mod program;
+mod registry;
+pub(crate) mod server;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use program::{Identifier, name_of};
+
+/// The port of the endpoint, the one that kOps uses for the same purpose.
+pub(crate) const PORT: u16 = 3988;
+/// The paths of the endpoint.
+pub(crate) const CHALLENGE: &str = "/v1/challenge";
+/// Where the credential is asked for.
+pub(crate) const CREDENTIAL: &str = "/v1/credential";
+/// By how much the clocks of two machines may differ. Signatures of AWS are good for 15 minutes, certificates begin five
+/// minutes back.
+pub(crate) const CLOCKS: Duration = Duration::from_secs(240);
+
+/// What the endpoint wants to see proved.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Challenge {
+    /// A random text, accepted once.
+    pub nonce: String,
+    /// The time of the endpoint, in seconds since 1970.
+    pub now: i64,
+}
+
+/// Asks for the credential of a node.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Ask {
+    /// The name of the endpoint as the machine has dialled it.
+    pub server: String,
+    /// The nonce of the challenge.
+    pub nonce: String,
+    /// A [`Wanted`] as JSON: the text of which the credential covers the digest.
+    pub request: String,
+    /// What the cloud's provider made of the challenge, in base64.
+    pub credential: String,
+}
+
+/// What a machine wants.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Wanted {
+    /// The name of its node.
+    pub node: String,
+    /// The public key for its certificate, in PEM.
+    pub public_key: String,
+}
+
+/// The credential of a node.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Grant {
+    /// The client certificate, in PEM.
+    pub certificate: String,
+}

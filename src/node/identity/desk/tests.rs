@@ -1,0 +1,225 @@
+use async_trait::async_trait;
+use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_resource::provider::*;
+use slipway_resource::{Observed, Token as StepToken, Value};
+
+use super::*;
+
+const HOST: &str = "api.example.com";
+const NODE: &str = "ip-10-0-0-7";
+
+/// A cloud whose machines prove themselves with the digest of the challenge.
+struct Cloud {
+    scope: Scope,
+    started: i64,
+}
+
+#[async_trait]
+impl Session for Cloud {
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    async fn catalog(&self) -> Result<Catalog, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn discover(&self, _: DiscoverRequest) -> Result<Discovery, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn read(&self, _: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn plan(&self, _: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn preflight(&self, _: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn apply(&self, _: ApplyRequest, _: EventSink) -> Result<Applied, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn resume(&self, _: ResumeRequest, _: EventSink) -> Result<Resolution, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn upgrade_state(&self, _: &str, _: u32, _: Value) -> Result<Value, ProviderError> {
+        Err(unasked())
+    }
+
+    async fn cancel(&self, _: Option<StepToken>) -> Result<(), ProviderError> {
+        Err(unasked())
+    }
+
+    async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
+        if request.credential != request.challenge.digest().as_str().as_bytes() {
+            let class = ErrorClass::Permission { action: "join".into() };
+            return Err(ProviderError::new(class, "the machine is refused: another challenge"));
+        }
+        Ok(VerifiedNode {
+            machine: "i-1".to_owned(),
+            nodes: vec![format!("{NODE}.internal"), NODE.to_owned()],
+            pool: Some("nodes".to_owned()),
+            started: self.started,
+        })
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+fn unasked() -> ProviderError {
+    ProviderError::new(ErrorClass::Permanent, "nobody asks this")
+}
+
+#[derive(Default)]
+struct Known {
+    live: Vec<String>,
+    bound: Mutex<Option<Binding>>,
+}
+
+#[async_trait]
+impl Registry for Known {
+    async fn is_live(&self, node: &str) -> Result<bool, ApiError> {
+        Ok(self.live.iter().any(|live| live == node))
+    }
+
+    async fn bind(&self, wanted: &Binding, _: Timestamp) -> Result<Binding, ApiError> {
+        Ok(self.bound.lock().unwrap().get_or_insert_with(|| wanted.clone()).clone())
+    }
+
+    async fn forget(&self, _: Duration, _: Timestamp) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+fn desk(hours: i64, known: Known) -> Desk<Known> {
+    let started = Timestamp::now().as_second() - hours * 3600;
+    let session = Arc::new(Cloud { scope: Scope::default(), started });
+    Desk::new("example.com".to_owned(), vec![HOST.to_owned()], session, known)
+}
+
+fn authority() -> Authority {
+    let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
+    let template = Template::authority("kubernetes", Timestamp::now(), Duration::from_secs(3600)).unwrap();
+    Authority { certificate: template.self_signed(&key).unwrap(), key }
+}
+
+fn key() -> PublicKey {
+    PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap().public_key().clone()
+}
+
+/// What a machine sends that proves itself for a challenge.
+fn ask(server: &str, nonce: &str, node: &str, key: &PublicKey) -> Ask {
+    let wanted = Wanted { node: node.to_owned(), public_key: key.to_pem() };
+    let request = serde_json::to_string(&wanted).unwrap();
+    let challenge = NodeChallenge {
+        server: server.to_owned(),
+        nonce: nonce.to_owned(),
+        request: Digest::of_bytes(request.as_bytes()),
+    };
+    let credential = STANDARD.encode(challenge.digest().as_str());
+    Ask { server: server.to_owned(), nonce: nonce.to_owned(), request, credential }
+}
+
+fn reason<T>(result: Result<T, Refusal>) -> String {
+    match result {
+        Err(Refusal::Refused(reason)) => reason,
+        Err(other) => format!("{other:?}"),
+        Ok(_) => "granted".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_machine_gets_the_certificate_of_its_node_and_the_same_again() {
+    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    for _ in 0..2 {
+        let nonce = desk.challenge().unwrap().nonce;
+        let grant = desk.grant(&ask(HOST, &nonce, NODE, &key), &authority).await.unwrap();
+        let certificate = Certificate::from_pem(&grant.certificate).unwrap();
+        assert_eq!(certificate.subject().common_name, format!("system:node:{NODE}"));
+        assert_eq!(certificate.subject().organizations, ["system:nodes"]);
+        assert_eq!((certificate.public_key(), certificate.usages()), (&key, vec![Usage::Client]));
+        assert!(!certificate.is_ca());
+        let life = certificate.not_after().as_second() - Timestamp::now().as_second();
+        assert!(life <= 1800, "{life}");
+    }
+}
+
+#[tokio::test]
+async fn a_nonce_counts_once_and_a_strange_one_never() {
+    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let nonce = desk.challenge().unwrap().nonce;
+    let ask = ask(HOST, &nonce, NODE, &key);
+    assert!(desk.grant(&ask, &authority).await.is_ok());
+    assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Nonce)));
+    let strange = self::ask(HOST, "strange", NODE, &key);
+    assert!(matches!(desk.grant(&strange, &authority).await, Err(Refusal::Nonce)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nonce_ends() {
+    let (desk, authority) = (desk(0, Known::default()), authority());
+    let ask = ask(HOST, &desk.challenge().unwrap().nonce, NODE, &key());
+    tokio::time::advance(NONCE + Duration::from_secs(1)).await;
+    assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Nonce)));
+}
+
+#[tokio::test]
+async fn a_proof_is_for_one_body_and_one_server() {
+    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let mut altered = ask(HOST, &desk.challenge().unwrap().nonce, NODE, &key);
+    let other = self::key();
+    altered.request = altered.request.replace(
+        &serde_json::to_string(&key.to_pem()).unwrap(),
+        &serde_json::to_string(&other.to_pem()).unwrap(),
+    );
+    let text = reason(desk.grant(&altered, &authority).await);
+    assert!(text.contains("another challenge"), "{text}");
+    let elsewhere = ask("api.example.org", &desk.challenge().unwrap().nonce, NODE, &key);
+    let text = reason(desk.grant(&elsewhere, &authority).await);
+    assert!(text.contains("not called api.example.org"), "{text}");
+}
+
+#[tokio::test]
+async fn a_machine_is_one_node_with_one_key() {
+    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let nonce = || desk.challenge().unwrap().nonce;
+    let text = reason(desk.grant(&ask(HOST, &nonce(), "control-plane-1", &key), &authority).await);
+    assert!(text.contains("is called") && text.contains("not control-plane-1"), "{text}");
+    assert!(desk.grant(&ask(HOST, &nonce(), NODE, &key), &authority).await.is_ok());
+    let text = reason(desk.grant(&ask(HOST, &nonce(), NODE, &self::key()), &authority).await);
+    assert!(text.contains("for another key before"), "{text}");
+}
+
+#[tokio::test]
+async fn neither_a_live_node_nor_an_old_machine_gets_one() {
+    let (authority, key) = (authority(), key());
+    let live = desk(0, Known { live: vec![NODE.to_owned()], ..Known::default() });
+    let nonce = live.challenge().unwrap().nonce;
+    let text = reason(live.grant(&ask(HOST, &nonce, NODE, &key), &authority).await);
+    assert!(text.contains("it is ready"), "{text}");
+    let old = desk(25, Known::default());
+    let nonce = old.challenge().unwrap().nonce;
+    let text = reason(old.grant(&ask(HOST, &nonce, NODE, &key), &authority).await);
+    assert!(text.contains("25 hours ago"), "{text}");
+}
+
+#[tokio::test]
+async fn nonces_are_bounded() {
+    let desk = desk(0, Known::default());
+    for _ in 0..NONCES {
+        desk.challenge().unwrap();
+    }
+    assert!(matches!(desk.challenge(), Err(Refusal::Unavailable(_))));
+}

@@ -1,0 +1,66 @@
+//! The cloud's provider on a machine: it proves who a machine is, and tells who another one is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use slipway_protocol::{Launch, Running};
+use slipway_resource::provider::{SessionRequest, Terms};
+use slipway_resource::{Session, Value};
+
+use crate::error::CommandError;
+use crate::node::facts::program;
+
+/// The name of a provider's program.
+pub(crate) fn name_of(provider: &str) -> String {
+    format!("slipway-provider-{provider}")
+}
+
+/// A running provider with a session.
+pub(crate) struct Identifier {
+    running: Running,
+    session: Arc<dyn Session>,
+}
+
+impl Identifier {
+    /// The program of a provider on this machine, where it is.
+    pub fn find(provider: &str) -> Option<PathBuf> {
+        // The name comes from the document; it is no path.
+        let is_name = provider.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        program(&name_of(provider)).filter(|_| is_name)
+    }
+
+    /// Starts a provider and opens a session in a region.
+    pub async fn start(provider: &str, region: Option<&str>) -> Result<Self, CommandError> {
+        let name = name_of(provider);
+        let failed = |cause: String| {
+            CommandError::new("NODE0023", format!("{name} does not tell who a machine is")).cause(cause)
+        };
+        let path = Self::find(provider).ok_or_else(|| failed("it is not on this machine".to_owned()))?;
+        let running = Running::launch(&Launch::new(provider, &path))
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        let client = running.provider();
+        let info = client.info().await.map_err(|error| failed(error.message))?;
+        if !info.capabilities.node_identity {
+            return Err(failed("this provider proves the identity of no machine".to_owned()));
+        }
+        let request =
+            SessionRequest { config: Value::Null, region: region.map(str::to_owned), offline: false };
+        let session = client.open_session_on(request, Terms { read_only: true, ..Terms::default() }).await;
+        let session = session.map_err(|error| failed(error.message))?;
+        Ok(Self { running, session })
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Arc<dyn Session> {
+        &self.session
+    }
+
+    /// Ends the provider.
+    pub async fn end(self) {
+        let Self { running, session } = self;
+        // The process ends in any case.
+        let _ = session.close().await;
+        running.end().await;
+    }
+}
