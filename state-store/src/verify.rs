@@ -65,6 +65,8 @@ pub enum Mend {
     Other,
     /// Nobody needs it: it may be removed.
     Collect,
+    /// It is as it was written, and has to be encrypted.
+    Encrypt,
 }
 
 /// Reads all objects of a cluster.

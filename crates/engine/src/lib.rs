@@ -42,7 +42,9 @@ pub use recover::{Recovery, Unresolved, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
 pub use run::{Run, check_account, check_generation};
-pub use secrets::{Comparing, NoSecrets, SecretError, SecretSource, Texts, has_secret, kept_texts};
+pub use secrets::{
+    Comparing, NoSecrets, SecretError, SecretSource, Texts, forget_foreign, has_secret, kept_texts,
+};
 pub use session::{Patience, Watch, open_session, open_session_on};
 pub use state::State;
 pub use stop::{Stop, StopSignal};

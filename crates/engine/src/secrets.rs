@@ -58,13 +58,16 @@ impl SecretSource for NoSecrets {
 ///
 /// A fingerprint of the older form stays as it is while the text is the one that was recorded, so that nothing looks
 /// changed that is not. Without the cluster's key, and for a text that cannot be read here, a secret is taken to be as
-/// it was applied when it comes from the same place as then.
+/// it was applied when it comes from the same place as then: whoever asks has to say that it was not compared. Where the
+/// state had a fingerprint that was forgotten, a secret from the same place gets none either, and the plan names it.
 #[derive(Debug)]
 pub struct Comparing<'a> {
     /// The cluster's key; none when the cluster has none yet, or when it cannot be opened here.
     pub key: Option<&'a FingerprintKey>,
     /// The cluster's unique id.
     pub uid: &'a ClusterUid,
+    /// Whether fingerprints of what was applied were forgotten, as [`forget_foreign`] says.
+    pub forgets: bool,
     /// Texts that could not be read.
     pub unread: Vec<SecretError>,
 }
@@ -103,6 +106,11 @@ impl Comparing<'_> {
             }
         };
         let recorded = before.and_then(|before| before.fingerprint.as_deref());
+        let is_unknown = |before: &Secret| before.fingerprint.is_none() && before.source == secret.source;
+        if self.forgets && before.is_some_and(is_unknown) && secret.keeper().is_none() {
+            secret.fingerprint = None;
+            return;
+        }
         secret.fingerprint = match (text, recorded, self.key) {
             (Some(text), Some(recorded), _) if fingerprint::is_older(recorded) => {
                 if fingerprint::older(self.uid, &text) == recorded {
@@ -117,6 +125,23 @@ impl Comparing<'_> {
                 .and_then(|before| before.fingerprint.clone()),
         };
     }
+}
+
+/// Removes the fingerprints that only another key than the cluster's can have made from the user's secrets in a value:
+/// nothing can be compared with them. Returns whether there was one.
+pub fn forget_foreign(value: &mut Value, key: Option<&FingerprintKey>) -> bool {
+    let mut is_any = false;
+    let forgotten: Result<(), SecretError> = each(value, &mut |secret| {
+        let is_foreign = |fingerprint: &mut String| {
+            !fingerprint::is_older(fingerprint) && !key.is_some_and(|key| key.has_made(fingerprint))
+        };
+        if secret.keeper().is_none() {
+            is_any |= secret.fingerprint.take_if(is_foreign).is_some();
+        }
+        Ok(())
+    });
+    debug_assert!(forgotten.is_ok(), "forgetting cannot fail");
+    is_any
 }
 
 /// Whether a value holds a secret.
@@ -270,7 +295,11 @@ mod tests {
     fn compared(text: &'static str, key: Option<&FingerprintKey>, applied: Option<&Value>) -> Value {
         let mut wanted = Value::Secret(Secret::new("env:A"));
         let uid = ClusterUid::new("u");
-        Comparing { key, uid: &uid, unread: Vec::new() }.compare(&mut wanted, applied, &Fixed(text));
+        Comparing { key, uid: &uid, forgets: false, unread: Vec::new() }.compare(
+            &mut wanted,
+            applied,
+            &Fixed(text),
+        );
         wanted
     }
 
@@ -291,6 +320,30 @@ mod tests {
         assert_eq!(compared("same", Some(&key), Some(&before)), before);
         assert_ne!(compared("other", Some(&key), Some(&before)), before);
         assert_eq!(compared("other", None, Some(&before)), before, "without the key it is taken as applied");
+    }
+
+    #[test]
+    fn without_the_key_of_its_fingerprint_a_secret_is_unknown() {
+        let keys = [1, 2].map(|byte| FingerprintKey::new(&[byte; 32]).unwrap());
+        let before = recorded(keys[0].fingerprint(&SecretText::new("same")));
+        for (key, is_forgotten) in [(Some(&keys[0]), false), (Some(&keys[1]), true), (None, true)] {
+            let mut seen = before.clone();
+            assert_eq!(forget_foreign(&mut seen, key), is_forgotten, "{key:?}");
+            assert_eq!(seen == before, !is_forgotten);
+            let mut wanted = Value::Secret(Secret::new("env:A"));
+            let uid = ClusterUid::new("u");
+            let mut comparing = Comparing { key, uid: &uid, forgets: is_forgotten, unread: Vec::new() };
+            comparing.compare(&mut wanted, Some(&seen), &Fixed("other"));
+            assert_eq!(lacks_fingerprint(&wanted), is_forgotten, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_never_had_a_fingerprint_gets_one() {
+        let key = FingerprintKey::new(&[1; 32]).unwrap();
+        let mut never = Value::Secret(Secret::new("env:A"));
+        assert!(!forget_foreign(&mut never, None));
+        assert!(!lacks_fingerprint(&compared("any", Some(&key), Some(&never))));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use slipway_limits::{file, size};
 use slipway_resource::ProviderError;
-use slipway_spec::diagnostic::{Code, Diagnostic};
+use slipway_spec::diagnostic::{Code, Diagnostic, code};
 use slipway_spec::source::{Location, SourceFile};
 use slipway_trust::Refusal;
 
@@ -52,6 +52,13 @@ pub(crate) fn at_field(error: &ProviderError, location: &Location) -> Error {
         .at_location(Some(location))
         .maybe_hint(error.hint.clone());
     Error::Specs(vec![with_line(problem)])
+}
+
+/// A secret that is no key for encryption at rest, at its place in the spec.
+pub(crate) fn encryption_key(message: String, hint: String, location: Option<&Location>) -> Error {
+    Error::Specs(vec![with_line(
+        Diagnostic::error(code::ENCRYPTION_KEY, message).at_location(location).hint(hint),
+    )])
 }
 
 /// What is wrong with the configuration of a provider.

@@ -1,5 +1,6 @@
 //! From the spec of a cluster to a plan: expansion, observation, comparison of secrets, and the planner.
 
+mod at_rest;
 mod expansion;
 mod failures;
 mod inside;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use slipway_engine::{Observed, look};
 use slipway_plan::{Inputs, Mode, Options, Plan, Snapshot};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
-use slipway_resource::{Address, ClusterUid, Desired};
+use slipway_resource::{ClusterUid, Desired};
 use tokio::time::Instant;
 
 use crate::access::KnownApi;
@@ -82,6 +83,9 @@ impl Opened {
         let mut manifests = expansion.secrets.clone();
         manifests.extend(beside.iter().flat_map(|beside| beside.secrets.clone()));
         let texts = self.texts(&stage.vault, manifests);
+        if request.mode == Mode::Apply {
+            at_rest::check_key(&self.spec, &texts)?;
+        }
         let generation = match &self.environment.store {
             Some(store) => generation(&*store.backend, name).await?,
             None => None,
@@ -90,8 +94,8 @@ impl Opened {
         if prior.is_none() && generation.is_none() && !self.is_offline() {
             self.refuse_unknown(&observed)?;
         }
-        let uncompared =
-            self.compare_secrets(uid.as_ref(), prior, &texts, &mut expansion, &mut beside).await?;
+        let found = self.compare_secrets(uid.as_ref(), prior, &texts, &mut expansion, &mut beside).await?;
+        let prior = found.prior.as_ref().or(prior);
         let mut options = request.options.clone();
         options.preflight &= !self.is_offline();
         // A deletion needs no secret of the spec.
@@ -123,7 +127,7 @@ impl Opened {
             observations: observed.observations,
             providers: &stage.providers,
             catalogs: expansion.catalogs,
-            uncompared,
+            uncompared: found.resources,
             options,
             locate: &locate,
         };
@@ -218,7 +222,7 @@ impl Opened {
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 
-    /// Lets the plan tell whether secrets changed. Returns the resources whose secrets cannot be compared.
+    /// Lets the plan tell whether secrets changed. Returns what cannot be compared.
     async fn compare_secrets(
         &self,
         uid: Option<&ClusterUid>,
@@ -226,17 +230,19 @@ impl Opened {
         texts: &UserSecrets,
         expansion: &mut Expansion,
         beside: &mut Option<Beside>,
-    ) -> Result<BTreeMap<Address, String>, Error> {
-        let (Some(uid), Some(place)) = (uid, &self.environment.store) else { return Ok(BTreeMap::new()) };
+    ) -> Result<secrets::Comparison, Error> {
+        let (Some(uid), Some(place)) = (uid, &self.environment.store) else {
+            return Ok(secrets::Comparison::default());
+        };
         let (backend, cluster) = (place.backend.clone(), &self.spec.cluster.name);
         let store = secrets::store(&self.environment.keyring, backend, cluster, uid)?;
-        let found = secrets::compare(&mut expansion.desired, prior, uid, &store, texts).await?;
-        expansion.notes.extend(found.notes);
+        let mut found = secrets::compare(&mut expansion.desired, prior, uid, &store, texts).await?;
+        expansion.notes.append(&mut found.notes);
         if let Some(beside) = beside {
             beside.uncompared =
                 secrets::compare(&mut beside.written, prior, uid, &store, texts).await?.resources;
         }
-        Ok(found.resources)
+        Ok(found)
     }
 }
 

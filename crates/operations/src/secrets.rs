@@ -2,15 +2,15 @@
 
 pub(crate) mod sealed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_builtin::Vault;
-use slipway_engine::{Comparing, SecretError, SecretSource, has_secret, kept_texts};
+use slipway_engine::{Comparing, SecretError, SecretSource, forget_foreign, has_secret, kept_texts};
 use slipway_limits::size;
-use slipway_plan::Snapshot;
+use slipway_plan::{Snapshot, Uncompared};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
 use slipway_resource::{Address, ClusterUid, Desired, ErrorClass, Identity, Secret, SecretText, Value};
 use slipway_secrets::sops::{self, Syntax};
@@ -156,11 +156,14 @@ pub async fn lost(
 
 /// What a plan cannot tell about secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Uncompared {
+pub(crate) struct Comparison {
     /// Remarks on secrets that cannot be read here.
     pub notes: Vec<ExpandNote>,
-    /// Resources that have such a secret and were applied before, each with the reason.
-    pub resources: BTreeMap<Address, String>,
+    /// Resources that have secrets, were applied before, and cannot be compared.
+    pub resources: BTreeMap<Address, Uncompared>,
+    /// The snapshot without the fingerprints whose key is missing from the state; none when no key is missing. Resources with
+    /// such fingerprints are in `resources`.
+    pub prior: Option<Snapshot>,
 }
 
 /// Lets a plan tell whether secrets changed. Returns what cannot be compared here: what looks unchanged and has such a secret
@@ -171,19 +174,25 @@ pub(crate) async fn compare(
     uid: &ClusterUid,
     store: &SecretStore,
     source: &dyn SecretSource,
-) -> Result<Uncompared, Error> {
-    let mut uncompared = Uncompared::default();
+) -> Result<Comparison, Error> {
+    let mut uncompared = Comparison::default();
     if !desired.iter().any(|desired| has_secret(&desired.attributes)) {
         return Ok(uncompared);
     }
     let (key, locked) = fingerprint_key(store, &mut uncompared.notes).await?;
+    let (seen, forgotten) = match prior.filter(|_| locked.is_none()) {
+        Some(prior) => without_foreign(prior, key.as_ref()),
+        None => (None, BTreeSet::new()),
+    };
+    let prior = seen.as_ref().or(prior);
     let identity_of = |address: &Address| prior?.resources.get(address).map(|record| record.identity.clone());
     for desired in desired {
         let kept = kept(&desired.attributes, source, uid, &identity_of).await;
         let source = &Opened { kept, user: source };
         let record = prior.and_then(|prior| prior.resources.get(&desired.address));
         let applied = record.and_then(|record| record.applied.as_ref());
-        let mut comparing = Comparing { key: key.as_ref(), uid, unread: Vec::new() };
+        let forgets = forgotten.contains(&desired.address);
+        let mut comparing = Comparing { key: key.as_ref(), uid, forgets, unread: Vec::new() };
         comparing.compare(&mut desired.attributes, applied, source);
         // What the cluster keeps itself and does not have yet is made by the same plan.
         let unread: Vec<SecretError> = comparing
@@ -198,8 +207,9 @@ pub(crate) async fn compare(
             .first()
             .map(ToString::to_string)
             .or_else(|| locked.clone().filter(|_| has_secret(&desired.attributes)));
-        if let (Some(reason), true) = (reason, applied.is_some_and(has_secret)) {
-            uncompared.resources.insert(desired.address.clone(), reason);
+        let why = reason.map(Uncompared::Unread).or(forgets.then_some(Uncompared::Forgotten));
+        if let (Some(why), true) = (why, applied.is_some_and(has_secret)) {
+            uncompared.resources.insert(desired.address.clone(), why);
         }
         uncompared.notes.extend(
             unread
@@ -207,7 +217,25 @@ pub(crate) async fn compare(
                 .map(|error| ExpandNote { field: desired.address.to_string(), message: error.to_string() }),
         );
     }
+    uncompared.prior = seen;
     Ok(uncompared)
+}
+
+/// A snapshot without the fingerprints that nothing can be compared with, since their key is missing, and the resources that
+/// had them; no snapshot when there is no such fingerprint.
+fn without_foreign(prior: &Snapshot, key: Option<&FingerprintKey>) -> (Option<Snapshot>, BTreeSet<Address>) {
+    let (mut seen, mut forgotten) = (None, BTreeSet::new());
+    for (address, record) in &prior.resources {
+        let mut applied = record.applied.clone();
+        if applied.as_mut().is_some_and(|applied| forget_foreign(applied, key)) {
+            forgotten.insert(address.clone());
+            let seen = seen.get_or_insert_with(|| prior.clone());
+            if let Some(record) = seen.resources.get_mut(address) {
+                record.applied = applied;
+            }
+        }
+    }
+    (seen, forgotten)
 }
 
 /// The user's secrets that resources need which were never applied, and that are not there: a plan says so, and not the

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_engine::State;
-use slipway_plan::{LeftOut, Plan, ResourceChange, Snapshot};
+use slipway_plan::{LeftOut, Plan, ResourceChange, Snapshot, Uncompared};
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Address, Desired, SecretText};
 use slipway_spec::model::{Cluster, Manifest};
@@ -36,7 +36,7 @@ pub(crate) struct Beside {
     /// Of those: what the providers' choices are pinned to.
     pub catalogs: BTreeMap<String, Catalog>,
     /// Of those: resources whose secrets cannot be compared, with the reason.
-    pub uncompared: BTreeMap<Address, String>,
+    pub uncompared: BTreeMap<Address, Uncompared>,
     /// The texts of secrets in manifests, by the rest of their sources.
     pub secrets: BTreeMap<String, SecretText>,
 }

@@ -32,6 +32,8 @@ pub(crate) struct KnownResource<'a> {
     pub previous_address: Option<Address>,
     pub depends_on: &'a [Address],
     pub force_replace: bool,
+    /// Whether the state had fingerprints of its secrets that nothing can be compared with any more.
+    pub forgets: bool,
 }
 
 /// What was decided about a resource.
@@ -84,10 +86,11 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         changes.iter().map(|change| change_reason(&known, change, last_applied, context)).collect();
     let mut action = action(&known, &changes, last_applied);
     if action == ChangeAction::NoOp {
-        let lifecycle = lifecycle_reasons(&known);
-        if !lifecycle.is_empty() {
+        let mut unrecorded = lifecycle_reasons(&known);
+        unrecorded.extend(last_applied.filter(|_| known.forgets).map(forgotten_secrets));
+        if !unrecorded.is_empty() {
             action = ChangeAction::Record;
-            reasons.extend(lifecycle);
+            reasons.extend(unrecorded);
         }
     }
     if known.force_replace {
@@ -196,6 +199,21 @@ fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
         });
     }
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
+}
+
+/// Secrets of the user whose fingerprint the state cannot compare any more: they may be others than those that were applied.
+fn forgotten_secrets(last_applied: &Value) -> Reason {
+    let mut sources = Vec::new();
+    last_applied.for_each_secret(&mut |secret| {
+        if secret.fingerprint.is_none() && secret.keeper().is_none() {
+            sources.push(format!("`{}`", secret.source));
+        }
+    });
+    let text = format!(
+        "{} cannot be compared with what was applied: the state has lost the key of its fingerprints",
+        sources.join(", ")
+    );
+    Reason::new(ReasonCode::Unrecorded, text)
 }
 
 fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> Decision {

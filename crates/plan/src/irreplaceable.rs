@@ -85,11 +85,18 @@ impl fmt::Display for Loss {
             }
             LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
             LossKind::KeyReplaced { paths } => {
+                let is_key = |path: &Path| path.to_string().ends_with("key");
+                let what = match paths.iter().any(is_key) {
+                    true => ("key", "another key"),
+                    false => ("settings", "other settings"),
+                };
                 write!(
                     formatter,
-                    " has {}, which cannot be replaced: data encrypted with the previous key cannot be read with another \
-                     key; a rotation in stages does not exist yet",
-                    listed(paths, ", ")
+                    " has {}, which cannot be replaced: data encrypted with the previous {} cannot be read with {}; a \
+                     rotation in stages does not exist yet",
+                    listed(paths, ", "),
+                    what.0,
+                    what.1
                 )
             }
             LossKind::KeyUnread { paths, source } => write!(
@@ -114,6 +121,8 @@ pub(crate) struct Guard<'a> {
     pub is_asked_for: &'a (dyn Fn(&Address) -> bool + 'a),
     /// Whether an attribute of a resource is a key for data.
     pub is_key: &'a (dyn Fn(&Address, &Path) -> bool + 'a),
+    /// Whether the state had fingerprints of a resource's secrets that nothing can be compared with any more.
+    pub forgets: &'a (dyn Fn(&Address) -> bool + 'a),
     /// What each desired resource depends on.
     pub depends_on: &'a BTreeMap<Address, Vec<Address>>,
 }
@@ -143,6 +152,7 @@ impl<'a> Guard<'a> {
         for decision in decided.by_address.values_mut() {
             self.name_removed_keys(&mut decision.change);
             self.name_unknown_keys(&mut decision.change);
+            self.name_forgotten_secrets(&mut decision.change);
         }
         Ok(())
     }
@@ -255,10 +265,25 @@ impl<'a> Guard<'a> {
         let keys = self.keys(&change.address, &change.after).into_iter().map(|(name, _)| name);
         let unknown: Vec<&str> = keys.filter(|name| !is_known(name)).collect();
         if !unknown.is_empty() {
-            let text = format!(
-                "the state does not know its {}: check that the spec has the key in use; data cannot be read with another key",
-                unknown.join(", ")
-            );
+            change.confirmation.get_or_insert(unknown_key(&unknown.join(", ")));
+        }
+    }
+
+    /// Requires the confirmation by name of whatever keeps an object with secrets that cannot be compared with those that were
+    /// applied: they may be others.
+    fn name_forgotten_secrets(&self, change: &mut ResourceChange) {
+        let stays =
+            matches!(change.action, ChangeAction::Record | ChangeAction::Update | ChangeAction::Adopt);
+        if (stays || change.action.is_replace()) && (self.forgets)(&change.address) {
+            let keys = self.keys(&change.address, &change.after);
+            let secret = keys.iter().filter(|(_, value)| matches!(value, Value::Secret(_)));
+            let text = match secret.map(|(name, _)| *name).collect::<Vec<_>>().join(", ") {
+                keys if keys.is_empty() => {
+                    "the state cannot tell whether its secrets changed: check that they are the ones in use"
+                        .to_owned()
+                }
+                keys => unknown_key(&keys),
+            };
             change.confirmation.get_or_insert(text);
         }
     }
@@ -427,6 +452,12 @@ impl<'a> Guard<'a> {
             }
         }
     }
+}
+
+fn unknown_key(keys: &str) -> String {
+    format!(
+        "the state does not know its {keys}: check that the spec has the key in use; data cannot be read with another key"
+    )
 }
 
 /// Whether the state has only the source of a secret, and nothing to compare its text with.

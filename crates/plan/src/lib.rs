@@ -53,7 +53,7 @@ pub use error::Error;
 pub use file::{Binding, Mode, Plan, ProviderPin};
 pub use lint::lint;
 pub use observations::Observations;
-pub use planner::{Inputs, Options, plan};
+pub use planner::{Inputs, Options, Uncompared, plan};
 pub use prices::Prices;
 pub use providers::{ProviderHandle, Providers};
 pub use reason::{Located, Reason, ReasonCode};

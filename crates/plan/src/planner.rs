@@ -77,13 +77,22 @@ pub struct Inputs<'a> {
     pub providers: &'a Providers,
     /// What the providers' choices are pinned to.
     pub catalogs: BTreeMap<String, Catalog>,
-    /// Resources whose secrets cannot be compared with what was applied last, each with the reason. The plan
-    /// defers them.
-    pub uncompared: BTreeMap<Address, String>,
+    /// Resources whose secrets cannot be compared with what was applied last.
+    pub uncompared: BTreeMap<Address, Uncompared>,
     /// What else was asked for.
     pub options: Options,
     /// Where a field of the spec stands in its file.
     pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
+}
+
+/// Why the secrets of a resource cannot be compared with those that were applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Uncompared {
+    /// A text cannot be read here, with the reason: the plan defers the resource.
+    Unread(String),
+    /// The state recorded a fingerprint, and the key of the fingerprint is gone: the plan records the secrets again after a
+    /// confirmation that names the resource. The prior snapshot does not have such fingerprints.
+    Forgotten,
 }
 
 /// Makes a plan. Pure but for the providers' own pure calls: the same inputs give the same plan.
@@ -225,7 +234,8 @@ impl<'p> Planner<'p> {
         let change = &mut decision.change;
         let looks_unchanged =
             [ChangeAction::NoOp, ChangeAction::Record, ChangeAction::Adopt].contains(&change.action);
-        if let Some(why) = self.inputs.uncompared.get(&change.address).filter(|_| looks_unchanged) {
+        let uncompared = self.inputs.uncompared.get(&change.address).filter(|_| looks_unchanged);
+        if let Some(Uncompared::Unread(why)) = uncompared {
             change.action = ChangeAction::Deferred;
             let text = format!("its secret could not be compared: {why}");
             change.reasons = vec![Reason::new(ReasonCode::Unreadable, text)];
@@ -376,6 +386,7 @@ impl<'p> Planner<'p> {
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
+            forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         Ok(decide::decide(known, planned, &Context { locate: self.inputs.locate, replaced }))
     }

@@ -56,11 +56,16 @@ impl FingerprintKey {
         format!("{FORM}:{id}:{}", hexadecimal(hmac::sign(key, text.expose().as_bytes()).as_ref()))
     }
 
+    /// Whether a fingerprint was made with this key.
+    #[must_use]
+    pub fn has_made(&self, fingerprint: &str) -> bool {
+        fingerprint.strip_prefix(FORM).is_some_and(|rest| rest.starts_with(&format!(":{}:", self.id)))
+    }
+
     /// Whether two fingerprints are of this key and of different texts.
     #[must_use]
     pub fn contradicts(&self, one: &str, other: &str) -> bool {
-        let own = format!("{FORM}:{}:", self.id);
-        one.starts_with(&own) && other.starts_with(&own) && one != other
+        self.has_made(one) && self.has_made(other) && one != other
     }
 }
 

@@ -14,6 +14,10 @@ pub(crate) fn vault(key: &str) -> String {
 }
 
 const TEXT: &str = "c2VjcmV0LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
+const OTHER: &str = "b3RoZXItLWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
+const FIRST: &str = "Zmlyc3QtdGV4dC1vZi1hLWtleS1vZi0zMi1ieXRlcy0=";
+const SECOND: &str = "c2Vjb25kLXRleHQtb2YtYS1rZXktb2YtMzItYnl0ZXM=";
+const THIRD: &str = "dGhpcmQtdGV4dC1vZi1hLWtleS1vZi0zMi1ieXRlcy0=";
 fn place(secret: &str) -> Result<Place> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", &vault(secret))?;
@@ -80,7 +84,7 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
     expect(&place, 0, PLAN, &[])?;
     // Data that was encrypted with the first key could not be read with another one.
     for arguments in [PLAN, APPLY, &[APPLY, &["--replace", POOL, "--confirm", POOL]].concat()] {
-        let refused = expect(&place, 1, arguments, &[("KEY", "another text")])?;
+        let refused = expect(&place, 1, arguments, &[("KEY", OTHER)])?;
         ensure!(
             refused.err.contains("PLAN0021")
                 && refused.err.contains("encryption_key, which cannot be replaced"),
@@ -167,6 +171,9 @@ fn the_whole_state_is_encrypted_on_request() -> Result<()> {
     place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
     let refused = expect(&place, 1, PLAN, &[passphrase])?;
     ensure!(refused.err.contains("SECRET0014") && refused.err.contains("state rekey"), "{}", refused.err);
+    let verified = expect(&place, 1, &["state", "verify"], &[passphrase])?;
+    ensure!(verified.out.contains("vault: not encrypted") && verified.out.contains("state rekey vault"));
+    ensure!(!verified.out.contains("damaged"), "{}", verified.out);
     expect(&place, 0, &["state", "rekey"], &[passphrase])?;
     ensure!(!stored(&place)?.contains("sim_network"), "something is in clear");
     expect(&place, 0, PLAN, &[passphrase])?;
@@ -195,10 +202,10 @@ fn the_whole_state_is_encrypted_on_request() -> Result<()> {
 #[test]
 fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     let place = place("{ file: key.txt }")?;
-    place.write("key.txt", "first text")?;
+    place.write("key.txt", FIRST)?;
     let passphrase = ("SLIPWAY_PASSPHRASE", "correct horse");
     // The key of the cluster exists, so that plans can have fingerprints: the spec has no secret yet.
-    place.write("key.txt", "first text")?;
+    place.write("key.txt", FIRST)?;
     expect(&place, 0, APPLY, &[passphrase])?;
     place.write("spec.yaml", &SMALL.replace("name: line", "name: vault"))?;
     let confirm = ["--yes", "--confirm", POOL];
@@ -206,21 +213,21 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     ensure!(removed.out.contains("it removes encryption_key"), "{}", removed.out);
     expect(&place, 0, &[&["apply", "-f", "spec.yaml"][..], &confirm].concat(), &[passphrase])?;
     place.write("spec.yaml", &vault("{ file: key.txt }"))?;
-    place.write("key.txt", "second text")?;
+    place.write("key.txt", SECOND)?;
     expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "a.plan"], &[passphrase])?;
     let file = std::fs::read_to_string(place.path().join("a.plan"))?;
-    ensure!(file.contains("slipway-envelope") && !file.contains("second text"));
+    ensure!(file.contains("slipway-envelope") && !file.contains(SECOND));
     // A bare preview keeps nothing, and who has no key reads the text again, when it is the same.
     let mut document: serde_json::Value = serde_json::from_str(&file)?;
     document.as_object_mut().context("an object")?.remove("sealed");
     place.write("b.plan", &document.to_string())?;
-    place.write("key.txt", "third text")?;
+    place.write("key.txt", THIRD)?;
     let refused = expect(&place, 1, &["apply", "b.plan", "--yes"], &[passphrase])?;
     ensure!(refused.err.contains("run `slipway plan` again"), "{}{}", refused.out, refused.err);
     // What was planned is what is applied, whatever the file says by now.
     std::fs::remove_file(place.path().join("key.txt"))?;
     expect(&place, 0, &["apply", "a.plan", "--yes"], &[passphrase])?;
-    place.write("key.txt", "second text")?;
+    place.write("key.txt", SECOND)?;
     expect(&place, 0, PLAN, &[passphrase]).map(|_| ())
 }
 
@@ -233,11 +240,11 @@ fn another_key_beside_a_renamed_pool_is_confirmed_by_name() -> Result<()> {
     place.write("spec.yaml", &renamed)?;
     let same = expect(&place, 2, PLAN, &[])?;
     ensure!(!same.out.contains("encrypted with"), "{}", same.out);
-    let planned = expect(&place, 2, PLAN, &[("KEY", "another text")])?;
+    let planned = expect(&place, 2, PLAN, &[("KEY", OTHER)])?;
     ensure!(planned.out.contains("no other sim_machine_pool has its encryption_key"), "{}", planned.out);
     ensure!(planned.out.contains(&format!("it has another key than {POOL}")), "{}", planned.out);
     for only in [&[][..], &["--confirm", POOL], &["--confirm", "sim_machine_pool.other"]] {
-        let refused = expect(&place, 1, &[APPLY, only].concat(), &[("KEY", "another text")])?;
+        let refused = expect(&place, 1, &[APPLY, only].concat(), &[("KEY", OTHER)])?;
         ensure!(refused.out.contains("--confirm") || refused.err.contains("--confirm"), "{}", refused.err);
     }
     Ok(())
@@ -250,10 +257,71 @@ fn the_key_of_a_rebuilt_state_is_confirmed_by_name() -> Result<()> {
     expect(&place, 0, APPLY, &[])?;
     std::fs::remove_dir_all(place.path().join(".slipway/state"))?;
     expect(&place, 0, &["state", "rebuild", "vault", "-f", "spec.yaml", "--yes"], &[])?;
-    let refused = expect(&place, 1, APPLY, &[("KEY", "another text")])?;
+    let refused = expect(&place, 1, APPLY, &[("KEY", OTHER)])?;
     ensure!(refused.out.contains("the state does not know its encryption_key"), "{}", refused.out);
     expect(&place, 0, &[APPLY, &["--confirm", POOL]].concat(), &[])?;
     expect(&place, 0, PLAN, &[]).map(|_| ())
+}
+
+/// A plan that cannot compare a key does not call it unchanged.
+#[test]
+fn a_key_that_cannot_be_compared_is_confirmed_by_name() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    std::fs::remove_dir_all(place.state().join("vault/secrets"))?;
+    let verified = expect(&place, 1, &["state", "verify"], &[])?;
+    ensure!(verified.out.contains("the key of its fingerprints is missing"), "{}", verified.out);
+    for key in [TEXT, OTHER] {
+        let refused = expect(&place, 1, APPLY, &[("KEY", key)])?;
+        let names =
+            ["the state does not know its encryption_key", "--confirm sim_machine_pool.control-plane"];
+        let shown = format!("{}{}", refused.out, refused.err);
+        ensure!(names.iter().all(|name| shown.contains(name)), "{shown}");
+    }
+    // Another change of the pool does not bring another key along.
+    place.write("spec.yaml", &vault("{ env: KEY }").replace("sim.medium", "sim.large"))?;
+    let refused = expect(&place, 1, APPLY, &[("KEY", OTHER)])?;
+    ensure!(refused.out.contains("the state does not know its encryption_key"), "{}", refused.out);
+    place.write("spec.yaml", &vault("{ env: KEY }"))?;
+    expect(&place, 0, &[APPLY, &["--confirm", POOL]].concat(), &[])?;
+    expect(&place, 0, PLAN, &[])?;
+    expect(&place, 0, &["state", "verify"], &[])?;
+    let refused = expect(&place, 1, PLAN, &[("KEY", OTHER)])?;
+    ensure!(refused.err.contains("PLAN0021"), "{}", refused.err);
+    Ok(())
+}
+
+/// Objects that one provider has encrypted cannot be read by another one, nor where their kind is not encrypted any more.
+#[test]
+fn settings_of_encryption_at_rest_cannot_change() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    for settings in ["provider: aescbc, key: { env: KEY }", "key: { env: KEY }, resources: [configmaps]"] {
+        let changed = vault("X").replace("key: X", settings);
+        place.write("spec.yaml", &changed)?;
+        for arguments in [PLAN, APPLY, &[APPLY, &["--replace", POOL, "--confirm", POOL]].concat()] {
+            let refused = expect(&place, 1, arguments, &[])?;
+            let names = ["PLAN0021", "encryption_at_rest, which cannot be replaced"];
+            ensure!(names.iter().all(|name| refused.err.contains(name)), "{}", refused.err);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_key_that_no_api_server_takes_is_refused_while_planning() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    for (key, problem) in [("another text", "not in base64"), ("c2hvcnQ=", "it has 5 bytes, not 32")] {
+        for arguments in [PLAN, APPLY] {
+            let refused = expect(&place, 1, arguments, &[("KEY", key)])?;
+            let names = ["SPEC0064", problem, "openssl rand -base64 32", "spec.yaml:9"];
+            ensure!(names.iter().all(|name| refused.err.contains(name)), "{}", refused.err);
+            ensure!(!refused.err.contains(key), "{}", refused.err);
+        }
+    }
+    let aes = vault("X").replace("key: X", "provider: aescbc, key: { env: KEY }");
+    place.write("spec.yaml", &aes)?;
+    expect(&place, 0, APPLY, &[("KEY", "MTYtYnl0ZXMtb2Yta2V5IQ==")]).map(|_| ())
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use serde_json::json;
 use slipway_engine::State;
 use slipway_operations::recorded::unknown;
+use slipway_secrets::fingerprint::is_older;
+use slipway_secrets::store::FINGERPRINT_KEY;
 use slipway_secrets::{Envelope, Expected};
 use slipway_state_store::verify::{Finding, Mend, Report, verify};
 use slipway_state_store::{Backend, ClusterName, Error, Prefix, list_clusters};
@@ -17,7 +19,7 @@ use crate::program::Context;
 
 /// Reads every object of clusters, and says what does not fit.
 pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Result<ExitCode, CommandError> {
-    let backend = context.backend()?;
+    let backend = context.readable_backend()?;
     let clusters = named(&*backend, &arguments.clusters).await?;
     let (mut reports, mut text, mut sound) = (Vec::new(), String::new(), true);
     for cluster in clusters {
@@ -29,12 +31,11 @@ pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Resul
             report => report?,
         };
         secrets(&*backend, &cluster, &mut report).await?;
-        if report.is_sound()
-            && let Err(error) = State::read(&*backend, cluster.as_str()).await
-        {
-            // The bytes are as they were written, and still say nothing that can be understood.
-            let (key, problem) = (format!("{cluster}/head"), error.to_string());
-            report.findings.push(Finding { key, problem, mend: Mend::Other });
+        if context.configuration.encryption.state {
+            report.findings.extend(unencrypted(&*context.backend()?, &*backend, &cluster).await?);
+        }
+        if report.findings.iter().all(|finding| finding.mend == Mend::Encrypt) {
+            report.findings.extend(understood(&*backend, &cluster).await?);
         }
         sound &= report.is_sound();
         match arguments.output {
@@ -63,6 +64,57 @@ pub(super) async fn named(backend: &dyn Backend, names: &[String]) -> Result<Vec
     Ok(names.iter().map(|name| ClusterName::new(name.as_str())).collect::<Result<_, _>>()?)
 }
 
+/// What the records of a sound state lack: the bytes are as they were written, and may still say nothing that can be
+/// understood, or need a key that is gone.
+async fn understood(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<Finding>, CommandError> {
+    let state = match State::read(backend, cluster.as_str()).await {
+        Ok(state) => state,
+        Err(error) => {
+            let (key, problem) = (format!("{cluster}/head"), error.to_string());
+            return Ok(Some(Finding { key, problem, mend: Mend::Other }));
+        }
+    };
+    let folder = format!("{cluster}/secrets/{FINGERPRINT_KEY}");
+    let mut is_needed = false;
+    for record in state.iter().flat_map(|state| state.snapshot.resources.values()) {
+        record.applied.iter().for_each(|applied| {
+            applied.for_each_secret(&mut |secret| {
+                is_needed |= secret.keeper().is_none() && secret.fingerprint.as_deref().is_some_and(has_key);
+            });
+        });
+    }
+    if !is_needed
+        || !backend.list(&Prefix::new(&folder).map_err(Error::from)?).await.map_err(Error::from)?.is_empty()
+    {
+        return Ok(None);
+    }
+    let problem = "the key of its fingerprints is missing: the next plan cannot tell whether secrets changed, and asks \
+                   to confirm each by name";
+    Ok(Some(Finding { key: folder, problem: problem.to_owned(), mend: Mend::Other }))
+}
+
+fn has_key(fingerprint: &str) -> bool {
+    !is_older(fingerprint)
+}
+
+/// What the configuration wants encrypted and is not. Nothing of it is damaged.
+async fn unencrypted(
+    strict: &dyn Backend,
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+) -> Result<Option<Finding>, CommandError> {
+    let prefix = Prefix::new(cluster.as_str()).map_err(Error::from)?;
+    let mut found = 0;
+    for key in backend.list(&prefix).await.map_err(Error::from)? {
+        if strict.get(&key).await.is_err() && backend.get(&key).await.is_ok() {
+            found += 1;
+        }
+    }
+    let objects = if found == 1 { "1 object is".to_owned() } else { format!("{found} objects are") };
+    let problem = format!("{objects} not encrypted, and the configuration says that the state is");
+    Ok((found > 0).then(|| Finding { key: cluster.to_string(), problem, mend: Mend::Encrypt }))
+}
+
 /// Checks the headers of what is encrypted; no key is needed for that.
 async fn secrets(
     backend: &dyn Backend,
@@ -82,7 +134,11 @@ async fn secrets(
 }
 
 fn lines(cluster: &ClusterName, report: &Report) -> String {
-    let verdict = if report.is_sound() { "sound" } else { "damaged" };
+    let verdict = match report.findings.as_slice() {
+        [] => "sound",
+        findings if findings.iter().all(|finding| finding.mend == Mend::Encrypt) => "not encrypted",
+        _ => "damaged",
+    };
     let mut text = format!("{cluster}: {verdict}, {} objects, {} bytes\n", report.objects, report.bytes);
     for finding in &report.findings {
         // Writing to a string cannot fail.
@@ -106,6 +162,7 @@ fn way_out(cluster: &ClusterName, mend: Mend) -> String {
             "it needs a newer Slipway, the key that it was written for, or a copy from a backup of the store"
                 .to_owned()
         }
+        Mend::Encrypt => format!("`slipway state rekey {cluster}` encrypts what is stored"),
         Mend::Collect => format!("nothing needs it; `slipway state gc {cluster}` removes what it knows"),
     }
 }

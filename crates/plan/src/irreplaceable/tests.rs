@@ -130,6 +130,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         rule_of: &rule_of,
         is_asked_for: &|_| true,
         is_key: &|_, path| *path == Path::key("key"),
+        forgets: &|_| false,
         depends_on: &BTreeMap::new(),
     };
     guard.enforce(&mut world.decided)
@@ -338,6 +339,7 @@ fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
         rule_of: &rule_of,
         is_asked_for: &|_| true,
         is_key: &|_, _| false,
+        forgets: &|_| false,
         depends_on: &BTreeMap::from([(group, vec![key.clone()])]),
     };
     guard.enforce(&mut world.decided).unwrap();

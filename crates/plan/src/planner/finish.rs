@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_resource::provider::{Disruption, Rollout};
 use slipway_resource::{Address, Digest, Path};
 
-use super::Inputs;
+use super::{Inputs, Uncompared};
 use crate::assemble::{self, Decided};
 use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
@@ -54,6 +54,7 @@ pub(super) async fn finish(
         let declared = inputs.providers.of_type(address.kind()).map(|(_, _, declared)| declared);
         declared.is_some_and(|declared| declared.is_key_material(path))
     };
+    let forgets = |address: &Address| inputs.uncompared.get(address) == Some(&Uncompared::Forgotten);
     let guard = Guard {
         cluster: inputs.cluster,
         mode: inputs.mode,
@@ -62,6 +63,7 @@ pub(super) async fn finish(
         rule_of: &rule_of,
         is_asked_for: &is_asked_for,
         is_key: &is_key,
+        forgets: &forgets,
         depends_on: &dependencies.by_address,
     };
     // Before anything is left out: what a part makes may be what the whole would lose.

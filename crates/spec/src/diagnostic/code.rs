@@ -101,6 +101,8 @@ codes! {
     CONTRADICTION = "SPEC0062", "two settings contradict each other";
     /// A setting is allowed, and opens more than most clusters should.
     EXPOSED = "SPEC0063", "a setting allows more access than usual";
+    /// The secret for encryption at rest is not a key that an API server accepts.
+    ENCRYPTION_KEY = "SPEC0064", "the encryption key is not valid";
     /// There are more things of a kind than Slipway handles.
     TOO_MANY_THINGS = "SPEC0080", "the cluster is larger than Slipway supports";
     /// An alias stands inside of the value of its own anchor.

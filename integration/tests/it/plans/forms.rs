@@ -100,8 +100,8 @@ fn offline_needs_nothing() -> Result<()> {
 
 #[test]
 fn no_secret_is_seen_anywhere() -> Result<()> {
-    const FIRST: &str = "correct-horse-battery-staple-in-env";
-    const SECOND: &str = "another-horse-battery-staple-in-env";
+    const FIRST: &str = "Zmlyc3Qta2V5LWZvci10ZXN0cy1vZi0zMi1ieXRlcyE=";
+    const SECOND: &str = "b3RoZXIta2V5LWZvci10ZXN0cy1vZi0zMi1ieXRlcyE=";
     let with = |key: &str| {
         spec().replace(
             "  cloudLabels:",

@@ -1,7 +1,7 @@
 //! Pools of machines.
 
 use slipway_cluster_input::value::SecretReference;
-use slipway_cluster_input::{Architecture, NodePool, OnBlocked, Role, Volume};
+use slipway_cluster_input::{Architecture, AtRest, NodePool, OnBlocked, Role, Volume};
 use slipway_resource::{Address, Secret, Value};
 
 use super::build::{Builder, Draft, id_of, json, millis, word};
@@ -72,13 +72,9 @@ fn template(builder: &Builder<'_>, draft: Draft, pool: &NodePool, base: &str, re
         Value::map([("enabled", Value::from(true)), ("max_price", spot.max_price.clone().into())])
     });
     let taints = pool.taints.iter().map(ToString::to_string);
-    let key = cluster
-        .encryption
-        .at_rest
-        .as_ref()
-        .and_then(|at_rest| at_rest.key.as_ref())
-        .filter(|_| matches!(pool.role, Role::ControlPlane | Role::ApiServer))
-        .map_or(Value::Null, secret);
+    let serves = matches!(pool.role, Role::ControlPlane | Role::ApiServer);
+    let at_rest = cluster.encryption.at_rest.as_ref().filter(|_| serves);
+    let key = at_rest.and_then(|at_rest| at_rest.key.as_ref()).map_or(Value::Null, secret);
     draft
         .set("kubernetes_version", pool.kubernetes_version.to_string(), field("kubernetesVersion"))
         .set("machine_type", pool.machine_type.clone(), field("machineType"))
@@ -94,6 +90,7 @@ fn template(builder: &Builder<'_>, draft: Draft, pool: &NodePool, base: &str, re
         .set("node_labels", pool.node_labels.clone(), field("nodeLabels"))
         .set("taints", Value::list(taints), field("taints"))
         .set("encryption_key", key, "encryption.atRest.key")
+        .set("encryption_at_rest", at_rest.map(encryption), "encryption.atRest")
         .set("user_data", node::user_data(cluster, pool, reached), base)
 }
 
@@ -147,6 +144,13 @@ fn volume(volume: &Volume) -> Value {
         ("key_id", volume.key.clone().into()),
         ("delete_on_termination", volume.delete_on_termination.into()),
     ])
+}
+
+/// What decides, besides the key, whether encrypted objects can be read.
+fn encryption(at_rest: &AtRest) -> String {
+    let provider = word(&at_rest.provider);
+    let endpoint = at_rest.kms_endpoint.iter().map(|endpoint| format!(" at {endpoint}"));
+    format!("{provider}{} for {}", endpoint.collect::<String>(), at_rest.resources.join(", "))
 }
 
 fn secret(reference: &SecretReference) -> Value {

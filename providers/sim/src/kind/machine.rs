@@ -199,6 +199,11 @@ fn template(kind: Kind) -> Kind {
             "The key for encryption at rest, handed to machines.",
         )
         .hidden("encryption_key")
+        .attribute(
+            "encryption_at_rest",
+            Attribute::optional(Type::String).key_material(),
+            "How the API server encrypts what it stores: the provider, the socket of its plugin, and the resources.",
+        )
 }
 
 fn sizes(kind: Kind) -> Kind {
