@@ -124,7 +124,7 @@ impl UserKeys {
         let path = own_identity()?;
         let (identities, created) = identity_file::read_or_create(&path)?;
         if created {
-            self.output.notice(&format!(
+            self.output.message(&format!(
                 "A key for the secrets in your state was made: {}. Keep a copy of it somewhere safe: without it, what \
                  is sealed cannot be opened again.",
                 path.display()

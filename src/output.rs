@@ -55,6 +55,16 @@ impl Output {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Whether progress is drawn over and over: on a terminal, unless `--quiet` is given.
+    pub fn shows_progress(self) -> bool {
+        !self.quiet && self.is_interactive()
+    }
+
+    /// Whether notes are part of results.
+    pub fn shows_notes(self) -> bool {
+        !self.quiet
+    }
+
     /// How many columns a result may take.
     pub fn width(self) -> usize {
         std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)

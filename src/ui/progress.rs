@@ -35,7 +35,7 @@ impl Progress {
             .iter()
             .map(|step| Title { text: step.title(), waits_for: step.depends_on.clone() })
             .collect();
-        let task = if output.is_interactive() {
+        let task = if output.shows_progress() {
             tokio::spawn(bars(receiver, steps))
         } else {
             tokio::spawn(lines(receiver, output, steps))

@@ -17,7 +17,12 @@ pub(crate) fn text(context: &Context, place: &str, plan: &Plan, full: bool) -> S
 }
 
 fn text_with(context: &Context, plan: &Plan, full: bool, state: &str) -> String {
-    let options = TextOptions { color: context.output.color(), width: context.output.width(), verbose: full };
+    let options = TextOptions {
+        color: context.output.color(),
+        width: context.output.width(),
+        verbose: full,
+        notes: context.output.shows_notes(),
+    };
     let provider = plan.spec.pointer("/provider/name").and_then(serde_json::Value::as_str);
     let provider = provider.map_or_else(String::new, |name| format!(", provider {name}"));
     let about = format!("Cluster {}{provider}, {state}", plan.cluster);

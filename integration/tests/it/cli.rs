@@ -313,6 +313,19 @@ fn quiet_leaves_results_and_errors() -> Result<()> {
     ensure!(applied.err.is_empty() && applied.out.contains("Done: "), "{applied:?}");
     let failed = place.expect(1, &["-q", "delete", "nothing", "--yes"])?;
     ensure!(failed.err.contains("error[CLI0009]"), "{failed:?}");
+    place.expect(0, &["state", "verify", "-q"])?;
+    ensure!(place.expect(0, &["drift", "-f", "spec.yaml", "-q"])?.err.is_empty());
+    // Notes are no results: here that a deletion will be refused.
+    place.write(
+        "spec.yaml",
+        &SMALL.replace("spec:\n  provider", "spec:\n  deletionProtection: true\n  provider"),
+    )?;
+    place.expect(0, APPLY)?;
+    let delete: &[&str] = &["delete", "-f", "spec.yaml", "--dry-run"];
+    let told = place.run(delete)?;
+    ensure!(told.out.contains("\nNotes") || told.out.starts_with("Notes"), "{told:?}");
+    let quiet = place.run(&[delete, &["-q"]].concat())?;
+    ensure!(quiet.code == told.code && quiet.err.is_empty() && !quiet.out.contains("Notes"), "{quiet:?}");
     Ok(())
 }
 

@@ -24,6 +24,7 @@ pub(crate) async fn run(context: &Context, arguments: &DiffArguments) -> Result<
                 color: context.output.color(),
                 width: context.output.width(),
                 verbose: arguments.full,
+                notes: true,
             };
             render::comparison(&comparison, &title, &options)
         }

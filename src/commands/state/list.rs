@@ -127,8 +127,8 @@ fn resource(context: &Context, address: &Address, record: &Record, types: &Types
         let _ = writeln!(text, "  an older object of it is still there: {older}");
     }
     if let Some(applied) = &record.applied {
-        let options =
-            TextOptions { color: context.output.color(), width: context.output.width(), verbose: true };
+        let (color, width) = (context.output.color(), context.output.width());
+        let options = TextOptions { color, width, verbose: true, notes: true };
         text.push_str(&render::applied(applied, types.get(address.kind()), 4, &options));
     }
     text

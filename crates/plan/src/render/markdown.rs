@@ -31,7 +31,7 @@ const ROWS: usize = 20;
 /// Types named in a summary.
 const TYPES: usize = 8;
 
-const OPTIONS: TextOptions = TextOptions { color: false, width: 110, verbose: false };
+const OPTIONS: TextOptions = TextOptions { color: false, width: 110, verbose: false, notes: true };
 
 /// The plan as GitHub-flavoured markdown of at most `limit` bytes, 60,000 for a comment ([`COMMENT_LIMIT`]).
 ///

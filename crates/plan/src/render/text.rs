@@ -20,11 +20,13 @@ pub struct TextOptions {
     pub width: usize,
     /// Whether everything is told: nothing folded or shortened, the attributes of what is deleted too.
     pub verbose: bool,
+    /// Whether remarks on fields of the spec are told.
+    pub notes: bool,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { color: false, width: 100, verbose: false }
+        Self { color: false, width: 100, verbose: false, notes: true }
     }
 }
 
@@ -55,7 +57,9 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     put(&section::gates(&view));
     put(&section::kept(&view, options));
     put(&section::pending(&view, options));
-    put(&section::notes(&view, options));
+    if options.notes {
+        put(&section::notes(&view, options));
+    }
     put(&section::infrastructure_only(&view, options));
     put(&section::findings(&view, options));
     put(&section::confirmations(&view, options));

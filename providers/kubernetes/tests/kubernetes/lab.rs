@@ -241,7 +241,7 @@ impl Lab {
 
 /// A plan as people see it.
 pub fn shown(plan: &Plan) -> String {
-    let options = slipway_plan::render::TextOptions { color: false, width: 120, verbose: true };
+    let options = slipway_plan::render::TextOptions { color: false, width: 120, verbose: true, notes: true };
     slipway_plan::render::text(plan, &options)
 }
 
