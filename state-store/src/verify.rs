@@ -142,6 +142,11 @@ fn problem(error: &Error) -> String {
     }
 }
 
+/// As much of a plan's name as references to it have at least.
+fn short(name: &str) -> &str {
+    name.get(..plans::FEWEST_DIGITS).unwrap_or(name)
+}
+
 fn is_damage(error: &Error) -> bool {
     use crate::backend::Error::{Corrupt, NotFound};
     matches!(error, Error::Backend(Corrupt { .. } | NotFound { .. }) | Error::NoCluster { .. })
@@ -186,13 +191,18 @@ impl Look<'_> {
             _ => false,
         });
         let mend = match (group, error) {
-            (_, error) if !is_damage(error) => Mend::Other,
             ("plans" | "approvals", _) => Mend::Anew,
+            (_, error) if !is_damage(error) => Mend::Other,
             ("snapshots" | "journal", _) if is_current => Mend::Rebuild,
             ("snapshots" | "journal" | "history" | "runs", _) => Mend::Past,
             _ => Mend::Other,
         };
-        Some(Finding { key: key.to_string(), problem: problem(error), mend })
+        let problem = match group {
+            "plans" => format!("the stored plan {} cannot be read: {}", short(key.name()), problem(error)),
+            "approvals" => format!("this approval of a plan cannot be read: {}", problem(error)),
+            _ => problem(error),
+        };
+        Some(Finding { key: key.to_string(), problem, mend })
     }
 
     /// Checks what the objects say of each other.

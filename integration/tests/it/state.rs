@@ -274,6 +274,35 @@ fn every_damaged_byte_is_named_with_what_mends_it() -> Result<()> {
     Ok(())
 }
 
+/// A plan is stored beside a state, and is no part of it.
+#[test]
+fn a_damaged_stored_plan_is_named_and_the_state_is_sound() -> Result<()> {
+    let place = applied()?;
+    place.write("spec.yaml", &larger())?;
+    place.expect(2, &["plan", "-f", "spec.yaml", "--out", "state:"])?;
+    let path = std::fs::read_dir(place.state().join("line/plans"))?.next().context("a plan")??.path();
+    let name = file_name(&path)?[..8].to_owned();
+    let whole = std::fs::read(&path)?;
+    let (begin, end) = (&whole[..40], &whole[..whole.len() - 9]);
+    for damaged in [&b""[..], b"\n", b"nonsense\n", begin, end, &[0xff; 80]] {
+        std::fs::write(&path, damaged)?;
+        let verified = place.expect(1, &["state", "verify"])?;
+        let named = format!("line/plans/{}: the stored plan {name} cannot be read: ", file_name(&path)?);
+        for part in ["line: the state is sound, and 1 stored plan or approval cannot be read", &named] {
+            ensure!(verified.out.contains(part), "no `{part}`: {}", verified.out);
+        }
+        ensure!(verified.out.contains("run `slipway plan … --out state:` again"), "{}", verified.out);
+    }
+    let report: Json = serde_json::from_str(&place.expect(1, &["state", "verify", "-o", "json"])?.out)?;
+    let verdict = report["clusters"][0]["verdict"].as_str().context("a verdict")?;
+    ensure!(verdict.starts_with("the state is sound"), "{report}");
+    Ok(())
+}
+
+fn file_name(path: &std::path::Path) -> Result<String> {
+    Ok(path.file_name().context("a name")?.to_string_lossy().into_owned())
+}
+
 #[test]
 fn a_list_of_clusters_costs_a_call_for_each_and_none_for_what_they_have() -> Result<()> {
     let place = Place::new(PROGRAM)?;

@@ -34,7 +34,9 @@ pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Resul
         if context.configuration.encryption.state {
             report.findings.extend(unencrypted(&*context.backend()?, &*backend, &cluster).await?);
         }
-        if report.findings.iter().all(|finding| finding.mend == Mend::Encrypt) {
+        let is_readable =
+            |finding: &Finding| matches!(finding.mend, Mend::Encrypt | Mend::Anew | Mend::Collect);
+        if report.findings.iter().all(is_readable) {
             report.findings.extend(understood(&*backend, &cluster).await?);
         }
         sound &= report.is_sound();
@@ -43,6 +45,7 @@ pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Resul
             ReportFormat::Json => reports.push(json!({
                 "cluster": cluster,
                 "sound": report.is_sound(),
+                "verdict": verdict(&report),
                 "objects": report.objects,
                 "bytes": report.bytes,
                 "findings": report.findings,
@@ -134,11 +137,7 @@ async fn secrets(
 }
 
 fn lines(cluster: &ClusterName, report: &Report) -> String {
-    let verdict = match report.findings.as_slice() {
-        [] => "sound",
-        findings if findings.iter().all(|finding| finding.mend == Mend::Encrypt) => "not encrypted",
-        _ => "damaged",
-    };
+    let verdict = verdict(report);
     let mut text = format!("{cluster}: {verdict}, {} objects, {} bytes\n", report.objects, report.bytes);
     for finding in &report.findings {
         // Writing to a string cannot fail.
@@ -146,6 +145,20 @@ fn lines(cluster: &ClusterName, report: &Report) -> String {
         let _ = writeln!(text, "    {}", way_out(cluster, finding.mend));
     }
     text
+}
+
+/// What holds for the state as a whole: a plan or an approval that is stored beside it is none of its parts.
+fn verdict(report: &Report) -> String {
+    let is_any = |mend: Mend| report.findings.iter().any(|finding| finding.mend == mend);
+    if [Mend::Rebuild, Mend::Past, Mend::Other].into_iter().any(is_any) {
+        return "damaged".to_owned();
+    }
+    let state = if is_any(Mend::Encrypt) { "not encrypted" } else { "sound" };
+    match report.findings.iter().filter(|finding| finding.mend == Mend::Anew).count() {
+        0 => state.to_owned(),
+        1 => format!("the state is {state}, and 1 stored plan or approval cannot be read"),
+        count => format!("the state is {state}, and {count} stored plans or approvals cannot be read"),
+    }
 }
 
 fn way_out(cluster: &ClusterName, mend: Mend) -> String {
