@@ -11,7 +11,6 @@ use slipway_operations::{
 };
 use slipway_plan::{Confirmation, Plan};
 use slipway_resource::ErrorClass;
-use tokio::task::JoinHandle;
 
 use crate::cli::RunArguments;
 use crate::error::CommandError;
@@ -19,6 +18,7 @@ use crate::output::Output;
 use crate::program::Context;
 use crate::ui;
 use crate::ui::progress::Progress;
+use crate::ui::signals::Signals;
 
 /// Brings a cluster or a node to what a request says: shows the plan, asks, runs, and reports. Returns whether everything is done.
 pub(crate) async fn carry_out(
@@ -126,30 +126,31 @@ pub(crate) struct Follower {
     output: Output,
     /// Raised by the signals that this process gets while a run goes on.
     stop: StopSignal,
-    run: Mutex<Option<(Progress, JoinHandle<()>)>>,
+    signals: Signals,
+    run: Mutex<Option<Progress>>,
 }
 
 impl Follower {
-    pub fn new(output: Output, stop: StopSignal) -> Self {
-        Self { output, stop, run: Mutex::default() }
+    pub fn new(output: Output, signals: Signals, stop: StopSignal) -> Self {
+        Self { output, stop, signals, run: Mutex::default() }
     }
 
     fn begin(&self, plan: &Plan) {
-        let run = (Progress::new(self.output, plan), ui::signals::watch(self.output, self.stop.clone()));
-        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+        self.signals.begin(self.output, self.stop.clone());
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(Progress::new(self.output, plan));
     }
 
     fn step(&self, event: slipway_engine::Event) {
-        if let Some((progress, _)) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(progress) = &*self.run.lock().unwrap_or_else(PoisonError::into_inner) {
             progress.show(event);
         }
     }
 
     fn end(&self) {
-        if let Some((progress, signals)) = self.run.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            signals.abort();
+        if let Some(progress) = self.run.lock().unwrap_or_else(PoisonError::into_inner).take() {
             progress.finish();
         }
+        self.signals.end();
     }
 }
 

@@ -23,6 +23,7 @@ use crate::download::Downloads;
 use crate::error::CommandError;
 use crate::keys::{self, NoKeys, UserKeys};
 use crate::output::Output;
+use crate::ui::signals::Signals;
 
 /// Puts something around the state's backend, as a test does that counts or fails writes.
 pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
@@ -54,6 +55,8 @@ pub(crate) struct Context {
     processes: Processes,
     /// The user's keys; none is read before it is needed.
     keyring: OnceLock<Arc<Keyring>>,
+    /// The signals that stop runs.
+    pub signals: Signals,
 }
 
 impl Program {
@@ -136,6 +139,7 @@ impl Program {
             read_age: self.read_age,
             processes: Processes::default(),
             keyring: OnceLock::new(),
+            signals: Signals::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -248,14 +252,15 @@ impl Context {
             processes: self.processes.clone(),
             lease: self.lease,
             read_age: self.read_age.unwrap_or(slipway_operations::READ_AGE),
-            observer: Arc::new(Follower::new(self.output, StopSignal::default())),
+            observer: Arc::new(Follower::new(self.output, self.signals.clone(), StopSignal::default())),
             downloads: Arc::new(Downloads),
         }
     }
 
     /// The same for an operation that the signals of this process stop.
     pub fn followed(&self, environment: &Environment, stop: &StopSignal) -> Environment {
-        environment.clone().observed_by(Arc::new(Follower::new(self.output, stop.clone())))
+        let follower = Follower::new(self.output, self.signals.clone(), stop.clone());
+        environment.clone().observed_by(Arc::new(follower))
     }
 
     /// Where the state is: the option, the environment, the configuration file, or a folder beside the spec.

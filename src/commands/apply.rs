@@ -27,6 +27,11 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     };
     let mut through = true;
     for spec in specs::wanted(context, &selection)? {
+        if context.signals.is_stopped() {
+            context.output.notice(&format!("Stopped: {} was not looked at.", spec.cluster.name));
+            through = false;
+            continue;
+        }
         let environment = context.environment()?;
         let opened = Opened::open(&environment, spec).await?;
         let mut options = arguments.scope.options(!arguments.no_preflight);

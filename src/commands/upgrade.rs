@@ -52,6 +52,12 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if !arguments.keep_spec {
             write_version(context, &written, &version)?;
         }
+        if context.signals.is_stopped() && !later.is_empty() {
+            context.output.notice(&format!(
+                "Stopped: the cluster has Kubernetes {version}. Run the command again to go on to {to}."
+            ));
+            return Ok(done(false));
+        }
     }
     Ok(done(true))
 }

@@ -1,6 +1,9 @@
 //! Upgrades by the program: one plan for each minor version, and the spec file follows.
 
-use anyhow::{Result, ensure};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
 
 use crate::PROGRAM;
@@ -38,5 +41,26 @@ fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
         let refused = place.expect(1, &["plan", "-f", "spec.yaml"])?;
         ensure!(refused.err.contains(code) && refused.err.contains(hint), "{}", refused.err);
     }
+    Ok(())
+}
+
+/// A signal that comes when one run has ended and the next one has not begun is for the command.
+#[test]
+fn a_signal_between_two_minor_versions_ends_the_command() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let spec = include_str!("rollout.yaml").replace("fixed: 3", "fixed: 1").replace("fixed: 6", "fixed: 2");
+    let path = place.write("spec.yaml", &spec)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let mut command = place.command(&["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes"]);
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(process.stderr.take().context("messages")?).lines();
+    let between = |line: &String| line.contains("kubernetesVersion is 1.35");
+    while !between(&lines.next().context("the version is written")??) {}
+    Command::new("kill").args(["-INT", &process.id().to_string()]).status()?;
+    let rest: Vec<String> = lines.collect::<std::io::Result<_>>()?;
+    let status = process.wait()?;
+    ensure!(status.code().is_some_and(|code| code != 0), "{status:?}: {rest:#?}");
+    let written = std::fs::read_to_string(path)?;
+    ensure!(written.contains("kubernetesVersion: 1.35"), "{written}");
     Ok(())
 }

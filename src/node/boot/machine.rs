@@ -49,6 +49,7 @@ pub(crate) async fn run(context: &Context, boot: &Boot, console: &Path) -> Resul
         context.output.message(remark);
     }
     let mut signals = Signals::new()?;
+    context.signals.leave_between_runs();
     let mut pause = AGAIN;
     let mut seen = Seen::default();
     loop {
