@@ -14,6 +14,10 @@ use crate::http::{Client, Failure, Trust};
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// The ports of members that kubeadm has made.
+const CLIENT_PORT: u16 = 2379;
+const PEER_PORT: u16 = 2380;
+
 /// How to reach an etcd cluster.
 pub(crate) struct Etcd {
     client: Client,
@@ -189,18 +193,33 @@ pub(crate) fn asked(disk: &Disk, wanted: Attributes<'_>) -> Result<Option<Value>
         return Ok(Some(wanted.0.clone()));
     }
     let pki = |file: &str| format!("/etc/kubernetes/pki/etcd/{file}");
-    for file in ["/etc/kubernetes/manifests/etcd.yaml", &pki("healthcheck-client.crt")] {
+    let manifest = "/etc/kubernetes/manifests/etcd.yaml";
+    for file in [manifest, &pki("healthcheck-client.crt")] {
         if disk.status(file)?.is_none() {
             return Ok(None);
         }
     }
+    let mut endpoints = vec![format!("https://127.0.0.1:{CLIENT_PORT}")];
+    // A member that has left does not answer, and the others do.
+    endpoints.extend(others(&disk.read_text(manifest)?.unwrap_or_default()));
     let mut usual = Value::map([
         ("ca_path", pki("ca.crt")),
         ("cert_path", pki("healthcheck-client.crt")),
         ("key_path", pki("healthcheck-client.key")),
     ]);
-    usual.set(&Path::key("endpoints"), Value::list(["https://127.0.0.1:2379"]));
+    usual.set(&Path::key("endpoints"), Value::list(endpoints));
     Ok(Some(usual))
+}
+
+/// The client URLs of the members that a manifest of kubeadm names: those that were there when its own one came.
+fn others(manifest: &str) -> Vec<String> {
+    let Some((_, rest)) = manifest.split_once("--initial-cluster=") else { return Vec::new() };
+    let members = rest.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
+    let url = |member: &str| {
+        let (_, url) = member.split_once('=')?;
+        Some(format!("{}:{CLIENT_PORT}", url.strip_suffix(&format!(":{PEER_PORT}"))?))
+    };
+    members.split(',').filter_map(url).collect()
 }
 
 fn members(answer: &Json) -> Result<Vec<Member>, ProviderError> {
@@ -247,6 +266,13 @@ impl From<ProviderError> for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_manifest_names_the_members_that_were_there() {
+        let line = "    - --initial-cluster=cp-0=https://10.0.0.1:2380,cp-1=https://[fd00::1]:2380\n    - --key-file=/k";
+        assert_eq!(others(line), ["https://10.0.0.1:2379", "https://[fd00::1]:2379"]);
+        assert_eq!(others("    - --name=cp-0\n"), Vec::<String>::new());
+    }
 
     #[test]
     fn what_etcd_says_is_understood() {

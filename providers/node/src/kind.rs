@@ -172,6 +172,13 @@ pub(crate) trait Kind: Send + Sync {
     /// Takes the object away, as far as it is ours; one that is gone already is a success.
     async fn remove(&self, work: &Work) -> Result<(), ProviderError>;
 
+    /// Takes out of the cluster what other machines see of an object that is not in the ledger and stays here, when its machine
+    /// leaves a cluster that goes on.
+    async fn part(&self, work: &Work) -> Result<(), ProviderError> {
+        let _ = work;
+        Ok(())
+    }
+
     /// Its attributes; `None` when it is not there.
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError>;
 

@@ -82,6 +82,17 @@ pub(super) async fn leave(work: &Work, id: &str) -> Result<(), ProviderError> {
     mark(work, true).await
 }
 
+/// Lets the member of a node leave that was taken over as it was: the others would count its vote for ever.
+pub(super) async fn leave_as_found(work: &Work) -> Result<(), ProviderError> {
+    let Some(asked) = etcd::asked(&work.host().disk, work.place.wanted())? else { return Ok(()) };
+    let wanted = Attributes(&asked);
+    let members = connect(work, wanted)?.members().await?;
+    match find(&members, work.identity(), &[]) {
+        Some(member) => join::leave(work, wanted, &member.id()).await,
+        None => Ok(()),
+    }
+}
+
 /// Remembers of a voter's member whether it has left.
 pub(super) async fn mark(work: &Work, has_left: bool) -> Result<(), ProviderError> {
     work.blocking(move |work| {
@@ -243,6 +254,10 @@ impl Kind for EtcdMember {
             return Ok(());
         }
         join::leave(work, wanted, &memory.member_id).await
+    }
+
+    async fn part(&self, work: &Work) -> Result<(), ProviderError> {
+        leave_as_found(work).await
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {

@@ -9,7 +9,9 @@ use slipway_resource::schema::{Part, Role};
 use slipway_resource::{Attribute, ErrorClass, Path, ProviderError, ResourceType, Type, Value};
 use tokio::time::Instant;
 
-use super::etcd_member::{Memory, access_attributes, connect, find, leave, listed_or_remembered, mark};
+use super::etcd_member::{
+    Memory, access_attributes, connect, find, leave, leave_as_found, listed_or_remembered, mark,
+};
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
@@ -88,6 +90,10 @@ impl Kind for EtcdVoter {
             return Ok(());
         }
         leave(work, &memory.member_id).await
+    }
+
+    async fn part(&self, work: &Work) -> Result<(), ProviderError> {
+        leave_as_found(work).await
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {

@@ -163,6 +163,9 @@ impl NodeSession {
             None => {
                 // What cannot be read is not touched either.
                 if !matches!(kind.read(&work.place).await, Ok(None)) {
+                    if !self.host.config.leaving {
+                        kind.part(&work).await?;
+                    }
                     work.tell(format!("{} is not in this node's ledger and stays", work.identity()));
                 }
                 self.release().await?;
