@@ -9,6 +9,7 @@ mod balance;
 mod calls;
 mod dns;
 mod iam;
+mod identity;
 mod interruption;
 mod keys;
 mod life;

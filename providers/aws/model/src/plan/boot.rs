@@ -129,9 +129,9 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
     let has_programs = text.contains(FETCHES) && NEEDED.iter().all(is_listed);
     let is_control_plane = document["node"]["role"] == "controlPlane";
-    let lacks_credential =
-        !is_control_plane && !(text.contains(AUTHORITY) && files.iter().any(|file| file["name"] == PROVIDER));
-    let lacks = [(!has_programs).then_some(NO_PROGRAMS), lacks_credential.then_some(NO_CREDENTIAL)];
+    let proves = text.contains(AUTHORITY) && files.iter().any(|file| file["name"] == PROVIDER);
+    let has_credential = is_control_plane || proves;
+    let lacks = [(!has_programs).then_some(NO_PROGRAMS), (!has_credential).then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
     match lacks.is_empty() {
         true => is_control_plane.then(|| NO_OBJECTS.to_owned()),

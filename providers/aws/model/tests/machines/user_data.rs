@@ -9,9 +9,11 @@ use slipway_aws_model::catalog::Catalog;
 use slipway_aws_model::normalise::user_data;
 use slipway_bootstrap::boot::{DocumentError, NodeBootstrap};
 use slipway_resource::{Desired, Digest, TemplatePart, Value};
-use slipway_spec::model::{Cluster, FileAsset, NodePool, Role};
+use slipway_spec::model::{
+    Architecture, Cluster, FileAsset, NodePool, ProgramFile, ProgramName, Programs, Role,
+};
 
-use crate::harness::{KEYS, clusters, expanded, offline, specs};
+use crate::harness::{KEYS, Resources, clusters, expanded, offline, specs};
 use crate::kops;
 
 fn raw(cluster: &Cluster) -> Value {
@@ -166,6 +168,52 @@ fn without_records_the_endpoint_is_the_load_balancers_own_name() {
     let script = String::from_utf8(STANDARD.decode(&applied).unwrap()).unwrap();
     assert!(script.contains("SLIPWAY_ENDPOINT=\"api-1.elb.amazonaws.com\""), "{script}");
     assert_eq!(user_data(&applied), applied);
+}
+
+/// A worker that proves which machine it is trusts the control planes by the authority of the cluster, and reaches them on a
+/// port of their own.
+#[test]
+fn workers_that_prove_who_they_are_know_the_authority_and_reach_the_control_planes() {
+    let mut cluster = kops("api: { loadBalancer: { type: Public, class: Network } }", "");
+    let before = offline(&cluster);
+    cluster.assets.programs = Programs {
+        mirrors: vec!["https://mirror.example.com".to_owned()],
+        files: vec![ProgramFile {
+            name: ProgramName::Provider,
+            architecture: Architecture::Amd64,
+            version: None,
+            path: "slipway-provider-aws".to_owned(),
+            sha256: "0".repeat(64),
+        }],
+    };
+    let after = offline(&cluster);
+    let script = |found: &Resources, template: &str| {
+        let address = format!("aws_launch_template.{template}-m-example-com");
+        text(found.get(&address).get("user_data").unwrap())
+    };
+    let worker = script(&after, "nodes");
+    assert!(
+        worker.contains("SLIPWAY_AUTHORITY=\"")
+            && worker.contains("export SLIPWAY_ENDPOINT SLIPWAY_AUTHORITY\n"),
+        "{worker}"
+    );
+    assert!(!script(&before, "nodes").contains("SLIPWAY_AUTHORITY"));
+    assert!(!script(&after, "masters-masters").contains("SLIPWAY_AUTHORITY"));
+    let more = |kind: &str| -> Vec<String> {
+        let known = before.names(kind);
+        let found = after.names(kind).into_iter().filter(|name| !known.contains(name));
+        found.map(str::to_owned).collect()
+    };
+    assert_eq!(more("aws_lb_listener"), ["api-m-example-com-3988"]);
+    assert_eq!(more("aws_lb_target_group").len(), 1);
+    let rules = more("aws_security_group_rule");
+    let to = |from: &str, to: &str| {
+        let port = "ingress-tcp-3988to3988";
+        rules
+            .iter()
+            .any(|rule| rule.contains(&format!("from-{from}")) && rule.contains(&format!("{port}-{to}")))
+    };
+    assert!(to("nodes-m-example-com", "api-elb") && to("api-elb-m-example-com", "masters"), "{rules:?}");
 }
 
 /// Control planes read the keys of the cluster from its state, so the keys are created first.

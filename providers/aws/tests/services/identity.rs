@@ -1,0 +1,89 @@
+//! Who is refused the credential of a node. Moto does not check signatures: that STS does is not shown here.
+
+use slipway_resource::provider::{NodeChallenge, VerifyNodeRequest};
+use slipway_resource::{Digest, ErrorClass};
+use slipway_testkit::http;
+
+use crate::support::{Cloud, moto};
+
+const CLUSTER: &str = "a.example.com";
+
+/// Sends a request of the query protocol, and gives the texts of an element in the answer.
+fn ask(port: u16, service: &str, body: &str, element: &str) -> String {
+    let signed = format!(
+        "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+    );
+    let headers = [("Authorization", signed.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
+    let answer = http::request("POST", port, "/", &headers, body.as_bytes()).unwrap();
+    let text = String::from_utf8(answer.body).unwrap();
+    let found = text.split_once(&format!("<{element}>")).and_then(|(_, rest)| rest.split_once("</"));
+    found.unwrap_or_else(|| panic!("no {element} in {text}")).0.to_owned()
+}
+
+/// The access key of a session of a role.
+fn session(port: u16, role: &str, name: &str) -> String {
+    let body = format!("Action=AssumeRole&Version=2011-06-15&RoleArn={role}&RoleSessionName={name}");
+    ask(port, "sts", &body, "AccessKeyId")
+}
+
+fn challenge() -> NodeChallenge {
+    let request = Digest::of_bytes(b"request");
+    NodeChallenge { server: "api.a.example.com".to_owned(), nonce: "nonce".to_owned(), request }
+}
+
+/// What somebody shows who has an access key.
+fn shown(key: &str) -> Vec<u8> {
+    let authorization = format!(
+        "AWS4-HMAC-SHA256 Credential={key}/20260101/us-east-1/sts/aws4_request, \
+         SignedHeaders=host;x-amz-date;x-slipway-challenge, Signature=0"
+    );
+    let headers = serde_json::json!({"authorization": authorization, "x-amz-date": "20260101T000000Z"});
+    serde_json::json!({ "headers": headers }).to_string().into_bytes()
+}
+
+async fn refusal(cloud: &Cloud, credential: Vec<u8>) -> String {
+    let request = VerifyNodeRequest { challenge: challenge(), credential, cluster: CLUSTER.to_owned() };
+    let error = cloud.session.verify_node(request).await.unwrap_err();
+    assert!(matches!(error.class, ErrorClass::Permission { .. }), "{error:?}");
+    error.message
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_a_node_but_a_running_machine_of_the_cluster() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let port = moto.port();
+    let role = "arn:aws:iam::123456789012:role/nodes.a.example.com";
+
+    // What a user of the account shows is bound to the challenge, and covers no other header than those of a signature.
+    let own = cloud.session.bootstrap_credential(challenge()).await.unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&own).unwrap();
+    let authorization = json["headers"]["authorization"].as_str().unwrap();
+    assert!(authorization.contains("x-slipway-challenge"), "{authorization}");
+    assert_eq!(json["headers"].get("host"), None);
+    let text = refusal(&cloud, own).await;
+    assert!(text.contains("is no role of an instance"), "{text}");
+
+    let text = refusal(&cloud, b"{}".to_vec()).await;
+    assert!(text.contains("cannot be read"), "{text}");
+    let text = refusal(&cloud, shown(&session(port, role, "somebody"))).await;
+    assert!(text.contains("is no role of an instance"), "{text}");
+    let text = refusal(&cloud, shown(&session(port, role, "i-0123456789abcdef0"))).await;
+    assert!(text.contains("i-0123456789abcdef0 does not exist"), "{text}");
+    let other = "arn:aws:iam::210987654321:role/nodes.a.example.com";
+    let text = refusal(&cloud, shown(&session(port, other, "i-0123456789abcdef0"))).await;
+    assert!(text.contains("of account 210987654321"), "{text}");
+
+    // An instance with the tag of the cluster, which people can set, but of no group, which only AWS can say.
+    let run = "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=t3.micro\
+               &TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=KubernetesCluster\
+               &TagSpecification.1.Tag.1.Value=a.example.com";
+    let id = ask(port, "ec2", run, "instanceId");
+    let text = refusal(&cloud, shown(&session(port, role, &id))).await;
+    assert!(text.contains("is no machine of a pool of a.example.com"), "{text}");
+    let end = format!("Action=TerminateInstances&Version=2016-11-15&InstanceId.1={id}");
+    ask(port, "ec2", &end, "instanceId");
+    let text = refusal(&cloud, shown(&session(port, role, &id))).await;
+    assert!(text.contains("is terminated"), "{text}");
+    cloud.end().await;
+}
