@@ -128,9 +128,13 @@ const REFUSED: &[&str] = &[
     "Cluster metadata.name",
     // Each mode has settings of its own.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
+    // Data that is encrypted cannot be read with other settings.
     "Cluster spec.encryption.atRest.key.env",
     "Cluster spec.encryption.atRest.key.file",
     "Cluster spec.encryption.atRest.key.sops",
+    "Cluster spec.encryption.atRest.kmsEndpoint",
+    "Cluster spec.encryption.atRest.provider",
+    "Cluster spec.encryption.atRest.resources",
     "Cluster spec.etcd[].members[].pool",
     "Cluster spec.etcd[].members[].volume.deleteOnTermination",
     "Cluster spec.network.ipFamily",
@@ -285,10 +289,11 @@ impl World {
         // A value that only the provider can refuse is named by its field.
         let name = pointer.rsplit('/').next().unwrap_or_default();
         let by_provider = checked.code == Some(0) && planned.err.contains(name);
-        // Another key for data cannot replace the one that the data is encrypted with: the plan names the attribute.
-        let by_planner = pointer.starts_with("/spec/encryption/atRest/key/")
+        // Another key for data, or other kinds of objects with it, cannot replace what the data is encrypted with: the plan names
+        // the attribute.
+        let by_planner = pointer.starts_with("/spec/encryption/atRest/")
             && planned.err.contains("error[PLAN0021]")
-            && planned.err.contains("has encryption_key");
+            && planned.err.contains("has encryption_");
         Ok(if at_place || by_provider || by_planner {
             Outcome::Refused
         } else {

@@ -206,6 +206,7 @@ pub(crate) const PAGES: &[Page] = &[
             "slipway node boot --document /etc/slipway/bootstrap.json --digest sha256:DIGEST --endpoint api.example.com",
         )],
     ),
+    page("node identity", Usual, &[("Serve as the unit does", "slipway node identity")]),
     page(
         "node reset",
         Two("with `--dry-run`: something would change"),
