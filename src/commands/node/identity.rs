@@ -37,5 +37,11 @@ pub(super) async fn run(context: &Context, arguments: &IdentityArguments) -> Res
     let desk = Desk::new(document.cluster_name().to_owned(), names, session, api);
     let keys = Keys { folder: below(&machine.root, &spec.configuration.cluster.certificates_dir) };
     context.output.message(&format!("Listens on {} for machines of {}.", arguments.listen, desk.cluster));
-    match server::serve(arguments.listen, desk, keys).await? {}
+    tokio::select! {
+        served = server::serve(arguments.listen, desk, keys) => match served? {},
+        // The unit starts both anew.
+        how = identifier.ended() => {
+            Err(CommandError::new("NODE0023", "the provider of the cloud has ended").cause(how))
+        }
+    }
 }

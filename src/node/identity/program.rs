@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use slipway_protocol::{Launch, Running};
 use slipway_resource::provider::{SessionRequest, Terms};
@@ -9,6 +10,9 @@ use slipway_resource::{Session, Value};
 
 use crate::error::CommandError;
 use crate::node::facts::program;
+
+/// How often a provider is looked after.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The name of a provider's program.
 pub(crate) fn name_of(provider: &str) -> String {
@@ -54,6 +58,16 @@ impl Identifier {
     /// The session.
     pub fn session(&self) -> &Arc<dyn Session> {
         &self.session
+    }
+
+    /// Waits until the provider has ended by itself, and says how.
+    pub async fn ended(&self) -> String {
+        loop {
+            if let Some(how) = self.running.process().life().ended() {
+                return how;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Ends the provider.

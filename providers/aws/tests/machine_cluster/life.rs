@@ -93,6 +93,8 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
 
     // What the worker was given is gone, and nobody gets it again for another key.
     worker.shell("! ls /var/lib/slipway/boot/node-client.* /etc/kubernetes/bootstrap-kubelet.conf")?;
+    // The endpoint comes back with its provider.
+    machine.shell("pkill -x slipway-provide")?;
     refused(worker, joined["node"].as_str().unwrap_or_default())?;
 
     // Neither user data nor console nor status says a secret.
