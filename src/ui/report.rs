@@ -67,19 +67,10 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let _ = write!(line, "\n{open}");
     }
     if !plan.kept.is_empty() {
-        let _ = write!(line, "\nKept as they are: {}.", kept(plan));
+        let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
+        let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
     }
     output.result(&line)
-}
-
-/// What the plan keeps; many objects, as those of an adopted cluster, are counted.
-fn kept(plan: &Plan) -> String {
-    const SHOWN: usize = 20;
-    if plan.kept.len() > SHOWN {
-        return format!("{} objects, which the plan lists", plan.kept.len());
-    }
-    let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
-    kept.join(", ")
 }
 
 /// Says that nothing of a plan could be decided.

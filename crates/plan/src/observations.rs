@@ -84,17 +84,6 @@ impl Observations {
         self.found.get(address).is_some_and(|objects| objects.iter().any(|found| found.identity == *identity))
     }
 
-    /// Whether an address was asked for by identity, because its object does not carry the cluster's ownership or its type
-    /// is not listed.
-    pub(crate) fn is_read(&self, address: &Address) -> bool {
-        self.read.contains(address)
-    }
-
-    /// Whether the objects of a type could be listed by the cluster's ownership.
-    pub(crate) fn is_listed(&self, kind: &str) -> bool {
-        !self.unlisted.contains_key(kind)
-    }
-
     /// The objects of an address, in the order in which they were found.
     #[must_use]
     pub fn objects(&self, address: &Address) -> &[Found] {
@@ -147,9 +136,6 @@ impl Observations {
     pub(crate) fn rename(&mut self, from: &Address, to: &Address) {
         if let Some(objects) = self.found.remove(from) {
             self.found.entry(to.clone()).or_default().extend(objects);
-        }
-        if self.read.remove(from) {
-            self.read.insert(to.clone());
         }
         if let Some(error) = self.unreadable.remove(from) {
             self.unreadable.insert(to.clone(), error);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::schema::Part;
 use slipway_resource::{Address, Attribute, Mode, ResourceType, Value};
 
 use crate::change::{ChangeAction, ResourceChange};
@@ -44,44 +43,24 @@ pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option
             let applied = orphan.record.and_then(|record| record.applied.as_ref());
             change.precondition =
                 Precondition::unchanged(orphan.kind, &object.attributes, &Vec::from_iter(applied));
-            match is_only_found(orphan, observations) {
-                true => stays(&mut change, "it was there before Slipway, which never changed it: it stays"),
-                false => why(orphan, &mut change),
-            }
+            why(orphan, &mut change);
         }
     }
     Some(change)
-}
-
-/// Whether an object was adopted and never changed: it does not carry the cluster's ownership, and its type keeps such
-/// objects. A node and its member of etcd leave a cluster that stays all the same.
-fn is_only_found(orphan: &Orphan<'_>, observations: &Observations) -> bool {
-    let part = orphan.kind.part(orphan.address.name());
-    let is_of_others = matches!(part, Some(Part::Node | Part::EtcdMember | Part::EtcdVoter));
-    orphan.kind.keeps_unowned
-        && !orphan.kind.read_by_identity
-        && orphan.record.is_some()
-        && observations.is_read(orphan.address)
-        && observations.is_listed(orphan.address.kind())
-        && (orphan.mode == PlanMode::Delete || !is_of_others)
-}
-
-/// Only the state forgets it.
-fn stays(change: &mut ResourceChange, why: &str) {
-    change.action = ChangeAction::Forget;
-    change.reasons.push(Reason::new(ReasonCode::Retained, why));
 }
 
 fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
     let existing = orphan.record.is_some_and(|record| record.existing);
     let retained = orphan.record.is_some_and(|record| record.retain) && !orphan.delete_retained;
     if existing || retained {
+        change.action = ChangeAction::Forget;
         let text = if existing {
             "it was there before Slipway and is only used"
         } else {
             "the spec says to keep it"
         };
-        return stays(change, text);
+        change.reasons.push(Reason::new(ReasonCode::Retained, text));
+        return;
     }
     change.action = ChangeAction::Delete;
     let reason = match (orphan.mode, orphan.record) {
@@ -162,88 +141,10 @@ fn mentions(value: &Value, by_identity: &BTreeMap<&str, &Address>, found: &mut B
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::provider::{Discovery, Unlisted};
-    use slipway_resource::schema::{OwnershipKind, Role, attributes};
-    use slipway_resource::{ErrorClass, Identity, Observation, Observed, ProviderError, Type};
+    use slipway_resource::schema::{OwnershipKind, attributes};
+    use slipway_resource::{Identity, Observation, Observed, Type};
 
     use super::*;
-
-    /// What is decided about an object that leaves, which was found by ownership or only read.
-    fn decided(kind: &ResourceType, mode: PlanMode, is_read: bool) -> ChangeAction {
-        decided_with(kind, mode, is_read, &[])
-    }
-
-    /// The same where some types could not be listed.
-    fn decided_with(kind: &ResourceType, mode: PlanMode, is_read: bool, unlisted: &[&str]) -> ChangeAction {
-        let address = Address::new("thing", "a");
-        let record = record("thing-1");
-        let observed = Observed {
-            address: address.clone(),
-            identity: Identity::new("thing-1"),
-            token: None,
-            observation: Observation::Present(Value::Null),
-        };
-        let mut observations = Observations::default();
-        let unlisted = unlisted.iter().map(|kind| Unlisted {
-            kind: (*kind).to_owned(),
-            error: ProviderError::new(ErrorClass::Permanent, "forbidden"),
-        });
-        observations.add_discovery(Discovery { unlisted: unlisted.collect(), ..Discovery::default() });
-        match is_read {
-            true => observations.add_read(observed),
-            false => {
-                observations.add_discovery(Discovery { observed: vec![observed], ..Discovery::default() })
-            }
-        }
-        let orphan = Orphan {
-            address: &address,
-            record: Some(&record),
-            provider: "any",
-            kind,
-            mode,
-            delete_retained: false,
-        };
-        let change = decide(&orphan, &observations).unwrap();
-        let is_retained = change.reasons.iter().any(|reason| reason.code == ReasonCode::Retained);
-        assert_eq!(is_retained, change.action == ChangeAction::Forget, "{:?}", change.reasons);
-        change.action
-    }
-
-    #[test]
-    fn what_was_adopted_and_never_changed_stays_where_its_type_says_so() {
-        let plain = ResourceType::new("", OwnershipKind::Tags, "");
-        let keeps = ResourceType { keeps_unowned: true, ..plain.clone() };
-        let of_part = |part| ResourceType { roles: vec![Role::of_all(part)], ..keeps.clone() };
-        let (node, member) = (of_part(Part::Node), of_part(Part::EtcdMember));
-        for (kind, mode, is_read, action) in [
-            (&keeps, PlanMode::Delete, true, ChangeAction::Forget),
-            (&keeps, PlanMode::Apply, true, ChangeAction::Forget),
-            (&keeps, PlanMode::Delete, false, ChangeAction::Delete),
-            (&plain, PlanMode::Delete, true, ChangeAction::Delete),
-            (&node, PlanMode::Delete, true, ChangeAction::Forget),
-            (&node, PlanMode::Apply, true, ChangeAction::Delete),
-            (&member, PlanMode::Delete, true, ChangeAction::Forget),
-            (&member, PlanMode::Apply, true, ChangeAction::Delete),
-        ] {
-            assert_eq!(decided(kind, mode, is_read), action, "{mode:?}, read: {is_read}");
-        }
-        assert_eq!(decided_with(&keeps, PlanMode::Delete, true, &["thing"]), ChangeAction::Delete);
-    }
-
-    fn record(identity: &str) -> Record {
-        Record {
-            provider: "any".to_owned(),
-            schema_version: 1,
-            identity: Identity::new(identity),
-            applied: Some(Value::Null),
-            depends_on: Vec::new(),
-            retain: false,
-            protected: false,
-            existing: false,
-            as_found: BTreeMap::new(),
-            deposed: Vec::new(),
-        }
-    }
 
     #[test]
     fn what_an_object_holds_counts_though_its_record_does_not_know_it() {
@@ -265,7 +166,19 @@ mod tests {
                 observation: Observation::Present(attributes),
             });
         }
-        let records = BTreeMap::from([(pool.clone(), record("pool-1"))]);
+        let record = Record {
+            provider: "any".to_owned(),
+            schema_version: 1,
+            identity: Identity::new("pool-1"),
+            applied: Some(Value::Null),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        };
+        let records = BTreeMap::from([(pool.clone(), record)]);
         let standing = standing_on([&pool].into_iter(), &records, &observations, &|_| Some(&kind));
         assert_eq!(standing[&pool], BTreeSet::from([volume]), "and not what another attribute names");
     }

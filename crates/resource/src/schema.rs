@@ -63,10 +63,6 @@ pub struct ResourceType {
     /// list them by ownership. The engine reads the objects that the state knows by their identities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_by_identity: bool,
-    /// Whether an object without the cluster's ownership stays when its resource is deleted, as one that was adopted and
-    /// never changed: a plan forgets it, and says that it stays.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub keeps_unowned: bool,
     /// Gates that the provider runs on such objects, by name.
     #[serde(default)]
     pub operations: BTreeMap<String, Operation>,
@@ -233,7 +229,6 @@ impl ResourceType {
             removed_with: None,
             roles: Vec::new(),
             read_by_identity: false,
-            keeps_unowned: false,
             operations: BTreeMap::new(),
             durations: Durations::default(),
         }

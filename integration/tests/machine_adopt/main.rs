@@ -6,7 +6,6 @@
 #![allow(clippy::print_stderr, reason = "times are told")]
 
 mod lab;
-mod leave;
 
 use std::time::Instant;
 

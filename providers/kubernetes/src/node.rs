@@ -159,11 +159,7 @@ pub(crate) fn body(live: &Json, desired: &Value) -> Json {
 
 /// What a change of a node means.
 pub(crate) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
-    let Some(desired) = &item.desired else {
-        let text = "it is cordoned and drained first: its pods are evicted within their budgets";
-        let reasons = item.observed.iter().map(|_| text.to_owned()).collect();
-        return Ok(Planned { reasons, ..Planned::default() });
-    };
+    let Some(desired) = &item.desired else { return Ok(Planned::default()) };
     let mut normalised = desired.resolve(&mut |_| Value::Unknown);
     if desired.get("name").and_then(Value::as_str) == Some("") {
         return Err(invalid("a node has a name"));

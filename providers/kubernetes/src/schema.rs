@@ -94,7 +94,6 @@ fn object() -> ResourceType {
             ),
         ]),
         durations: Durations { create_ms: 500, update_ms: 500, delete_ms: 2_000 },
-        keeps_unowned: true,
         ..ResourceType::new(
             "An API object, kept by server-side apply.",
             OwnershipKind::Tags,
@@ -156,7 +155,6 @@ fn node() -> ResourceType {
             (UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
         ]),
         durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
-        keeps_unowned: true,
         roles: vec![Role::of_all(Part::Node)],
         ..ResourceType::new(
             "A node that has registered itself: its labels and taints, and the way in which it leaves.",

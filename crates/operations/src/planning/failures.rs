@@ -1,8 +1,7 @@
 //! What a plan is refused for by the state of the store, and what is said about objects inside a cluster.
 
 use slipway_engine::Observed;
-use slipway_plan::{ChangeAction, Plan, Reason, ReasonCode, ResourceChange};
-use slipway_resource::schema::Part;
+use slipway_plan::{Plan, Reason, ReasonCode};
 use slipway_state_store::ClusterName;
 
 use crate::error::Error;
@@ -37,28 +36,14 @@ impl Opened {
         Error::SoundState(Box::new(error))
     }
 
-    /// Objects inside of a cluster are not asked for when it is deleted: they are not gone, they go along. Where a member of
-    /// etcd stays, as it was found on adoption, they stay with it.
+    /// Objects inside of a cluster are not asked for when it is deleted: they are not gone, they go along.
     pub(super) fn say_what_goes_along(&self, plan: &mut Plan) {
-        let is_member =
-            |change: &ResourceChange| self.stage.providers.part(&change.address) == Some(Part::EtcdMember);
-        let (code, text) = match plan.kept.iter().any(is_member) {
-            true => (ReasonCode::Retained, "it is an object in the cluster, whose etcd stays"),
-            false => (
-                ReasonCode::ClusterDeleted,
-                "it is an object in the cluster and is deleted with the cluster's own etcd",
-            ),
-        };
         let inside = |name: &str| name == KUBERNETES && self.spec.cluster.provider.name != KUBERNETES;
         for change in plan.changes.iter_mut().filter(|change| inside(&change.provider)) {
             for reason in change.reasons.iter_mut().filter(|reason| reason.code == ReasonCode::Vanished) {
-                *reason = Reason::new(code, text);
+                let text = "it is an object in the cluster and is deleted with the cluster's own etcd";
+                *reason = Reason::new(ReasonCode::ClusterDeleted, text);
             }
         }
-        let stays = |change: &mut ResourceChange| {
-            let stays = |reason: &Reason| reason.code == ReasonCode::Retained;
-            change.action == ChangeAction::Forget && change.reasons.iter().any(stays)
-        };
-        plan.kept.extend(plan.changes.extract_if(.., stays));
     }
 }

@@ -8,21 +8,15 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::Mode;
 use crate::providers::ask;
-use crate::reason::{Reason, ReasonCode};
 
 impl Planner<'_> {
     /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes: then the data that machines
-    /// take with them is named, and a provider that cannot tell does not stop the deletion. What providers say of objects
-    /// that leave becomes a reason.
+    /// take with them is named, and a provider that cannot tell does not stop the deletion.
     pub(super) async fn rollouts_of(
         &self,
         leaving: &mut [ResourceChange],
     ) -> Result<Vec<Option<Rollout>>, Error> {
         let is_whole = self.inputs.mode == Mode::Delete;
-        let may_be_kept = |change: &ResourceChange| {
-            let kind = self.inputs.providers.of_type(change.address.kind()).map(|(_, _, kind)| kind);
-            kind.is_some_and(|kind| kind.keeps_unowned)
-        };
         // What is only forgotten stays as it is, with its machines.
         let goes = |change: &ResourceChange| change.action == ChangeAction::Delete;
         let items = leaving.iter().filter(|change| goes(change)).map(|change| PlanItem {
@@ -37,12 +31,7 @@ impl Planner<'_> {
         };
         let mut planned = planned.into_iter();
         let rollouts = leaving.iter_mut().map(|change| {
-            let planned = goes(change).then(|| planned.next()).flatten().unwrap_or_default();
-            if may_be_kept(change) {
-                let reason = |text: &String| Reason::new(ReasonCode::Provider, text.as_str());
-                change.reasons.extend(planned.reasons.iter().map(reason));
-            }
-            let rollout = planned.rollout;
+            let rollout = goes(change).then(|| planned.next()?.rollout).flatten();
             if !is_whole {
                 return rollout;
             }

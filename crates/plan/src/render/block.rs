@@ -122,7 +122,7 @@ fn how(change: &ResourceChange) -> Option<&'static str> {
         ChangeAction::Forget if change.reasons.iter().any(|reason| is_gone(reason.code)) => {
             Some("is forgotten")
         }
-        ChangeAction::Forget => Some("stays as it is, is forgotten"),
+        ChangeAction::Forget => Some("stays in the cloud, is forgotten"),
         _ => None,
     }
 }
@@ -188,13 +188,9 @@ fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
             || !matches!(reason.code, ReasonCode::Wanted | ReasonCode::Unrecorded)
                 && (reason.code != ReasonCode::Renamed || change.previous_address.is_none())
     };
-    // What a provider says of an object that leaves is how it leaves, not why.
-    let is_how =
-        |reason: &Reason| reason.code == ReasonCode::Provider && change.action == ChangeAction::Delete;
     let mut sentences: Vec<String> = Vec::new();
     for reason in change.reasons.iter().filter(silent) {
-        let why = because(reason);
-        let sentence = if is_how(reason) { why } else { format!("because {why}") };
+        let sentence = because(reason);
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
@@ -206,7 +202,7 @@ fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
     let mut out: Vec<Line> = sentences
         .iter()
         .take(limit)
-        .flat_map(|sentence| wrapped(sentence, INDENT, options, Style::Faint))
+        .flat_map(|sentence| wrapped(&format!("because {sentence}"), INDENT, options, Style::Faint))
         .collect();
     if sentences.len() > limit {
         let more = plural(change.reasons.len().saturating_sub(limit), "more reason", "more reasons");

@@ -20,7 +20,6 @@ fn kind<const N: usize>(import_id: &str, attributes: [(&str, Attribute); N]) -> 
         removed_with: None,
         roles: Vec::new(),
         read_by_identity: false,
-        keeps_unowned: false,
         operations: BTreeMap::new(),
         durations: Durations::default(),
     }

@@ -76,7 +76,6 @@ fn type_to_message(name: &str, kind: &ResourceType) -> proto::ResourceType {
             .map(|rule| proto::Irreplaceable { fingerprint: rule.fingerprint, refusal: rule.refusal }),
         roles: kind.roles.iter().map(role_to_message).collect(),
         read_by_identity: kind.read_by_identity,
-        keeps_unowned: kind.keeps_unowned,
     }
 }
 
@@ -150,7 +149,6 @@ fn type_from_message(message: proto::ResourceType) -> Result<ResourceType, Malfo
         }),
         roles: message.roles.into_iter().filter_map(role_from_message).collect(),
         read_by_identity: message.read_by_identity,
-        keeps_unowned: message.keeps_unowned,
         operations: operations.collect(),
         durations: Durations {
             create_ms: message.create_ms,

@@ -196,11 +196,11 @@ fn schema() -> impl Strategy<Value = Schema> {
             prop::option::of(removed_with()),
             prop::option::of(irreplaceable()),
             prop::collection::vec(role(), 0..2),
-            any::<[bool; 2]>(),
+            any::<bool>(),
         ),
     )
         .prop_map(|(texts, attributes, ownership, flags, operations, durations, more)| {
-            let (exclusive, removed_with, irreplaceable, roles, [read_by_identity, keeps_unowned]) = more;
+            let (exclusive, removed_with, irreplaceable, roles, read_by_identity) = more;
             let (version, description, rate_class, import_id) = texts;
             let [idempotent_create, stateful, create_before_delete] = flags;
             let [create_ms, update_ms, delete_ms] = durations;
@@ -219,7 +219,6 @@ fn schema() -> impl Strategy<Value = Schema> {
                 removed_with,
                 roles,
                 read_by_identity,
-                keeps_unowned,
                 operations,
                 durations: Durations { create_ms, update_ms, delete_ms },
             }

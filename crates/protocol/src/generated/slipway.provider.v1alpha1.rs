@@ -245,10 +245,6 @@ pub struct ResourceType {
     /// them by ownership. The engine reads the objects that the state knows by their identities.
     #[prost(bool, tag = "81")]
     pub read_by_identity: bool,
-    /// Whether an object without the cluster's ownership stays when its resource is deleted, as one that was adopted and never
-    /// changed. The engine forgets such an object, and its plan says that it stays.
-    #[prost(bool, tag = "82")]
-    pub keeps_unowned: bool,
 }
 /// Which objects of a type are a part of a cluster.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

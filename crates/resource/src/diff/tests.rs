@@ -34,7 +34,6 @@ fn kind() -> ResourceType {
         removed_with: None,
         roles: Vec::new(),
         read_by_identity: false,
-        keeps_unowned: false,
         exclusive: Vec::new(),
         operations: BTreeMap::new(),
         durations: Durations::default(),

@@ -169,9 +169,7 @@ impl HostsSession {
 
     /// What is on a host that has no agent: nothing. Of one that is lost the others still know a member of etcd.
     fn given_up(&self, host: &str, request: &ReadRequest) -> Observed {
-        // When the whole cluster goes, nobody stays who would count its vote.
-        let is_counted = self.is_lost(host) && !self.config.leaving;
-        let observation = if is_counted && request.address.kind() == ETCD_MEMBER {
+        let observation = if self.is_lost(host) && request.address.kind() == ETCD_MEMBER {
             Observation::Present(Value::map([("name", request.identity.as_str())]))
         } else {
             Observation::Absent

@@ -18,7 +18,7 @@ pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
 }
 
 fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
-    let Some(desired) = &item.desired else { return Ok(leaving(item)) };
+    let Some(desired) = &item.desired else { return Ok(Planned::default()) };
     // What is not known is not known to anybody here.
     let mut normalised = desired.resolve(&mut |_| Value::Unknown);
     one_of(desired, "wait", &["ready", "none"])?;
@@ -33,14 +33,6 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
         normalised.set(&Path::key("manifest"), manifest);
     }
     Ok(Planned { normalised, ..Planned::default() })
-}
-
-/// One that was there before is given back, not deleted.
-fn leaving(item: &PlanItem) -> Planned {
-    let found = item.observed.as_ref().and_then(|observed| observed.get("found")?.as_bool());
-    let text = "it was there before Slipway: it stays, without the fields that only Slipway has";
-    let reasons = found.filter(|found| *found).map(|_| text.to_owned()).into_iter().collect();
-    Planned { reasons, ..Planned::default() }
 }
 
 /// A Secret that nobody rehearsed is as it was, when it was applied as it is wanted: what it holds is not shown, and so

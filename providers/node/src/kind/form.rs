@@ -22,8 +22,6 @@ pub(crate) fn resource_type<const N: usize>(
     ResourceType {
         attributes: attributes(all),
         durations: Durations { create_ms: typical_ms, update_ms: typical_ms, delete_ms: typical_ms },
-        // What is not in the ledger of the node is never removed.
-        keeps_unowned: true,
         ..ResourceType::new(description, OwnershipKind::Name, RATE_CLASS)
     }
 }

@@ -64,7 +64,6 @@ impl Provider for Things {
             removed_with: None,
             roles: Vec::new(),
             read_by_identity: false,
-            keeps_unowned: false,
             exclusive: vec!["size".into()],
             operations: BTreeMap::new(),
             durations: Durations::default(),
