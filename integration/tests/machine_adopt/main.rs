@@ -6,6 +6,7 @@
 #![allow(clippy::print_stderr, reason = "times are told")]
 
 mod lab;
+mod leave;
 
 use std::time::Instant;
 
