@@ -114,9 +114,9 @@ fn every_mistake_is_reported_with_its_line_and_a_way_out() {
     assert!(tally.complaints.is_empty(), "{}", tally.complaints.join("\n"));
 }
 
-/// Codes about files and their number, which no text of a spec has.
-const OF_FILES: [&str; 7] =
-    ["SPEC0011", "SPEC0012", "SPEC0013", "LIMIT0001", "LIMIT0002", "LIMIT0003", "LIMIT0004"];
+/// Codes about files and their number, and about the text of a secret, which no text of a spec has.
+const OF_FILES: [&str; 8] =
+    ["SPEC0011", "SPEC0012", "SPEC0013", "SPEC0064", "LIMIT0001", "LIMIT0002", "LIMIT0003", "LIMIT0004"];
 
 #[test]
 fn every_code_but_those_of_files_is_exercised() {
