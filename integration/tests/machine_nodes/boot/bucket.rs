@@ -3,7 +3,7 @@
 use std::io::copy;
 use std::net::TcpStream;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result};
@@ -41,6 +41,8 @@ pub(super) struct Reachable {
     /// Where machines reach its server.
     pub endpoint: String,
     relay: Child,
+    /// A relay without a reader of what it says may end when it says the rest of a line.
+    _said: ChildStdout,
 }
 
 impl Reachable {
@@ -64,7 +66,7 @@ impl Reachable {
             let mut line = [0; 7];
             Ok((std::io::Read::read(&mut said, &mut line)? > 0).then_some(()))
         })?;
-        Ok(Self { bucket, endpoint: format!("http://{}:{PORT}", network.address()), relay })
+        Ok(Self { bucket, endpoint: format!("http://{}:{PORT}", network.address()), relay, _said: said })
     }
 
     /// What the program on a machine needs in its environment to reach it.
