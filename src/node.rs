@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod api;
 pub(crate) mod approval;
+pub(crate) mod authority;
 pub(crate) mod begin;
 pub(crate) mod boot;
 pub(crate) mod cluster_info;

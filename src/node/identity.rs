@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use program::{Identifier, name_of};
+pub(crate) use program::Identifier;
 
 /// The port of the endpoint, the one that kOps uses for the same purpose.
 pub(crate) const PORT: u16 = 3988;

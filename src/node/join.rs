@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::certificate_upload::{self, CertificateKey};
 use slipway_bootstrap::configuration::{Configuration, Discovery};
-use slipway_bootstrap::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased};
+use slipway_bootstrap::expand::{self, ExpandError, Facts, Inputs, Phased};
 use slipway_bootstrap::kubeadm;
-use slipway_bootstrap::kubeconfig::{Credentials as Proof, client_certificate};
-use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
+use slipway_bootstrap::pki::inventory;
 use slipway_bootstrap::token::node_of_groups;
 use slipway_resource::{Secret, SecretText, Value};
 use tokio::time::Instant;
 
 use super::api::{Api, ApiError, Credentials, Trust};
+use super::authority::Authority;
 use super::discovery::{self, Found, patiently, texts};
 use super::facts::below;
 use super::machine::Machine;
@@ -27,8 +26,6 @@ use super::spec::{Joined, NodeSpec};
 use crate::error::CommandError;
 
 const SYSTEM: &str = "/api/v1/namespaces/kube-system";
-/// How long the certificate lives with which the members of etcd are asked for.
-const SHORT: Duration = Duration::from_secs(600);
 
 /// A cluster that a machine joins.
 pub(crate) struct Cluster {
@@ -111,7 +108,7 @@ pub(crate) async fn find(
         server: found.server,
         authority: found.authority,
         etcd_endpoints: endpoints,
-        client_certificate: None,
+        ..Joined::default()
     });
     let inputs =
         inputs(spec, shared.into_iter().map(|(name, secret)| (name, Value::Secret(secret))).collect());
@@ -152,11 +149,7 @@ pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Clus
 fn inputs(spec: &NodeSpec, shared_files: BTreeMap<String, Value>) -> Inputs {
     let joined = spec.joined.clone().unwrap_or_default();
     Inputs {
-        discovered: Some(Discovered {
-            server: joined.server,
-            authority: joined.authority,
-            client_certificate: joined.client_certificate,
-        }),
+        discovered: Some(joined.discovered()),
         etcd_endpoints: joined.etcd_endpoints,
         shared_files,
         ..Inputs::default()
@@ -329,18 +322,10 @@ async fn etcd_endpoints(
             .map_err(|error| CommandError::file("the cluster's CA", &path, &error))?;
         Ok(SecretText::new(text))
     };
-    let unusable = |error: &dyn std::fmt::Display| {
-        CommandError::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
-    };
-    let authority = Certificate::from_pem(read("ca.crt")?.expose()).map_err(|error| unusable(&error))?;
-    let key = PrivateKey::from_pem(read("ca.key")?.expose()).map_err(|error| unusable(&error))?;
-    let subject = Subject::new("kubernetes-admin").with_organizations([inventory::ADMINISTRATORS]);
-    let algorithm = configuration.cluster.key_algorithm();
-    let proof = client_certificate(&subject, algorithm, &authority, &key, Timestamp::now(), SHORT)
-        .map_err(|error| unusable(&error))?;
-    let Proof::Certificate { certificate, key } = proof else { return Ok(Vec::new()) };
+    let authority = Authority::from_pem(read("ca.crt")?.expose(), &read("ca.key")?)?;
+    let administrator = authority.administrator(configuration.cluster.key_algorithm())?;
     let trust = Trust::Authorities(found.authority.clone());
-    let api = Api::new(&found.server, &trust, &Credentials::Certificate { certificate, key })?;
+    let api = Api::new(&found.server, &trust, &administrator)?;
     patiently(until, || etcd_members(&api)).await?.ok_or_else(|| {
         CommandError::new("NODE0010", "no pod of the cluster says where a member of etcd is")
             .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`")

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use slipway_bootstrap::configuration::Configuration;
+use slipway_bootstrap::expand::Discovered;
 use slipway_bootstrap::preflight::Purpose;
 
 use crate::error::CommandError;
@@ -69,6 +70,17 @@ pub(crate) struct Joined {
     /// The file with the client certificate and the key with which the kubelet asked for its own, where it had no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_certificate: Option<String>,
+}
+
+impl Joined {
+    /// What the expansion of a machine that joins wants to know.
+    pub fn discovered(&self) -> Discovered {
+        Discovered {
+            server: self.server.clone(),
+            authority: self.authority.clone(),
+            client_certificate: self.client_certificate.clone(),
+        }
+    }
 }
 
 impl NodeSpec {

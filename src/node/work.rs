@@ -117,7 +117,7 @@ impl<'a> Work<'a> {
         let (root, cleans) = (self.machine.root.clone(), self.selection.means(CLEANUP));
         let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?;
         if code == ExitCode::SUCCESS && cleans && !manner.dry_run {
-            super::boot::unit::stop_identity(&root).await?;
+            super::boot::unit::remove(&root).await?;
             forget(&root)?;
         }
         Ok(code)
@@ -178,7 +178,6 @@ impl<'a> Work<'a> {
 
 /// Removes what was remembered of a machine on which nothing is left: it may become part of any cluster.
 fn forget(root: &Path) -> Result<(), CommandError> {
-    super::boot::unit::remove(root)?;
     slipway_provider_node::remove_empty_folders(root)?;
     for name in ["secrets", "owned", "boot"] {
         let folder = below(root, &format!("/var/lib/slipway/{name}"));

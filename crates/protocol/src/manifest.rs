@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use serde::Deserialize;
+use slipway_resource::provider::executable_name;
 use slipway_resource::{Digest, hexadecimal};
 use slipway_trust::ProcessEnvironment;
 
@@ -141,11 +142,6 @@ impl Installed {
         let relative = relative.unwrap_or_else(|| PathBuf::from("conformance.json"));
         self.file.parent().unwrap_or(Path::new("")).join(relative)
     }
-}
-
-/// `slipway-provider-<name>`.
-pub(crate) fn executable_name(name: &str) -> String {
-    format!("slipway-provider-{name}")
 }
 
 /// Refuses what could lead out of a search path.

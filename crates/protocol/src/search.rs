@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use slipway_resource::provider::executable_name;
+
 use crate::Error;
-use crate::manifest::{Installed, check_name, executable_name};
+use crate::manifest::{Installed, check_name};
 
 /// Environment variable with directories to search first, separated as in `PATH`.
 pub const PATH_VARIABLE: &str = "SLIPWAY_PROVIDER_PATH";

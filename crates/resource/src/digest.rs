@@ -55,6 +55,12 @@ impl Digest {
         self.0.get(7..).unwrap_or(&self.0)
     }
 
+    /// The first 32 hexadecimal digits, for names of files and objects that may not have every letter or any length.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.get(7..39).unwrap_or(&self.0)
+    }
+
     /// The first twelve hexadecimal digits, for people.
     #[must_use]
     pub fn short(&self) -> &str {

@@ -27,7 +27,7 @@ pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use identity::{CREDENTIAL_BYTES, NodeChallenge, VerifiedNode, VerifyNodeRequest};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
-pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms};
+pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms, executable_name};
 pub use nodes::{Node, NodeReference};
 pub use planning::{
     Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,

@@ -186,6 +186,5 @@ impl Entry {
 /// The name of an entry's file: the identity may have any length and any letters.
 fn name(kind: &str, identity: &str) -> String {
     let digest = Digest::of_bytes(identity.as_bytes());
-    let digest = digest.hex();
-    format!("{kind}-{}.json", digest.get(..32).unwrap_or(digest))
+    format!("{kind}-{}.json", digest.name())
 }

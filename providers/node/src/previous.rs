@@ -18,8 +18,7 @@ struct Form {
 
 fn place(path: &str) -> String {
     let digest = Digest::of_bytes(path.as_bytes());
-    let digest = digest.hex();
-    format!("{FOLDER}/{}.previous", digest.get(..32).unwrap_or(digest))
+    format!("{FOLDER}/{}.previous", digest.name())
 }
 
 /// Keeps a file as it is now, unless an earlier version is kept: the one that was last known to work.

@@ -20,8 +20,7 @@ struct Form {
 
 fn place(path: &str) -> String {
     let digest = Digest::of_bytes(path.as_bytes());
-    let digest = digest.hex();
-    format!("{FOLDER}/{}", digest.get(..32).unwrap_or(digest))
+    format!("{FOLDER}/{}", digest.name())
 }
 
 /// Keeps a file, unless one of its place is kept already.

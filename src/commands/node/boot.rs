@@ -30,21 +30,18 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
         return machine::run(context, &boot, &arguments.console).await;
     }
     attempt::document(&boot)?;
-    unit::install(root, &command(&boot, &arguments.console)?).await?;
+    unit::BOOT.install(root, &command(&boot, &arguments.console)?).await?;
     context.output.message(&format!(
         "{} makes this machine a node; `journalctl --unit {}` shows how far it is.",
-        unit::NAME,
-        unit::NAME
+        unit::BOOT.name,
+        unit::BOOT.name
     ));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The command of the unit.
 fn command(boot: &Boot, console: &Path) -> Result<Vec<String>, CommandError> {
-    let program = std::env::current_exe()
-        .map_err(|error| CommandError::internal("the path of this program is not known", &error))?;
-    let program = program.display().to_string();
-    let mut words = vec![program];
+    let mut words = vec![unit::own_program()?];
     if let Some(state) = &boot.state {
         words.extend(["--state".to_owned(), state.clone()]);
     }

@@ -12,9 +12,7 @@ use crate::node::facts::below;
 impl Api {
     /// A connection by a kubeconfig in a file; files that it names are below the same root.
     pub fn of_file(root: &Path, path: &Path) -> Result<Self, ApiError> {
-        let text = slipway_limits::file::read_given_text(path, slipway_limits::size::KUBECONFIG)
-            .map_err(|error| ApiError::Unusable(format!("{} cannot be read: {error}", path.display())))?;
-        Self::of_text(root, &text).map_err(|error| match error {
+        Self::of_text(root, &text_of(path)?).map_err(|error| match error {
             ApiError::Unusable(text) => ApiError::Unusable(format!("{}: {text}", path.display())),
             error => error,
         })
@@ -31,12 +29,10 @@ impl Api {
     /// The same at another URL of the API.
     pub fn of_administrator_at(root: &Path, server: &str) -> Result<Self, ApiError> {
         let path = below(root, "/etc/kubernetes/admin.conf");
-        let unusable =
-            |error: &dyn std::fmt::Display| ApiError::Unusable(format!("{}: {error}", path.display()));
-        let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::KUBECONFIG)
-            .map_err(|error| unusable(&error))?;
-        let kubeconfig = Kubeconfig::parse(&text).map_err(|error| unusable(&error))?;
-        let kubeconfig = kubeconfig.with_server(server, None).map_err(|error| unusable(&error))?;
+        let kubeconfig =
+            Kubeconfig::parse(&text_of(&path)?).and_then(|found| found.with_server(server, None));
+        let kubeconfig =
+            kubeconfig.map_err(|error| ApiError::Unusable(format!("{}: {error}", path.display())))?;
         Self::of_text(root, kubeconfig.to_yaml().expose())
     }
 
@@ -53,6 +49,11 @@ impl Api {
         let credentials = credentials(root, &kubeconfig, text)?;
         Self::new(&cluster.server, &trust, &credentials)
     }
+}
+
+fn text_of(path: &Path) -> Result<String, ApiError> {
+    slipway_limits::file::read_given_text(path, slipway_limits::size::KUBECONFIG)
+        .map_err(|error| ApiError::Unusable(format!("{} cannot be read: {error}", path.display())))
 }
 
 fn credentials(root: &Path, kubeconfig: &Kubeconfig, text: &str) -> Result<Credentials, ApiError> {

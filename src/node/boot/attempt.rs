@@ -6,9 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::boot::{NodeBootstrap, Part, ThisMachine};
 use slipway_bootstrap::configuration::{Configuration, Detected, LocalEndpoint};
-use slipway_bootstrap::expand::{Discovered, Facts, Phased};
+use slipway_bootstrap::expand::{Facts, Phased};
 use slipway_bootstrap::preflight::Purpose;
 use slipway_bootstrap::version::Images;
+use slipway_resource::provider::executable_name;
 use slipway_spec::model::Architecture;
 
 use super::claim::{self, Claim, Founder, Seen};
@@ -150,7 +151,7 @@ impl Preparing<'_> {
         };
         let part = Part::JoinsControlPlane {
             certificates,
-            discovered: discovered(&joined),
+            discovered: joined.discovered(),
             etcd_endpoints: joined.etcd_endpoints.clone(),
         };
         self.done(Purpose::JoinControlPlane, configuration, &endpoint, part, Some(joined))
@@ -223,7 +224,7 @@ impl Preparing<'_> {
             claim.has_begun(false).await?;
         }
         self.secrets.learn(&secret(administrator.token().await?));
-        Ok(Joined { server: endpoint.url(), authority, etcd_endpoints, client_certificate: None })
+        Ok(Joined { server: endpoint.url(), authority, etcd_endpoints, ..Joined::default() })
     }
 
     async fn worker(mut self) -> Result<Prepared, Stop> {
@@ -235,7 +236,7 @@ impl Preparing<'_> {
         let server = joined.server.trim_start_matches("https://");
         let endpoint = parsed(server, self.document.api_port())?;
         let configuration = self.document.configuration(&self.this, &endpoint, false);
-        let part = Part::JoinsAsWorker { discovered: discovered(&joined) };
+        let part = Part::JoinsAsWorker { discovered: joined.discovered() };
         self.done(Purpose::JoinWorker, configuration, &endpoint, part, Some(joined))
     }
 
@@ -256,12 +257,7 @@ impl Preparing<'_> {
             }
         }
         self.secrets.learn(&secret(credential.token));
-        Ok(Joined {
-            server: credential.server,
-            authority: credential.authority,
-            etcd_endpoints: Vec::new(),
-            client_certificate: None,
-        })
+        Ok(Joined { server: credential.server, authority: credential.authority, ..Joined::default() })
     }
 
     /// Joins with a client certificate that a control plane gives to this machine, because the cloud says which one it is.
@@ -269,22 +265,20 @@ impl Preparing<'_> {
         let endpoint = self.endpoint()?;
         let provider = self.document.provider();
         if Identifier::find(provider).is_none() {
-            let name = crate::node::identity::name_of(provider);
+            let name = executable_name(provider);
             return Err(Stop::Waits(format!("waits for the program {name}: it is not on the path")));
         }
         let text = STANDARD.decode(authority).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let authority = text.ok_or_else(|| {
             Stop::Refused(CommandError::new("NODE0021", "the authority of the cluster is no PEM in base64"))
         })?;
-        let cluster =
-            identity::Cluster { document: self.document, host: &endpoint.host, authority: &authority };
-        let path = identity::ask(&cluster, &self.this.detected.hostname, &self.machine.root).await?;
-        Ok(Joined {
-            server: endpoint.url(),
-            authority,
-            etcd_endpoints: Vec::new(),
-            client_certificate: Some(path),
-        })
+        let cluster = identity::Cluster {
+            document: self.document,
+            host: endpoint.host.clone(),
+            authority: authority.clone(),
+        };
+        let path = identity::ask(cluster, &self.this.detected.hostname, &self.machine.root).await?;
+        Ok(Joined { server: endpoint.url(), authority, client_certificate: Some(path), ..Joined::default() })
     }
 
     /// Whether the kubelet has its own credentials: then nothing is asked of the cluster again.
@@ -316,14 +310,6 @@ impl Preparing<'_> {
         spec.boot = Some(self.boot.clone());
         let founding = self.claim.filter(|_| role == Purpose::Init);
         Ok(Prepared { spec, phased, secrets: self.secrets, founding })
-    }
-}
-
-fn discovered(joined: &Joined) -> Discovered {
-    Discovered {
-        server: joined.server.clone(),
-        authority: joined.authority.clone(),
-        client_certificate: joined.client_certificate.clone(),
     }
 }
 

@@ -3,24 +3,19 @@
 //! It has the keys of the cluster's authorities, so that it proves itself with a certificate that it signs and that ends
 //! soon.
 
-use std::time::Duration;
-
 use jiff::{SignedDuration, Timestamp};
 use slipway_bootstrap::boot::NodeBootstrap;
 use slipway_bootstrap::configuration::{BootstrapTokenSettings, Configuration};
-use slipway_bootstrap::kubeconfig::{Credentials as Proof, client_certificate};
 use slipway_bootstrap::objects::{TokenObject, bootstrap_token};
-use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
 use slipway_bootstrap::token::Token;
 use slipway_resource::SecretText;
 
 use super::Stop;
 use crate::error::CommandError;
-use crate::node::api::{Api, ApiError, Credentials, Trust};
+use crate::node::api::{Api, ApiError, Trust};
+use crate::node::authority::{Authority, SHORT};
 use crate::node::join;
 
-/// How long the certificate and the token are good for.
-const SHORT: Duration = Duration::from_secs(600);
 const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 
 /// The API of the cluster as its administrator sees it.
@@ -37,20 +32,10 @@ impl Administrator {
         authority: &str,
         key: &SecretText,
     ) -> Result<Self, CommandError> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            CommandError::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
-        };
-        let certificate = Certificate::from_pem(authority).map_err(|error| unusable(&error))?;
-        let key = PrivateKey::from_pem(key.expose()).map_err(|error| unusable(&error))?;
-        let subject = Subject::new("kubernetes-admin").with_organizations([inventory::ADMINISTRATORS]);
-        let algorithm = configuration.cluster.key_algorithm();
-        let proof = client_certificate(&subject, algorithm, &certificate, &key, Timestamp::now(), SHORT)
-            .map_err(|error| unusable(&error))?;
-        let Proof::Certificate { certificate, key } = proof else {
-            return Err(unusable(&"it signs no certificate"));
-        };
+        let administrator =
+            Authority::from_pem(authority, key)?.administrator(configuration.cluster.key_algorithm())?;
         let trust = Trust::Authorities(authority.to_owned());
-        let api = Api::new(server, &trust, &Credentials::Certificate { certificate, key })?;
+        let api = Api::new(server, &trust, &administrator)?;
         Ok(Self { api, server: server.to_owned() })
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use slipway_bootstrap::boot::NodeBootstrap;
-use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::configuration::{EncryptionAlgorithm, LocalEndpoint};
 use slipway_bootstrap::pki::{Certificate, PrivateKey};
 use slipway_resource::provider::NodeChallenge;
 use slipway_resource::{Digest, SecretText};
@@ -20,7 +20,7 @@ use crate::node::api::{Api, ApiError, Credentials, Trust};
 use crate::node::facts::below;
 use crate::node::identity::{self, Ask, Challenge, Grant, Identifier, Wanted};
 
-/// The key that the machine asks with. It is made once: who asks again asks for the same.
+/// The private key of the certificate. It is kept until the machine has joined, so that a repeated request is for the same key.
 const KEY: &str = "/var/lib/slipway/boot/node-client.key";
 /// The certificate and the key, as the kubelet reads them.
 const CREDENTIAL: &str = "/var/lib/slipway/boot/node-client.pem";
@@ -30,24 +30,21 @@ pub(super) struct Cluster<'a> {
     /// Its document.
     pub document: &'a NodeBootstrap,
     /// The name of the endpoint.
-    pub host: &'a str,
+    pub host: String,
     /// The authorities of the cluster, in PEM.
-    pub authority: &'a str,
+    pub authority: String,
 }
 
 /// Gets the credential of a node. The path of the file with the client certificate and its key.
-pub(super) async fn ask(cluster: &Cluster<'_>, node: &str, root: &Path) -> Result<String, Stop> {
+pub(super) async fn ask(cluster: Cluster<'_>, node: &str, root: &Path) -> Result<String, Stop> {
     let key = key(root)?;
-    let host = match cluster.host.contains(':') {
-        true => format!("[{}]", cluster.host),
-        false => cluster.host.to_owned(),
-    };
-    let url = format!("https://{host}:{}", identity::PORT);
-    let api = Api::new(&url, &Trust::Authorities(cluster.authority.to_owned()), &Credentials::Anonymous)
+    let Cluster { document, host, authority } = cluster;
+    let endpoint = LocalEndpoint { host, port: identity::PORT };
+    let url = endpoint.url();
+    let api = Api::new(&url, &Trust::Authorities(authority), &Credentials::Anonymous)
         .map_err(CommandError::from)?;
-    let provider = cluster.document.provider();
-    let identifier = Identifier::start(provider, cluster.document.region()).await?;
-    let asked = exchange(&api, &url, &identifier, cluster.host, (node, &key)).await;
+    let identifier = Identifier::start(document.provider(), document.region()).await?;
+    let asked = exchange(&api, &url, &identifier, &endpoint.host, (node, &key)).await;
     identifier.end().await;
     let certificate = asked?;
     let text = key.to_pem().map_err(|error| unusable(&error))?;

@@ -109,7 +109,8 @@ async fn once(
     if !document.is_control_plane() {
         identity::forget(&root);
     } else if init_system(&root) == "systemd" && Identifier::find(document.provider()).is_some() {
-        unit::install_identity(&root).await?;
+        let command = [unit::own_program()?, "node".to_owned(), "identity".to_owned()];
+        unit::IDENTITY.install(&root, &command).await?;
     }
     report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
     Ok(())

@@ -1,4 +1,4 @@
-//! The systemd unit that boots a machine now, and again after each restart until it is a node.
+//! The systemd units of a machine that boots: one makes it a node, one gives others their credentials on a control plane.
 
 use std::path::Path;
 
@@ -6,55 +6,89 @@ use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::node::facts::below;
 
-/// The name of the unit.
-pub(crate) const NAME: &str = "slipway-boot.service";
-/// Where it is.
-const PATH: &str = "/etc/systemd/system/slipway-boot.service";
-/// The link by which it is enabled.
-const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/slipway-boot.service";
 /// Variables of the environment for the program, where there are some.
 const ENVIRONMENT: &str = "/etc/slipway/boot.env";
+/// Where units of the machine's own are.
+const FOLDER: &str = "/etc/systemd/system";
 
-/// The unit with which a control plane gives machines their credentials.
-const IDENTITY: Unit = Unit {
+/// The unit that boots the machine now, and again after each restart until it is a node. Exit code 1 means that a repetition
+/// cannot succeed before a person changes something. A unit that runs already is left running.
+pub(crate) const BOOT: Unit = Unit {
+    name: "slipway-boot.service",
+    description: "make this machine a node of its cluster",
+    after: "network-online.target containerd.service",
+    restart: "on-failure\nRestartSec=2\nRestartPreventExitStatus=1",
+    start: "start",
+};
+/// The unit with which a control plane gives machines their credentials. It is started anew, with the program that is there.
+pub(super) const IDENTITY: Unit = Unit {
     name: "slipway-identity.service",
-    path: "/etc/systemd/system/slipway-identity.service",
-    wanted: "/etc/systemd/system/multi-user.target.wants/slipway-identity.service",
+    description: "give machines of the cluster the credential of their node",
+    after: "network-online.target",
+    restart: "always\nRestartSec=2",
+    start: "restart",
 };
 
 /// A unit of ours.
-struct Unit {
-    name: &'static str,
-    path: &'static str,
-    /// The link by which it is enabled.
-    wanted: &'static str,
+pub(crate) struct Unit {
+    pub name: &'static str,
+    description: &'static str,
+    after: &'static str,
+    /// When and how systemd starts the command again.
+    restart: &'static str,
+    /// The verb of systemctl with which it begins.
+    start: &'static str,
 }
 
-/// The text of the unit that runs a command. Exit code 1 means that a repetition cannot succeed
-/// before a person changes something.
-pub(crate) fn text(command: &[String]) -> String {
-    let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
-    format!(
-        "[Unit]\n\
-         Description=Slipway: make this machine a node of its cluster\n\
-         Wants=network-online.target\n\
-         After=network-online.target containerd.service\n\
-         \n\
-         [Service]\n\
-         Type=exec\n\
-         ExecStart={}\n\
-         Environment=HOME=/root\n\
-         Environment=PATH={}\n\
-         EnvironmentFile=-{ENVIRONMENT}\n\
-         Restart=on-failure\n\
-         RestartSec=2\n\
-         RestartPreventExitStatus=1\n\
-         \n\
-         [Install]\n\
-         WantedBy=multi-user.target\n",
-        command.join(" "),
-        super::programs::PATH
-    )
+impl Unit {
+    /// The text of the unit that runs a command.
+    fn text(&self, command: &[String]) -> String {
+        let Self { description, after, restart, .. } = self;
+        let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+        format!(
+            "[Unit]\n\
+             Description=Slipway: {description}\n\
+             Wants=network-online.target\n\
+             After={after}\n\
+             \n\
+             [Service]\n\
+             Type=exec\n\
+             ExecStart={}\n\
+             Environment=HOME=/root\n\
+             Environment=PATH={}\n\
+             EnvironmentFile=-{ENVIRONMENT}\n\
+             Restart={restart}\n\
+             \n\
+             [Install]\n\
+             WantedBy=multi-user.target\n",
+            command.join(" "),
+            super::programs::PATH
+        )
+    }
+
+    /// Writes the unit, enables it and starts it.
+    pub(crate) async fn install(&self, root: &Path, command: &[String]) -> Result<(), CommandError> {
+        let path = below(root, &format!("{FOLDER}/{}", self.name));
+        files::write(&path, self.text(command).as_bytes(), Readers::AsUsual)
+            .map_err(|error| CommandError::file("the unit", &path, &error))?;
+        for words in [&["daemon-reload"][..], &["enable", self.name], &[self.start, "--no-block", self.name]]
+        {
+            systemctl(words).await?;
+        }
+        Ok(())
+    }
+
+    /// The link by which it is enabled, and the unit.
+    fn paths(&self) -> [String; 2] {
+        [format!("{FOLDER}/multi-user.target.wants/{}", self.name), format!("{FOLDER}/{}", self.name)]
+    }
+}
+
+/// The path of this program, as a unit runs it.
+pub(crate) fn own_program() -> Result<String, CommandError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::internal("the path of this program is not known", &error))?;
+    Ok(program.display().to_string())
 }
 
 /// A word of a command as systemd reads it (systemd.service(5), systemd.unit(5)).
@@ -75,64 +109,14 @@ fn quoted(word: &str) -> String {
     text
 }
 
-/// Writes the unit, enables it and starts it. A unit that runs already is left running.
-pub(crate) async fn install(root: &Path, command: &[String]) -> Result<(), CommandError> {
-    let path = below(root, PATH);
-    files::write(&path, text(command).as_bytes(), Readers::AsUsual)
-        .map_err(|error| CommandError::file("the unit", &path, &error))?;
-    for words in [&["daemon-reload"][..], &["enable", NAME], &["start", "--no-block", NAME]] {
-        systemctl(words).await?;
+/// Stops and removes the units of a machine that left its cluster, so that it does not join again when it starts. The unit that
+/// boots it may be the one that runs this.
+pub(crate) async fn remove(root: &Path) -> Result<(), CommandError> {
+    if below(root, &format!("{FOLDER}/{}", IDENTITY.name)).exists() {
+        systemctl(&["stop", IDENTITY.name]).await?;
     }
-    Ok(())
-}
-
-/// Writes the unit that gives machines their credentials, enables it and starts it anew.
-pub(super) async fn install_identity(root: &Path) -> Result<(), CommandError> {
-    let program = std::env::current_exe()
-        .map_err(|error| CommandError::internal("the path of this program is not known", &error))?;
-    let path = below(root, IDENTITY.path);
-    let text = format!(
-        "[Unit]\n\
-         Description=Slipway: give machines of the cluster the credential of their node\n\
-         Wants=network-online.target\n\
-         After=network-online.target\n\
-         \n\
-         [Service]\n\
-         Type=exec\n\
-         ExecStart={} node identity\n\
-         Environment=HOME=/root\n\
-         Environment=PATH={}\n\
-         EnvironmentFile=-{ENVIRONMENT}\n\
-         Restart=always\n\
-         RestartSec=2\n\
-         \n\
-         [Install]\n\
-         WantedBy=multi-user.target\n",
-        quoted(&program.display().to_string()),
-        super::programs::PATH
-    );
-    files::write(&path, text.as_bytes(), Readers::AsUsual)
-        .map_err(|error| CommandError::file("the unit", &path, &error))?;
-    for words in
-        [&["daemon-reload"][..], &["enable", IDENTITY.name], &["restart", "--no-block", IDENTITY.name]]
-    {
-        systemctl(words).await?;
-    }
-    Ok(())
-}
-
-/// Stops the unit that gives machines their credentials, on a machine that leaves its cluster.
-pub(crate) async fn stop_identity(root: &Path) -> Result<(), CommandError> {
-    match below(root, IDENTITY.path).exists() {
-        true => systemctl(&["stop", IDENTITY.name]).await,
-        false => Ok(()),
-    }
-}
-
-/// Removes the units from a machine that left its cluster, so that it does not join again when it starts.
-pub(crate) fn remove(root: &Path) -> Result<(), CommandError> {
-    for path in [WANTED, PATH, IDENTITY.wanted, IDENTITY.path] {
-        let path = below(root, path);
+    for path in [BOOT, IDENTITY].iter().flat_map(Unit::paths) {
+        let path = below(root, &path);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(CommandError::file("the unit", &path, &error));
@@ -168,7 +152,7 @@ mod tests {
     #[test]
     fn words_reach_the_program_as_they_are() {
         let command = ["/usr/bin/slipway", "--document", r#"/a b/100%/"c"\d$e"#].map(str::to_owned);
-        let text = text(&command);
+        let text = BOOT.text(&command);
         let line = text.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
         assert_eq!(line, r#"ExecStart="/usr/bin/slipway" "--document" "/a b/100%%/\"c\"\\d$$e""#);
         assert!(text.contains("RestartPreventExitStatus=1\n"));

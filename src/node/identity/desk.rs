@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use slipway_bootstrap::pki::{Certificate, Pin, PrivateKey, PublicKey, Subject, Template, Usage};
+use slipway_bootstrap::pki::{Certificate, Pin, PublicKey, Subject, Template, Usage};
 use slipway_bootstrap::token::Token;
 use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest};
 use slipway_resource::{Digest, ErrorClass, ProviderError, Session};
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::registry::{Binding, Registry};
 use super::{Ask, Challenge, Grant, Wanted};
 use crate::node::api::ApiError;
+use crate::node::authority::Authority;
 
 /// How long a nonce is good for.
 const NONCE: Duration = Duration::from_secs(120);
@@ -38,12 +39,6 @@ pub(crate) enum Refusal {
     Refused(String),
     /// Something that is needed does not answer: it may pass.
     Unavailable(String),
-}
-
-/// The authority that signs.
-pub(crate) struct Authority {
-    pub certificate: Certificate,
-    pub key: PrivateKey,
 }
 
 /// Answers machines.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_protocol::{Launch, Running};
-use slipway_resource::provider::{SessionRequest, Terms};
+use slipway_resource::provider::{SessionRequest, Terms, executable_name};
 use slipway_resource::{Session, Value};
 
 use crate::error::CommandError;
@@ -13,11 +13,6 @@ use crate::node::facts::program;
 
 /// How often a provider is looked after.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// The name of a provider's program.
-pub(crate) fn name_of(provider: &str) -> String {
-    format!("slipway-provider-{provider}")
-}
 
 /// A running provider with a session.
 pub(crate) struct Identifier {
@@ -30,12 +25,12 @@ impl Identifier {
     pub fn find(provider: &str) -> Option<PathBuf> {
         // The name comes from the document; it is no path.
         let is_name = provider.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        program(&name_of(provider)).filter(|_| is_name)
+        program(&executable_name(provider)).filter(|_| is_name)
     }
 
     /// Starts a provider and opens a session in a region.
     pub async fn start(provider: &str, region: Option<&str>) -> Result<Self, CommandError> {
-        let name = name_of(provider);
+        let name = executable_name(provider);
         let failed = |cause: String| {
             CommandError::new("NODE0023", format!("{name} does not tell who a machine is")).cause(cause)
         };

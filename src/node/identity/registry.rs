@@ -91,7 +91,7 @@ fn name(object: &Json) -> Option<&str> {
 /// The name of the object for a machine: clouds call machines as they like.
 fn name_of(machine: &str) -> String {
     let digest = Digest::of_bytes(machine.as_bytes());
-    format!("slipway-machine-{}", digest.hex().get(..32).unwrap_or_default())
+    format!("slipway-machine-{}", digest.name())
 }
 
 #[cfg(test)]

@@ -18,15 +18,16 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Serialize;
 use serde_json::json;
-use slipway_bootstrap::pki::{Certificate, PrivateKey};
+use slipway_resource::SecretText;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::desk::{Authority, Desk, Refusal};
+use super::desk::{Desk, Refusal};
 use super::registry::Registry;
 use super::{Ask, CHALLENGE, CREDENTIAL};
 use crate::error::CommandError;
+use crate::node::authority::Authority;
 
 /// The largest body of a request, in bytes.
 const BODY: usize = 64 * 1024;
@@ -73,12 +74,7 @@ impl Keys {
             slipway_limits::file::read_text(&path, slipway_limits::size::KEY_FILE)
                 .map_err(|error| CommandError::file("the authority", &path, &error))
         };
-        let unusable = |error: &dyn std::fmt::Display| {
-            CommandError::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
-        };
-        let certificate = Certificate::from_pem(&text("ca.crt")?).map_err(|error| unusable(&error))?;
-        let key = PrivateKey::from_pem(&text("ca.key")?).map_err(|error| unusable(&error))?;
-        Ok(Authority { certificate, key })
+        Authority::from_pem(&text("ca.crt")?, &SecretText::new(text("ca.key")?))
     }
 }
 

@@ -1,4 +1,5 @@
 use serde::Deserialize;
+use slipway_resource::provider::executable_name;
 use slipway_spec::model::ContainerRuntime;
 
 use super::NodeBootstrap;
@@ -53,7 +54,7 @@ impl ProgramName {
             Self::CniPlugins => None,
             Self::Kubelet => Some("kubelet".to_owned()),
             Self::Crictl => Some("crictl".to_owned()),
-            Self::Provider => Some(format!("slipway-provider-{provider}")),
+            Self::Provider => Some(executable_name(provider)),
         }
     }
 

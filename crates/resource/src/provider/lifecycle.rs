@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Value;
 
+/// The name of the executable of a provider: `slipway-provider-<name>`.
+#[must_use]
+pub fn executable_name(provider: &str) -> String {
+    format!("slipway-provider-{provider}")
+}
+
 /// Name, version and limits of a provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,6 @@
 use async_trait::async_trait;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
+use slipway_bootstrap::pki::PrivateKey;
 use slipway_resource::provider::*;
 use slipway_resource::{Observed, Token as StepToken, Value};
 
@@ -79,7 +80,7 @@ impl Session for Cloud {
 }
 
 fn unasked() -> ProviderError {
-    ProviderError::new(ErrorClass::Permanent, "nobody asks this")
+    ProviderError::new(ErrorClass::Permanent, "the endpoint does not ask this")
 }
 
 #[derive(Default)]
