@@ -1,4 +1,5 @@
-//! Who is refused the credential of a node. Moto does not check signatures: that STS does is not shown here.
+//! Machines and users that are refused the credential of a node. Moto accepts every signature, so these tests do not show that STS
+//! refuses a wrong one.
 
 use slipway_resource::provider::{NodeChallenge, VerifyNodeRequest};
 use slipway_resource::{Digest, ErrorClass};
@@ -31,7 +32,7 @@ fn challenge() -> NodeChallenge {
     NodeChallenge { server: "api.a.example.com".to_owned(), nonce: "nonce".to_owned(), request }
 }
 
-/// What somebody shows who has an access key.
+/// The credential that the owner of an access key could make.
 fn shown(key: &str) -> Vec<u8> {
     let authorization = format!(
         "AWS4-HMAC-SHA256 Credential={key}/20260101/us-east-1/sts/aws4_request, \

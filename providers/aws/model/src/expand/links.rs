@@ -4,7 +4,7 @@ use slipway_cluster_input::{NodePool, Role, Subnet};
 use slipway_resource::{Address, Value};
 
 use super::build::{Builder, address, id_of};
-use super::topology::{has_api_server, has_cilium_etcd, has_node_bootstrap, load_balancer, without_dns};
+use super::topology::{has_api_server, has_cilium_etcd, load_balancer, node_bootstrap, without_dns};
 use crate::names;
 
 /// The id of the cluster's network: the one it was given, or that of its own.
@@ -74,7 +74,7 @@ pub(crate) fn api_target_groups(builder: &Builder<'_>) -> Vec<&'static str> {
     if balancer.certificate.is_some() {
         prefixes.push("tls");
     }
-    if has_node_bootstrap(builder.cluster) {
+    if node_bootstrap(builder.cluster).is_some() {
         prefixes.push("kops-controller");
     }
     if without_dns(builder.cluster) && has_cilium_etcd(builder.cluster) {

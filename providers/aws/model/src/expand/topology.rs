@@ -46,9 +46,11 @@ pub(crate) fn names_machines(cluster: &ClusterInput) -> bool {
     cluster.assets.programs.files.iter().any(|file| file.name == ProgramName::Provider)
 }
 
-/// Whether nodes ask for their configuration or their credential through the load balancer.
-pub(crate) fn has_node_bootstrap(cluster: &ClusterInput) -> bool {
-    without_dns(cluster) || names_machines(cluster)
+/// The field because of which nodes ask for their configuration or their credential through the load balancer, if they do.
+pub(crate) fn node_bootstrap(cluster: &ClusterInput) -> Option<&'static str> {
+    let fields =
+        [(without_dns(cluster), "controlPlane.dns.kind"), (names_machines(cluster), "assets.programs")];
+    fields.into_iter().find(|(asks, _)| *asks).map(|(_, field)| field)
 }
 
 /// Whether Cilium has an etcd cluster of its own, which nodes reach on masters.

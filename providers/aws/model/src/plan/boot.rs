@@ -34,7 +34,7 @@ const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kub
                            slipway, containerd, runc, cniPlugins and kubelet";
 const NO_CREDENTIAL: &str =
     "workers need a credential, which they get when `assets.programs` lists the `provider`";
-/// What is not in a cluster whose machines are nodes.
+/// What a cluster lacks although all its machines become nodes.
 const NO_OBJECTS: &str = "nothing is installed inside the cluster, such as its add-ons: `apply` does not find the API of a \
                           new cluster on AWS";
 /// What a machine lacks whose image has nothing, and the line of the script that fetches the first of them.

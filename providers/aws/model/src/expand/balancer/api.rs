@@ -8,7 +8,7 @@ use super::{address_type, subnets_for};
 use crate::expand::build::{Builder, id_of};
 use crate::expand::links::{balancer_security_group, subnet_id};
 use crate::expand::refuse;
-use crate::expand::topology::{has_cilium_etcd, has_node_bootstrap, load_balancer, without_dns};
+use crate::expand::topology::{has_cilium_etcd, load_balancer, node_bootstrap, without_dns};
 use crate::names;
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
@@ -84,17 +84,14 @@ fn listeners(builder: &mut Builder<'_>, balancer: &LoadBalancer) {
             listener(8443, "tcp", None, &certificate_field).add(builder);
         }
     }
-    if has_node_bootstrap(builder.cluster) {
-        let field = if without_dns(builder.cluster) { "controlPlane.dns.kind" } else { "assets.programs" };
+    if let Some(field) = node_bootstrap(builder.cluster) {
         NODE_BOOTSTRAP.add(builder, field);
         listener(3988, "kops-controller", None, field).add(builder);
     }
-    if without_dns(builder.cluster) {
+    if without_dns(builder.cluster) && has_cilium_etcd(builder.cluster) {
         let field = "controlPlane.dns.kind";
-        if has_cilium_etcd(builder.cluster) {
-            CILIUM_ETCD.add(builder, field);
-            listener(4003, "etcd-cilium", None, field).add(builder);
-        }
+        CILIUM_ETCD.add(builder, field);
+        listener(4003, "etcd-cilium", None, field).add(builder);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::group::{Group, group_of_balancer};
 use super::rule::{Ports, Source, let_in};
 use crate::expand::build::Builder;
-use crate::expand::topology::{has_cilium_etcd, load_balancer, names_machines, without_dns};
+use crate::expand::topology::{has_cilium_etcd, load_balancer, node_bootstrap, without_dns};
 
 const FIELD: &str = "controlPlane.endpoint.loadBalancer";
 
@@ -32,21 +32,16 @@ pub(super) fn api(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group])
     for master in masters {
         let_in(builder, balancers, &master.into(), &[Ports::FRAGMENTATION_NEEDED], FIELD);
     }
-    if names_machines(cluster) && !without_dns(cluster) {
-        // Nodes ask the control planes for their credential.
-        let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], "assets.programs");
+    if let Some(field) = node_bootstrap(cluster) {
+        let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], field);
+        // Without DNS, nodes find everything through the load balancer alone.
+        let all = without_dns(cluster);
+        let ports: &[Ports] = if all { &[Ports::ALL] } else { &[Ports::API, Ports::NODE_BOOTSTRAP] };
         for node in nodes {
-            let_in(builder, balancers, &node.into(), &[Ports::API, Ports::NODE_BOOTSTRAP], "assets.programs");
+            let_in(builder, balancers, &node.into(), ports, field);
         }
     }
-    if without_dns(cluster) {
-        // Nodes find the API servers, and their own configuration, through the load balancer alone.
-        let_in(builder, masters, &source, &[Ports::NODE_BOOTSTRAP], "controlPlane.dns.kind");
-        if has_cilium_etcd(cluster) {
-            let_in(builder, masters, &source, &[Ports::CILIUM_ETCD], "controlPlane.dns.kind");
-        }
-        for node in nodes {
-            let_in(builder, balancers, &node.into(), &[Ports::ALL], "controlPlane.dns.kind");
-        }
+    if without_dns(cluster) && has_cilium_etcd(cluster) {
+        let_in(builder, masters, &source, &[Ports::CILIUM_ETCD], "controlPlane.dns.kind");
     }
 }
