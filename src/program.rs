@@ -162,8 +162,8 @@ impl Context {
 
     /// Opens the state store to read everything in it, what is not encrypted included where the configuration says that the
     /// state is.
-    pub fn readable_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
-        Ok(Arc::new(SealedBackend::new(self.bare_backend()?, self.keyring(), false)))
+    pub fn readable_backend(&self) -> Result<SealedBackend, CommandError> {
+        Ok(SealedBackend::new(self.bare_backend()?, self.keyring(), false))
     }
 
     /// The user's keys.

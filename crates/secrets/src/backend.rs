@@ -45,6 +45,17 @@ impl SealedBackend {
         &self.inner
     }
 
+    /// Whether an object lies in clear that this layer seals when the whole state is to be encrypted.
+    ///
+    /// # Errors
+    /// As the backend says.
+    pub async fn is_clear(&self, key: &Key) -> BackendResult<bool> {
+        if passes(key) {
+            return Ok(false);
+        }
+        Ok(self.inner.get(key).await?.is_some_and(|(bytes, _)| !Envelope::is(&bytes)))
+    }
+
     async fn sealed(&self, key: &Key, bytes: Bytes) -> BackendResult<Bytes> {
         if !self.seals || passes(key) {
             return Ok(bytes);

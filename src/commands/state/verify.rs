@@ -8,7 +8,7 @@ use slipway_engine::State;
 use slipway_operations::recorded::unknown;
 use slipway_secrets::fingerprint::is_older;
 use slipway_secrets::store::FINGERPRINT_KEY;
-use slipway_secrets::{Envelope, Expected};
+use slipway_secrets::{Envelope, Expected, SealedBackend};
 use slipway_state_store::verify::{Finding, Mend, Report, verify};
 use slipway_state_store::{Backend, ClusterName, Error, Prefix, list_clusters};
 
@@ -20,24 +20,24 @@ use crate::program::Context;
 /// Reads every object of clusters, and says what does not fit.
 pub(crate) async fn run(context: &Context, arguments: &VerifyArguments) -> Result<ExitCode, CommandError> {
     let backend = context.readable_backend()?;
-    let clusters = named(&*backend, &arguments.clusters).await?;
+    let clusters = named(&backend, &arguments.clusters).await?;
     let (mut reports, mut text, mut sound) = (Vec::new(), String::new(), true);
     for cluster in clusters {
-        let mut report = match verify(&*backend, &cluster).await {
+        let mut report = match verify(&backend, &cluster).await {
             Err(Error::NoCluster { .. }) if arguments.clusters.is_empty() => continue,
             Err(Error::NoCluster { .. }) => {
                 return Err(unknown(cluster.as_str(), &context.state_url()).into());
             }
             report => report?,
         };
-        secrets(&*backend, &cluster, &mut report).await?;
+        secrets(&backend, &cluster, &mut report).await?;
         if context.configuration.encryption.state {
-            report.findings.extend(unencrypted(&*context.backend()?, &*backend, &cluster).await?);
+            report.findings.extend(unencrypted(&backend, &cluster).await?);
         }
         let is_readable =
             |finding: &Finding| matches!(finding.mend, Mend::Encrypt | Mend::Anew | Mend::Collect);
         if report.findings.iter().all(is_readable) {
-            report.findings.extend(understood(&*backend, &cluster).await?);
+            report.findings.extend(understood(&backend, &cluster).await?);
         }
         sound &= report.is_sound();
         match arguments.output {
@@ -102,14 +102,14 @@ fn has_key(fingerprint: &str) -> bool {
 
 /// What the configuration wants encrypted and is not. Nothing of it is damaged.
 async fn unencrypted(
-    strict: &dyn Backend,
-    backend: &dyn Backend,
+    backend: &SealedBackend,
     cluster: &ClusterName,
 ) -> Result<Option<Finding>, CommandError> {
     let prefix = Prefix::new(cluster.as_str()).map_err(Error::from)?;
     let mut found = 0;
     for key in backend.list(&prefix).await.map_err(Error::from)? {
-        if strict.get(&key).await.is_err() && backend.get(&key).await.is_ok() {
+        // What cannot be read is damaged, and was told so.
+        if matches!(backend.is_clear(&key).await, Ok(true)) {
             found += 1;
         }
     }
