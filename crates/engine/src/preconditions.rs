@@ -86,8 +86,7 @@ fn difference(fields: &[String], before: Option<&Value>, now: &Value) -> String 
             sensitive: false,
         })
         .collect();
-    let options = TextOptions { color: false, width: 100, verbose: false, notes: true };
-    let text = change_lines(&changes, &[], &options);
+    let text = change_lines(&changes, &[], &TextOptions::default());
     match text.trim_end().split_once('\n') {
         None => text.trim_end().to_owned(),
         Some(_) => text.trim_end().lines().map(|line| format!("\n  {line}")).collect(),

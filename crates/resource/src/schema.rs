@@ -234,8 +234,8 @@ impl ResourceType {
         }
     }
 
-    /// Whether an attribute, by a path in it, is one that the provider sets by itself and that `wanted` does not ask for: its
-    /// changes are nobody's wish and nobody's doing.
+    /// Whether an attribute, by a path in it, is one that the provider sets by itself and that `wanted` does not ask for: a change
+    /// of it was neither asked for in the spec nor made outside.
     #[must_use]
     pub fn is_set_by_provider(&self, path: &Path, wanted: &Value) -> bool {
         let [Segment::Key(name), ..] = path.segments() else { return false };

@@ -1,6 +1,7 @@
 //! Upgrades by the program: one plan for each minor version, and the spec file follows.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,12 +9,18 @@ use slipway_integration::place::Place;
 
 use crate::PROGRAM;
 
-#[test]
-fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
+/// A small cluster that was applied, its spec, and the path of the spec.
+fn small() -> Result<(Place, String, PathBuf)> {
     let place = Place::new(PROGRAM)?;
     let spec = include_str!("rollout.yaml").replace("fixed: 3", "fixed: 1").replace("fixed: 6", "fixed: 2");
     let path = place.write("spec.yaml", &spec)?;
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    Ok((place, spec, path))
+}
+
+#[test]
+fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
+    let (place, spec, path) = small()?;
     let preview = place.expect(2, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"])?;
     ensure!(preview.out.contains("then Kubernetes 1.36.0"), "{}", preview.out);
     ensure!(preview.out.contains("sim_machine_pool.workers"), "workers follow: {}", preview.out);
@@ -47,10 +54,7 @@ fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
 /// A signal that comes when one run has ended and the next one has not begun is for the command.
 #[test]
 fn a_signal_between_two_minor_versions_ends_the_command() -> Result<()> {
-    let place = Place::new(PROGRAM)?;
-    let spec = include_str!("rollout.yaml").replace("fixed: 3", "fixed: 1").replace("fixed: 6", "fixed: 2");
-    let path = place.write("spec.yaml", &spec)?;
-    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let (place, _, path) = small()?;
     let mut command = place.command(&["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes"]);
     let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(process.stderr.take().context("messages")?).lines();

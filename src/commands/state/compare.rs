@@ -24,7 +24,7 @@ pub(crate) async fn run(context: &Context, arguments: &DiffArguments) -> Result<
                 color: context.output.color(),
                 width: context.output.width(),
                 verbose: arguments.full,
-                notes: true,
+                ..TextOptions::default()
             };
             render::comparison(&comparison, &title, &options)
         }

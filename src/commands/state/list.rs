@@ -128,7 +128,7 @@ fn resource(context: &Context, address: &Address, record: &Record, types: &Types
     }
     if let Some(applied) = &record.applied {
         let (color, width) = (context.output.color(), context.output.width());
-        let options = TextOptions { color, width, verbose: true, notes: true };
+        let options = TextOptions { color, width, verbose: true, ..TextOptions::default() };
         text.push_str(&render::applied(applied, types.get(address.kind()), 4, &options));
     }
     text

@@ -13,7 +13,9 @@ use crate::fixture::{self, SECRET};
 
 /// Every rendering of a plan, with the renderer's name.
 fn all(plan: &Plan) -> Vec<(&'static str, String)> {
-    let text = |color, verbose| render::text(plan, &TextOptions { color, width: 80, verbose, notes: true });
+    let text = |color, verbose| {
+        render::text(plan, &TextOptions { color, width: 80, verbose, ..TextOptions::default() })
+    };
     let mut streamed = Vec::new();
     render::json_to(plan, &mut streamed).unwrap();
     let changes: String = plan
@@ -235,7 +237,7 @@ fn every_form_says_what_a_month_costs() {
     let plan = Plan { prices: Some(prices.clone()), ..fixture::rich() };
     let sentence = "Price: 3.50 USD a month, 2.50 USD more than now (a list).";
     assert_eq!(prices.sentence(), sentence);
-    let options = TextOptions { color: false, width: 80, verbose: false, notes: true };
+    let options = TextOptions { width: 80, ..TextOptions::default() };
     assert!(render::text(&plan, &options).contains(sentence));
     assert!(render::markdown(&plan, render::COMMENT_LIMIT).contains(sentence));
     assert_eq!(render::json(&plan)["prices"]["after_millis"], 3_500);
