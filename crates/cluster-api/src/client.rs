@@ -22,6 +22,9 @@ use crate::{Credentials, Failure, KubeconfigText, Server, Unusable, configuratio
 /// How long a server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// How long a connection may be silent before its peer is probed, and the time between two probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
 /// An answer of a server, whatever its status.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -78,14 +81,30 @@ impl Client {
     pub async fn by(kubeconfig: &KubeconfigText<'_>) -> Result<Self, Unusable> {
         let (mut config, reach) = kubeconfig.load().await?;
         config.connect_timeout = Some(CONNECT);
+        Self::trusting(&config, reach)
+    }
+
+    /// A client of a pod, by its service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` name the server, the
+    /// token and the authority are read from `/var/run/secrets/kubernetes.io/serviceaccount`. A token that was renewed is read again.
+    ///
+    /// # Errors
+    /// When the process runs in no pod, or the service account cannot be used.
+    pub fn in_cluster() -> Result<Self, Unusable> {
+        let mut config = Config::incluster().map_err(|error| Unusable::of(&error))?;
+        config.connect_timeout = Some(CONNECT);
+        Self::trusting(&config, Reach::anywhere())
+    }
+
+    /// A client for a server that is trusted as the configuration says.
+    fn trusting(config: &Config, reach: Reach) -> Result<Self, Unusable> {
         if CryptoProvider::get_default().is_none() {
             // Another thread may do so meanwhile, with the same one.
             let _ = aws_lc_rs::default_provider().install_default();
         }
         let connector = config
-            .rustls_https_connector_with_connector(connector(&config, reach)?)
+            .rustls_https_connector_with_connector(connector(config, reach)?)
             .map_err(|error| Unusable::of(&error))?;
-        Self::with(&config, connector)
+        Self::with(config, connector)
     }
 
     fn with(config: &Config, connector: HttpsConnector<HttpConnector<Reach>>) -> Result<Self, Unusable> {
@@ -100,6 +119,12 @@ impl Client {
             .service(http);
         let endpoint = config.cluster_url.to_string().trim_end_matches('/').into();
         Ok(Self { inner: kube::Client::new(service, config.default_namespace.clone()), endpoint })
+    }
+
+    /// The client for typed objects, watches and events, as controllers use it.
+    #[must_use]
+    pub fn typed(&self) -> kube::Client {
+        self.inner.clone()
     }
 
     /// The URL of the server.
@@ -129,6 +154,10 @@ fn connector(config: &Config, reach: Reach) -> Result<HttpConnector<Reach>, Unus
     let mut connector = HttpConnector::new_with_resolver(reach);
     connector.enforce_http(false);
     connector.set_connect_timeout(config.connect_timeout);
+    // A watch is silent for minutes: a peer that is gone is noticed within a minute all the same.
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE));
+    connector.set_keepalive_retries(Some(3));
     Ok(connector)
 }
 
