@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, Node, NodeChallenge, PlanItem, Planned, PreflightFinding,
-    PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope, SessionRequest,
-    Terms, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
+    Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, NodeChallenge, PlanItem,
+    Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest,
+    Scope, SessionRequest, Terms, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
@@ -323,6 +323,11 @@ impl Session for WatchedSession {
     async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
         let ask = || self.inner.verify_node(request.clone());
         self.desk.ask("verify the identity of a machine", &Classes::All, ask).await
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        let ask = || self.inner.instances(request.clone());
+        self.desk.ask("find the instances of nodes", &Classes::All, ask).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

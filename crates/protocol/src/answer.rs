@@ -54,4 +54,5 @@ answers!(
     UnwrapKeyResponse,
     BootstrapCredentialResponse,
     VerifyNodeResponse,
+    InstancesResponse,
 );

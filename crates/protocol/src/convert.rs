@@ -7,6 +7,7 @@ mod actual;
 mod adoption;
 mod desire;
 mod error;
+mod instances;
 mod lifecycle;
 mod nodes;
 mod planning;

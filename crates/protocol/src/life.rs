@@ -60,9 +60,13 @@ impl Life {
 
     /// Waits for the end, as long as it may still be about to be noticed.
     pub(crate) async fn obituary(&self, patience: Duration) -> Option<String> {
+        tokio::time::timeout(patience, self.wait_for_end()).await.ok()?
+    }
+
+    /// Waits until the process has ended; returns how, with its last words. `None` if nobody watches the process.
+    pub async fn wait_for_end(&self) -> Option<String> {
         let mut ended = self.ended.clone();
-        let waiting = tokio::time::timeout(patience, ended.wait_for(Option::is_some));
-        let how = waiting.await.ok()?.ok()?.clone()?;
+        let how = ended.wait_for(Option::is_some).await.ok()?.clone()?;
         let mut text = format!("provider {} ended ({how})", self.name);
         let words = self.last_words();
         if !words.is_empty() {

@@ -8,6 +8,7 @@ mod actual;
 mod adoption;
 mod desire;
 mod identity;
+mod instances;
 mod keys;
 mod lifecycle;
 mod nodes;
@@ -26,6 +27,9 @@ pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use identity::{CREDENTIAL_BYTES, NodeChallenge, VerifiedNode, VerifyNodeRequest};
+pub use instances::{
+    Instance, InstanceAnswer, InstanceQuery, InstancesRequest, NodeAddress, NodeAddressKind,
+};
 pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms, executable_name};
 pub use nodes::{Node, NodeReference};
@@ -243,6 +247,17 @@ pub trait Session: Send + Sync {
     /// cloud says.
     async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
         Err(no_node_identity(&request.challenge.server))
+    }
+
+    /// The instances of the cloud behind nodes; one answer for each query, in their order. Changes nothing. Called only if
+    /// [`Capabilities::instances`] is declared.
+    ///
+    /// # Errors
+    /// When nothing can be said about any of them. An answer of the cloud that is incomplete is such a failure, or makes the
+    /// instances that it does not contain unreadable; it never makes them absent.
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        let text = format!("this provider knows no instances of cluster {}", request.cluster);
+        Err(ProviderError::new(ErrorClass::Invalid, text))
     }
 
     /// Ends the session; nothing may be asked of it afterwards.

@@ -5,6 +5,7 @@ pub(crate) mod desiring;
 pub(crate) mod ending;
 pub(crate) mod evolving;
 pub(crate) mod finding;
+pub(crate) mod instances;
 pub(crate) mod keys;
 pub(crate) mod lifecycle;
 pub(crate) mod lint;

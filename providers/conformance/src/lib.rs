@@ -18,5 +18,7 @@ mod suite;
 
 pub use report::{Report, Verdict};
 pub use rule::{RULES, Rule};
-pub use scenario::{Expand, Operation, Place, Sample, Scenario, ScenarioError, ServiceKeys, Slow};
+pub use scenario::{
+    Expand, NodeInstance, Operation, Place, Sample, Scenario, ScenarioError, ServiceKeys, Slow,
+};
 pub use suite::{Limits, Suite};

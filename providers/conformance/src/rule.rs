@@ -4,7 +4,8 @@ use futures_util::future::BoxFuture;
 
 use crate::bench::Bench;
 use crate::checks::{
-    acting, desiring, ending, evolving, finding, keys, lifecycle, looking, planning, reading, secrecy,
+    acting, desiring, ending, evolving, finding, instances, keys, lifecycle, looking, planning, reading,
+    secrecy,
 };
 use crate::stop::Checked;
 use crate::suite::Suite;
@@ -149,6 +150,10 @@ rules! {
         "UnwrapKey returns what WrapKey has wrapped, also in another process; the data key is not seen in what is wrapped.";
     Session "keys-bound" must keys::bound,
         "What was wrapped for one scope, or was changed, or is asked of another key, is refused; a key that does not exist is `not-found`.";
+    Session "instances" must instances::found,
+        "Instances answers every query, in their order: by provider id, or by name among the instances of one cluster; an instance that does not exist is absent.";
+    Session "instances-never-guessed" must instances::never_guessed,
+        "The provider id of another cloud, and an instance that may not be read, is never absent.";
     Session "tells-progress" should acting::tells_progress,
         "An action that waits says so, or gives a handle.";
 }

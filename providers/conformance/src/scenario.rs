@@ -42,6 +42,9 @@ pub struct Scenario {
     /// Keys of the provider's key service; without, it has none.
     #[serde(default)]
     pub keys: Option<ServiceKeys>,
+    /// A node and its instance; without, the provider has no instances.
+    #[serde(default)]
+    pub instances: Option<NodeInstance>,
     /// How long Discover and Read may lag behind, in milliseconds.
     #[serde(default)]
     pub consistency_ms: u64,
@@ -67,6 +70,20 @@ pub struct ServiceKeys {
     /// Another one.
     pub other: String,
     /// A name that no key has.
+    pub missing: String,
+}
+
+/// A node, the sample that is or makes its instance, and an instance that does not exist.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeInstance {
+    /// The address of the sample.
+    pub sample: String,
+    /// The name of the cluster that the instance joins.
+    pub cluster: String,
+    /// The name of the node.
+    pub node: String,
+    /// A provider id of this cloud that no instance has.
     pub missing: String,
 }
 

@@ -9,7 +9,8 @@ use slipway_protocol::generated::provider_server;
 use slipway_protocol::wire::WireValue;
 use slipway_protocol::{Answer, PAGE_BYTES};
 use slipway_resource::provider::{
-    CREDENTIAL_BYTES, CatalogRequest, NodeChallenge, UnwrapKeyRequest, VerifyNodeRequest, WrapKeyRequest,
+    CREDENTIAL_BYTES, CatalogRequest, InstancesRequest, NodeChallenge, UnwrapKeyRequest, VerifyNodeRequest,
+    WrapKeyRequest,
 };
 use slipway_resource::{Address, Digest, ErrorClass, Identity, Provider, ProviderError, Token, Value};
 use tokio::sync::mpsc;
@@ -292,6 +293,19 @@ impl Service {
     }
 }
 
+/// The cloud controller.
+impl Service {
+    async fn finding_instances(
+        &self,
+        request: proto::InstancesRequest,
+    ) -> Result<proto::InstancesResponse, ProviderError> {
+        let open = self.sessions.get(&request.session)?;
+        let request = InstancesRequest::try_from(request).map_err(invalid)?;
+        let answers = open.session.instances(request).await?;
+        Ok(proto::InstancesResponse { answers: answers.into_iter().map(Into::into).collect(), error: None })
+    }
+}
+
 #[tonic::async_trait]
 impl provider_server::Provider for Service {
     type GetSchemaStream = Answers<proto::GetSchemaResponse>;
@@ -467,6 +481,10 @@ impl provider_server::Provider for Service {
         request: Request<proto::VerifyNodeRequest>,
     ) -> Unary<proto::VerifyNodeResponse> {
         unary(self.verifying(request.into_inner()).await)
+    }
+
+    async fn instances(&self, request: Request<proto::InstancesRequest>) -> Unary<proto::InstancesResponse> {
+        unary(self.finding_instances(request.into_inner()).await)
     }
 
     async fn import(&self, request: Request<proto::ImportRequest>) -> Unary<proto::ImportResponse> {

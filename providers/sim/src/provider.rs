@@ -63,7 +63,7 @@ impl Provider for Sim {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: rate_classes(),
             batch: 1_000,
-            capabilities: Capabilities { nodes: true, ..Capabilities::default() },
+            capabilities: Capabilities { nodes: true, instances: true, ..Capabilities::default() },
         })
     }
 

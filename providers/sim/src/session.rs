@@ -6,6 +6,7 @@ mod check;
 mod create;
 mod delete;
 mod gate;
+mod instances;
 mod keys;
 mod locate;
 mod node;
@@ -19,8 +20,8 @@ use async_trait::async_trait;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
-    Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding,
+    PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{Address, Identity, Observed, ProviderError, Session, Token, Value};
 
@@ -209,6 +210,10 @@ impl Session for SimSession {
 
     async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
         self.unwrap(request).await
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        self.find_instances(&request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

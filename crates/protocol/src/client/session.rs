@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, CREDENTIAL_BYTES, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
-    ExpandRequest, Expansion, LocateRequest, Located, Node, NodeChallenge, PlanItem, Planned,
-    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope,
-    UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
+    ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, NodeChallenge,
+    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution,
+    ResumeRequest, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -442,6 +442,24 @@ impl Session for RemoteSession {
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
         Ok(VerifiedNode { machine, nodes, pool: Some(pool).filter(|pool| !pool.is_empty()), started })
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        let cluster = &request.cluster;
+        let queries = request.queries.into_iter().map(|query| ((), query.into()));
+        let calls = Batches::new(queries, self.batch, &self.connection.life).map(|batch| async move {
+            let (asked, queries) = batch?;
+            let mut rpc = self.connection.rpc.clone();
+            let message =
+                proto::InstancesRequest { session: self.id.clone(), cluster: cluster.clone(), queries };
+            let call = rpc.instances(message);
+            let answers = self.connection.unary(self.connection.deadlines.observe, call).await?.answers;
+            if answers.len() != asked.len() {
+                return Err(self.miscounted("Instances", answers.len(), asked.len()));
+            }
+            self.all::<_, InstanceAnswer>(answers)
+        });
+        stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -24,6 +24,7 @@ impl From<Info> for proto::GetInfoResponse {
                 price: info.capabilities.price,
                 nodes: info.capabilities.nodes,
                 node_identity: info.capabilities.node_identity,
+                instances: info.capabilities.instances,
             }),
             error: None,
         }
@@ -48,6 +49,7 @@ impl From<proto::GetInfoResponse> for Info {
                 price: declared.price,
                 nodes: declared.nodes,
                 node_identity: declared.node_identity,
+                instances: declared.instances,
             },
         }
     }

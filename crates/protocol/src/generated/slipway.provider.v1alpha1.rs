@@ -175,6 +175,9 @@ pub struct Capabilities {
     /// Whether BootstrapCredential and VerifyNode answer.
     #[prost(bool, tag = "5")]
     pub node_identity: bool,
+    /// Whether Instances answers.
+    #[prost(bool, tag = "6")]
+    pub instances: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateClass {
@@ -1303,6 +1306,90 @@ pub struct VerifyNodeResponse {
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InstancesRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    /// The name of the cluster. A node without a provider id is looked for among the instances of this cluster only.
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub queries: ::prost::alloc::vec::Vec<InstanceQuery>,
+}
+/// Asks for the instance behind a node: the one with its provider id, or without one the one that the node is named after.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InstanceQuery {
+    /// The name of the node.
+    #[prost(string, tag = "1")]
+    pub node: ::prost::alloc::string::String,
+    /// The provider id in the spec of the node.
+    #[prost(string, optional, tag = "2")]
+    pub provider_id: ::core::option::Option<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InstancesResponse {
+    /// One for each query, in their order.
+    #[prost(message, repeated, tag = "1")]
+    pub answers: ::prost::alloc::vec::Vec<InstanceAnswer>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct InstanceAnswer {
+    #[prost(oneof = "instance_answer::Answer", tags = "1, 2, 3")]
+    pub answer: ::core::option::Option<instance_answer::Answer>,
+}
+/// Nested message and enum types in `InstanceAnswer`.
+pub mod instance_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "1")]
+        Present(super::Instance),
+        /// The cloud says for certain that the instance does not exist. A stopped instance exists.
+        #[prost(message, tag = "2")]
+        Absent(super::Absent),
+        /// It is not known whether the instance exists, or what it is.
+        #[prost(message, tag = "3")]
+        Unreadable(super::Error),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Instance {
+    /// What the spec of the node has as its provider id, as `aws:///us-east-1a/i-0123`.
+    #[prost(string, tag = "1")]
+    pub provider_id: ::prost::alloc::string::String,
+    /// Whether the instance is stopped. Its disks may be attached to other instances then.
+    #[prost(bool, tag = "2")]
+    pub shutdown: bool,
+    /// The addresses of the node.
+    #[prost(message, repeated, tag = "3")]
+    pub addresses: ::prost::alloc::vec::Vec<NodeAddress>,
+    /// The type of the instance, its zone and its region; empty where the cloud has none.
+    #[prost(string, tag = "4")]
+    pub instance_type: ::prost::alloc::string::String,
+    #[prost(string, tag = "5")]
+    pub zone: ::prost::alloc::string::String,
+    #[prost(string, tag = "6")]
+    pub region: ::prost::alloc::string::String,
+    /// Further labels of the node, sorted by key.
+    #[prost(message, repeated, tag = "7")]
+    pub labels: ::prost::alloc::vec::Vec<NodeLabel>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeAddress {
+    /// `InternalIP`, `ExternalIP`, `InternalDNS`, `ExternalDNS` or `Hostname`.
+    #[prost(string, tag = "1")]
+    pub r#type: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub address: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeLabel {
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ErrorClass {
@@ -2391,6 +2478,33 @@ pub mod provider_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Optional, declared in GetInfo. The instances of the cloud behind nodes, for the controllers of a cluster. Changes nothing.
+        pub async fn instances(
+            &mut self,
+            request: impl tonic::IntoRequest<super::InstancesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::InstancesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Provider/Instances",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Provider", "Instances"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2616,6 +2730,14 @@ pub mod provider_server {
             request: tonic::Request<super::VerifyNodeRequest>,
         ) -> std::result::Result<
             tonic::Response<super::VerifyNodeResponse>,
+            tonic::Status,
+        >;
+        /// Optional, declared in GetInfo. The instances of the cloud behind nodes, for the controllers of a cluster. Changes nothing.
+        async fn instances(
+            &self,
+            request: tonic::Request<super::InstancesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::InstancesResponse>,
             tonic::Status,
         >;
     }
@@ -3763,6 +3885,51 @@ pub mod provider_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = VerifyNodeSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Provider/Instances" => {
+                    #[allow(non_camel_case_types)]
+                    struct InstancesSvc<T: Provider>(pub Arc<T>);
+                    impl<
+                        T: Provider,
+                    > tonic::server::UnaryService<super::InstancesRequest>
+                    for InstancesSvc<T> {
+                        type Response = super::InstancesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::InstancesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Provider>::instances(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = InstancesSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -51,6 +51,9 @@ pub struct Capabilities {
     /// [`Session::verify_node`](super::Session::verify_node) answer.
     #[serde(default)]
     pub node_identity: bool,
+    /// Whether [`Session::instances`](super::Session::instances) answers.
+    #[serde(default)]
+    pub instances: bool,
 }
 
 /// The pace of one class of calls.

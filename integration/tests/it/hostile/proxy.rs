@@ -372,4 +372,11 @@ impl Provider for Proxy {
     ) -> Answered<proto::VerifyNodeResponse> {
         unary!(self, Call::None, verify_node, request)
     }
+
+    async fn instances(
+        &self,
+        request: Request<proto::InstancesRequest>,
+    ) -> Answered<proto::InstancesResponse> {
+        unary!(self, Call::None, instances, request)
+    }
 }

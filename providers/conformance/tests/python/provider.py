@@ -418,7 +418,10 @@ class Provider(rpc.ProviderServicer):
     @answering(pb.GetInfoResponse)
     def GetInfo(self, request):
         classes = [pb.RateClass(name="calls", concurrency=16)]
-        return pb.GetInfoResponse(name="python", version=VERSION, rate_classes=classes, batch=2000)
+        capabilities = pb.Capabilities(instances=True)
+        return pb.GetInfoResponse(
+            name="python", version=VERSION, rate_classes=classes, batch=2000, capabilities=capabilities
+        )
 
     @answering(pb.GetSchemaResponse)
     def GetSchema(self, request):
@@ -552,6 +555,34 @@ class Provider(rpc.ProviderServicer):
         if not hmac.compare_digest(sealed, seal(request, masked)):
             raise Refused(pb.ERROR_CLASS_INVALID, f"this is not what {request.key} has wrapped")
         return pb.UnwrapKeyResponse(plain=mask(request.key, masked))
+
+    @answering(pb.InstancesResponse)
+    def Instances(self, request):
+        """A share is served by an instance of its own; its node has the name of the share."""
+        session = self.session(request)
+        if session.blind:
+            return pb.InstancesResponse(answers=[pb.InstanceAnswer(unreadable=unreadable()) for _ in request.queries])
+        shares = {i: t for i, t in session.cloud.look().items() if t["address"].startswith("python_share.")}
+        ids = {"python:///" + identity: identity for identity in shares}
+        names = {
+            thing["address"].split(".", 1)[1]: identity
+            for identity, thing in shares.items()
+            if thing["cluster"] == request.cluster
+        }
+        answer = pb.InstancesResponse()
+        for query in request.queries:
+            if query.provider_id and not query.provider_id.startswith("python:///"):
+                foreign = invalid(f"{query.provider_id} is a provider id of another cloud").error
+                answer.answers.append(pb.InstanceAnswer(unreadable=foreign))
+                continue
+            identity = ids.get(query.provider_id) if query.provider_id else names.get(query.node)
+            if identity is None:
+                answer.answers.append(pb.InstanceAnswer(absent=pb.Absent()))
+                continue
+            addresses = [pb.NodeAddress(type="Hostname", address=query.node)]
+            found = pb.Instance(provider_id="python:///" + identity, addresses=addresses)
+            answer.answers.append(pb.InstanceAnswer(present=found))
+        return answer
 
     def Apply(self, requests, context):
         """All actions of a session: a thread takes requests, the pool runs them, this one tells events."""

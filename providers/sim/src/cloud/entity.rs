@@ -79,6 +79,9 @@ pub struct Vacancy {
     pub volume: Option<String>,
 }
 
+/// What the provider ids of nodes begin with.
+const PROVIDER_ID: &str = "sim:///";
+
 /// One machine of a pool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +115,9 @@ pub struct Machine {
     /// Whether nothing new is placed on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
+    /// Whether it is stopped: it exists and does not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// Whether it exists beyond the pool's size.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub surplus: bool,
@@ -127,13 +133,19 @@ impl Machine {
     /// The provider id of the node that it is.
     #[must_use]
     pub fn provider_id(&self) -> String {
-        format!("sim:///{}", self.id)
+        format!("{PROVIDER_ID}{}", self.id)
+    }
+
+    /// The identity of the machine with a provider id; `None` for the provider id of another cloud.
+    #[must_use]
+    pub fn id_of(provider_id: &str) -> Option<&str> {
+        provider_id.strip_prefix(PROVIDER_ID).filter(|id| !id.is_empty())
     }
 
     /// Whether it is a ready node at this moment.
     #[must_use]
     pub fn is_ready(&self, now: Millis) -> bool {
-        self.ready_at.is_some_and(|ready| ready <= now)
+        !self.stopped && self.ready_at.is_some_and(|ready| ready <= now)
     }
 }
 

@@ -86,6 +86,7 @@ impl Change<'_> {
             ready_at: (!(launch.never_ready)())
                 .then(|| self.now() + boot_ms(launch.seed, &text("cluster"), &text("name"), ordinal)),
             cordoned: false,
+            stopped: false,
             surplus,
             slot,
             volume: volume.map(|(id, _)| id),

@@ -145,6 +145,28 @@ impl Tamper {
         })
     }
 
+    /// Stops a machine (`true`), or starts it again.
+    ///
+    /// # Errors
+    /// When the machine does not exist, or the cloud cannot be written.
+    pub fn set_stopped(&self, machine: &str, stopped: bool) -> Result<(), ProviderError> {
+        self.with_machine(machine, |change, mut machine| {
+            machine.stopped = stopped;
+            change.put_machine(machine);
+        })
+    }
+
+    /// Gives a machine another address.
+    ///
+    /// # Errors
+    /// When the machine does not exist, or the cloud cannot be written.
+    pub fn set_address(&self, machine: &str, address: &str) -> Result<(), ProviderError> {
+        self.with_machine(machine, |change, mut machine| {
+            address.clone_into(&mut machine.address);
+            change.put_machine(machine);
+        })
+    }
+
     /// Ends a machine, as a cloud does when hardware fails. The place stays empty when `heal` is false; otherwise a
     /// machine of the pool's current template, ready at once, takes it.
     ///

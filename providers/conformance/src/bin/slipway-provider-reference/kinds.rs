@@ -20,7 +20,11 @@ pub fn info(defect: &Defect) -> Info {
         rate_classes: BTreeMap::from([("calls".to_owned(), class)]),
         batch: 1000,
         // There is no list of prices.
-        capabilities: Capabilities { price: defect.breaks("capabilities"), ..Capabilities::default() },
+        capabilities: Capabilities {
+            price: defect.breaks("capabilities"),
+            instances: true,
+            ..Capabilities::default()
+        },
     }
 }
 

@@ -6,6 +6,7 @@
 mod act;
 mod cloud;
 mod defect;
+mod instances;
 mod keys;
 mod kinds;
 mod plan;

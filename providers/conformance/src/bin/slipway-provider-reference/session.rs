@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use slipway_provider_sdk::{Candidate, locate};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Resolution,
-    ResumeRequest, Scope, Unlisted, UnwrapKeyRequest, WrapKeyRequest,
+    InstanceAnswer, InstancesRequest, LocateRequest, Located, PlanItem, Planned, PreflightFinding,
+    PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope, Unlisted, UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, Path, ProviderError, Schema,
@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::cloud::{Cloud, Object, Tags};
 use crate::defect::Defect;
+use crate::instances;
 use crate::keys;
 use crate::plan::{self, invalid};
 
@@ -272,6 +273,13 @@ impl Session for ReferenceSession {
 
     async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
         keys::unwrap(&request, &self.defect)
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        if self.blind {
+            return Err(Self::unreadable());
+        }
+        self.cloud.look(|objects| instances::answers(objects, &request, &self.defect))
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
