@@ -27,7 +27,12 @@ impl Provider for Aws {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: rate::rate_classes(),
             batch: BATCH,
-            capabilities: Capabilities { price: true, node_identity: true, ..Capabilities::default() },
+            capabilities: Capabilities {
+                price: true,
+                node_identity: true,
+                instances: true,
+                ..Capabilities::default()
+            },
         })
     }
 

@@ -3,6 +3,7 @@
 mod act;
 mod find;
 mod identity;
+mod instances;
 mod keys;
 mod locate;
 mod resume;
@@ -14,9 +15,9 @@ use slipway_aws_model::plan::Gates;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, NodeChallenge, PlanItem, Planned, PreflightFinding, PreflightItem,
-    PriceReport, ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, VerifiedNode,
-    VerifyNodeRequest, WrapKeyRequest,
+    Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, NodeChallenge, PlanItem, Planned,
+    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest, Scope,
+    UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Value};
 
@@ -156,6 +157,10 @@ impl Session for AwsSession {
 
     async fn verify_node(&self, request: VerifyNodeRequest) -> Result<VerifiedNode, ProviderError> {
         identity::verify(&self.cloud, &request).await
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        instances::find(&self.cloud, &request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -154,7 +154,7 @@ async fn has_role(cloud: &Cloud, instance: &Instance, role: &str, id: &str) -> R
 }
 
 /// What a node on an instance may be called: its private name, that without its domain, its id.
-fn names(instance: &Instance, id: &str) -> Vec<String> {
+pub(super) fn names(instance: &Instance, id: &str) -> Vec<String> {
     let private = instance.private_dns_name().unwrap_or_default();
     let short = private.split('.').next().unwrap_or_default();
     let mut names: Vec<String> =

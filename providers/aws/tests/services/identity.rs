@@ -10,7 +10,7 @@ use crate::support::{Cloud, moto};
 const CLUSTER: &str = "a.example.com";
 
 /// Sends a request of the query protocol, and gives the texts of an element in the answer.
-fn ask(port: u16, service: &str, body: &str, element: &str) -> String {
+pub(crate) fn ask(port: u16, service: &str, body: &str, element: &str) -> String {
     let signed = format!(
         "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
     );

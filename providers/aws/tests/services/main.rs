@@ -10,6 +10,7 @@ mod calls;
 mod dns;
 mod iam;
 mod identity;
+mod instances;
 mod interruption;
 mod keys;
 mod life;
