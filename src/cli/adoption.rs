@@ -26,6 +26,31 @@ pub(crate) enum ExportCommand {
     /// Resource types and attributes keep their names. This is useful for providers that use the names of Terraform, such as
     /// `aws`.
     Terraform(TerraformArguments),
+    /// Write a manifest that installs the cloud controller of a provider.
+    ///
+    /// `slipway-cloud-controller` initialises the nodes of a cluster and deletes Nodes whose instance does not exist any more.
+    /// The manifest works on any conformant cluster, also before a network plugin is installed. It is not a part of a spec:
+    /// install it with `kubectl apply -f`.
+    CloudControllerManifest(CloudControllerArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CloudControllerArguments {
+    /// Name of the provider, such as `aws`.
+    #[arg(value_name = "PROVIDER")]
+    pub provider: String,
+    /// Image with the executables `slipway-cloud-controller` and `slipway-provider-PROVIDER`, and the `provider.toml`.
+    #[arg(long, value_name = "IMAGE")]
+    pub image: String,
+    /// Name of the cluster, as its instances carry it.
+    #[arg(long, default_value = "kubernetes", value_name = "NAME")]
+    pub cluster_name: String,
+    /// YAML file with the region and the configuration of the provider. It becomes a Secret of the manifest.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub cloud_config: Option<PathBuf>,
+    /// Namespace of the controller. The manifest creates it.
+    #[arg(long, default_value = "slipway-cloud-controller", value_name = "NAME")]
+    pub namespace: String,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `slipway export`
 
+mod cloud_controller;
+
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ const CONFIGURATION: Written = Written {
 pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<ExitCode, CommandError> {
     match command {
         ExportCommand::Terraform(arguments) => terraform(context, arguments).await,
+        ExportCommand::CloudControllerManifest(arguments) => cloud_controller::manifest(context, arguments),
     }
 }
 

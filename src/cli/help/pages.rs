@@ -122,6 +122,14 @@ pub(crate) const PAGES: &[Page] = &[
         Usual,
         &[("Write a Terraform configuration", "slipway export terraform -f cluster.yaml --out main.tf")],
     ),
+    page(
+        "export cloud-controller-manifest",
+        Usual,
+        &[(
+            "Install the cloud controller of the provider aws",
+            "slipway export cloud-controller-manifest aws --image IMAGE --cluster-name demo | kubectl apply -f -",
+        )],
+    ),
     page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),
     page(
         "state init",

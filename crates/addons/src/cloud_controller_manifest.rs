@@ -1,0 +1,162 @@
+//! `slipway-cloud-controller`: everything that installs it in a cluster.
+
+use serde_json::{Value as Json, json};
+
+/// The name of all objects.
+const NAME: &str = "slipway-cloud-controller";
+/// The Lease of cloud controller managers: while one holds it, another one waits.
+const LEASE: &str = "cloud-controller-manager";
+const LEASE_NAMESPACE: &str = "kube-system";
+/// The folder of the configuration in the container, and its file.
+const CONFIGURATION: &str = "/etc/slipway";
+const FILE: &str = "cloud.yaml";
+const PORT: u16 = 10258;
+
+/// What the manifest of a cloud controller depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct CloudControllerManifest<'a> {
+    /// The name of the provider.
+    pub provider: &'a str,
+    /// An image with the executables of the controller and the provider.
+    pub image: &'a str,
+    /// The name of the cluster, as its instances carry it.
+    pub cluster_name: &'a str,
+    /// The region and the configuration of the provider, as YAML.
+    pub configuration: Option<&'a str>,
+    /// The namespace of the controller.
+    pub namespace: &'a str,
+}
+
+/// The objects, in the order in which they can be created: namespace, service account, rights, configuration, Deployment.
+#[must_use]
+pub fn cloud_controller_manifest(manifest: CloudControllerManifest<'_>) -> Vec<Json> {
+    let namespace = manifest.namespace;
+    let subject = json!({ "kind": "ServiceAccount", "name": NAME, "namespace": namespace });
+    let mut objects = vec![
+        json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            // The network of the host is not allowed to others.
+            "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
+        }),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}}),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": NAME},
+            "rules": [
+                rule("", &["nodes"], &["get", "list", "watch", "patch", "delete"]),
+                rule("", &["nodes/status"], &["patch"]),
+                rule("events.k8s.io", &["events"], &["create", "patch"]),
+            ],
+        }),
+        binding("ClusterRole", None, &subject),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": NAME, "namespace": LEASE_NAMESPACE},
+            "rules": [
+                // The name of what is created cannot be limited.
+                rule("coordination.k8s.io", &["leases"], &["create"]),
+                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [LEASE],
+                 "verbs": ["get", "update"]},
+            ],
+        }),
+        binding("Role", Some(LEASE_NAMESPACE), &subject),
+    ];
+    if let Some(text) = manifest.configuration {
+        objects.push(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME, "namespace": namespace},
+            "stringData": {FILE: text},
+        }));
+    }
+    objects.push(deployment(manifest));
+    objects
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Json {
+    json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
+}
+
+fn binding(kind: &str, namespace: Option<&str>, subject: &Json) -> Json {
+    let mut binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": {"name": NAME},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": NAME},
+        "subjects": [subject],
+    });
+    if let Some(namespace) = namespace {
+        binding["metadata"]["namespace"] = namespace.into();
+    }
+    binding
+}
+
+fn deployment(manifest: CloudControllerManifest<'_>) -> Json {
+    let labels = json!({ "app.kubernetes.io/name": NAME });
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": NAME, "namespace": manifest.namespace, "labels": labels},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            // Two pods on one node would share a port: an old one goes before a new one comes.
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+            "template": {"metadata": {"labels": labels}, "spec": pod(manifest, &labels)},
+        },
+    })
+}
+
+fn pod(manifest: CloudControllerManifest<'_>, labels: &Json) -> Json {
+    let mut volumes = vec![json!({"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}})];
+    if manifest.configuration.is_some() {
+        volumes.push(json!({"name": "configuration", "secret": {"secretName": NAME}}));
+    }
+    let exists = |key: &str| json!({ "key": key, "operator": "Exists" });
+    let control_plane = "node-role.kubernetes.io/control-plane";
+    json!({
+        "serviceAccountName": NAME,
+        "priorityClassName": "system-cluster-critical",
+        // It runs before the cluster has a network of pods and a DNS server.
+        "hostNetwork": true,
+        "dnsPolicy": "Default",
+        "tolerations": [
+            exists("node.cloudprovider.kubernetes.io/uninitialized"),
+            exists(control_plane),
+            exists("node.kubernetes.io/not-ready"),
+            exists("node.kubernetes.io/network-unavailable"),
+        ],
+        "affinity": {
+            "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "preference": {"matchExpressions": [exists(control_plane)]}}]},
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}]},
+        },
+        "securityContext": {
+            "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container(manifest)],
+        "volumes": volumes,
+    })
+}
+
+fn container(manifest: CloudControllerManifest<'_>) -> Json {
+    let mut flags = vec![
+        format!("--cloud-provider={}", manifest.provider),
+        format!("--cluster-name={}", manifest.cluster_name),
+    ];
+    let mut mounts = vec![json!({"name": "tmp", "mountPath": "/tmp"})];
+    if manifest.configuration.is_some() {
+        flags.push(format!("--cloud-config={CONFIGURATION}/{FILE}"));
+        mounts.push(json!({"name": "configuration", "mountPath": CONFIGURATION, "readOnly": true}));
+    }
+    let probe = |path: &str| json!({ "httpGet": {"host": "127.0.0.1", "port": PORT, "path": path} });
+    json!({
+        "name": NAME,
+        "image": manifest.image,
+        "command": [NAME],
+        "args": flags,
+        "livenessProbe": probe("/healthz"),
+        "readinessProbe": probe("/readyz"),
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": mounts,
+    })
+}

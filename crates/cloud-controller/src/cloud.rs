@@ -1,0 +1,175 @@
+//! The provider: its process, its session, and what is asked of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use slipway_limits::{file, size};
+use slipway_protocol::{LockFile, Running, SearchPath};
+use slipway_resource::provider::{InstanceAnswer, InstanceQuery, InstancesRequest, SessionRequest, Terms};
+use slipway_resource::{Provider as _, ProviderError, Session, Value};
+
+use crate::arguments::Arguments;
+use crate::metrics::Metrics;
+
+/// The provider cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CloudError {
+    /// The file of `--cloud-config` cannot be read.
+    #[error("--cloud-config: {path} cannot be read")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The file of `--cloud-config` is no configuration.
+    #[error("--cloud-config: {path} is not a configuration of a provider")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        cause: serde_yaml::Error,
+    },
+    /// The provider cannot be found, or does not start.
+    #[error(transparent)]
+    Start(#[from] slipway_protocol::Error),
+    /// The provider does not answer, or refuses its configuration.
+    #[error("provider {provider}")]
+    Refused {
+        /// The provider.
+        provider: String,
+        /// What it says.
+        #[source]
+        cause: Box<ProviderError>,
+    },
+    /// The provider finds problems in its configuration.
+    #[error("--cloud-config: provider {provider}: {problems}")]
+    Invalid {
+        /// The provider.
+        provider: String,
+        /// The problems.
+        problems: String,
+    },
+    /// The provider has no instances.
+    #[error(
+        "provider {0} does not declare the capability `instances`: it cannot tell which instance a node is"
+    )]
+    NoInstances(String),
+}
+
+/// What `--cloud-config` has: the same fields as `spec.provider` of a cluster.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Configuration {
+    region: Option<String>,
+    config: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A running provider with a session.
+pub(crate) struct Provider {
+    running: Running,
+    session: Arc<dyn Session>,
+}
+
+impl Provider {
+    /// Starts the provider and opens a session that only looks.
+    pub(crate) async fn start(arguments: &Arguments) -> Result<Self, CloudError> {
+        let name = &arguments.cloud_provider;
+        let configuration = arguments.cloud_config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let search = SearchPath::from_environment();
+        let running = match &arguments.lock_file {
+            Some(lock) => Running::locked(name, &search, &LockFile::read(lock)?).await?,
+            None => {
+                let installed = search.find(name)?;
+                Running::launch(&installed.launch(&installed.executable)).await?
+            }
+        };
+        match open(&running, name, configuration).await {
+            Ok(session) => Ok(Self { running, session }),
+            Err(error) => {
+                running.end().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// What the controllers ask.
+    pub(crate) fn cloud(&self, arguments: &Arguments, metrics: &Metrics) -> Cloud {
+        Cloud {
+            session: Arc::clone(&self.session),
+            cluster: arguments.cluster_name.clone(),
+            metrics: metrics.clone(),
+        }
+    }
+
+    /// Waits until the process of the provider has ended by itself; returns how.
+    pub(crate) async fn ended(&self) -> String {
+        let end = self.running.client().life().wait_for_end().await;
+        end.unwrap_or_else(|| "the process of the provider is not watched any more".to_owned())
+    }
+
+    /// Ends the provider.
+    pub(crate) async fn end(self) {
+        let _ = self.session.close().await;
+        self.running.end().await;
+    }
+}
+
+async fn open(
+    running: &Running,
+    name: &str,
+    configuration: Configuration,
+) -> Result<Arc<dyn Session>, CloudError> {
+    let refused = |cause| CloudError::Refused { provider: name.to_owned(), cause: Box::new(cause) };
+    let provider = running.client();
+    if !provider.info().await.map_err(refused)?.capabilities.instances {
+        return Err(CloudError::NoInstances(name.to_owned()));
+    }
+    // Who starts the controller has written the file.
+    let from_caller = configuration.config.keys().cloned().collect();
+    let config = Value::from_json(&serde_json::Value::Object(configuration.config));
+    let problems = provider.validate_config(&config).await.map_err(refused)?;
+    if !problems.is_empty() {
+        return Err(CloudError::Invalid { provider: name.to_owned(), problems: problems.join("; ") });
+    }
+    let request = SessionRequest { config, region: configuration.region, offline: false };
+    let terms = Terms { read_only: true, from_caller, networks: Vec::new() };
+    provider.open_session_on(request, terms).await.map_err(refused)
+}
+
+fn read(path: &Path) -> Result<Configuration, CloudError> {
+    let shown = || path.display().to_string();
+    let text = file::read_given_text(path, size::CONFIGURATION)
+        .map_err(|cause| CloudError::Unreadable { path: shown(), cause })?;
+    serde_yaml::from_str(&text).map_err(|cause| CloudError::Malformed { path: shown(), cause })
+}
+
+/// What the controllers ask of the cloud.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    session: Arc<dyn Session>,
+    cluster: String,
+    metrics: Metrics,
+}
+
+impl Cloud {
+    /// The instances behind nodes; one answer for each query, in their order. A failure is logged and counted.
+    pub(crate) async fn instances(
+        &self,
+        queries: Vec<InstanceQuery>,
+    ) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        let (cluster, asked) = (self.cluster.clone(), queries.len());
+        let answers = self.session.instances(InstancesRequest { cluster, queries }).await;
+        let outcome =
+            answers.as_ref().map_or_else(|error| error.class.name().to_owned(), |_| "ok".to_owned());
+        let labels = [("call", "Instances".to_owned()), ("outcome", outcome)];
+        self.metrics.calls.get_or_create(&labels).inc();
+        if let Err(error) = &answers {
+            tracing::warn!(nodes = asked, %error, "the provider does not tell the instances of nodes");
+        }
+        answers
+    }
+}

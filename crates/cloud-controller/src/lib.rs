@@ -1,0 +1,23 @@
+//! `slipway-cloud-controller`: the cloud controller manager of every provider that declares `instances`.
+//!
+//! It keeps the behaviour of the node controllers of `k8s.io/cloud-provider`. New nodes are initialised ([`initialise`]),
+//! addresses are refreshed, and the Node of an instance that does not exist any more is deleted ([`lifecycle`]).
+//! What belongs to the cloud is asked of the provider, many nodes in one call ([`cloud`]).
+
+#![allow(
+    clippy::result_large_err,
+    reason = "the error is that of the provider trait; one is made for a call to a cloud at most"
+)]
+
+pub mod addresses;
+pub mod arguments;
+mod backoff;
+pub mod cloud;
+mod context;
+pub mod initialise;
+pub mod lifecycle;
+mod metrics;
+mod node;
+mod nodes;
+pub mod program;
+mod writing;

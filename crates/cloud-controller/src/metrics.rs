@@ -1,0 +1,62 @@
+//! The metrics of the controllers. Those that cloud controller managers of Kubernetes have keep their names.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use slipway_controller::prometheus_client;
+
+/// The labels of a call to the provider: `call`, and `outcome`: `ok` or the class of the error.
+pub(crate) type CallLabels = [(&'static str, String); 2];
+
+/// The metrics.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    /// 1 while this process leads.
+    pub(crate) leads: Gauge,
+    /// Calls to the provider.
+    pub(crate) calls: Family<CallLabels, Counter>,
+    /// Nodes that were deleted because their instance did not exist.
+    pub(crate) nodes_deleted: Counter,
+    /// Seconds between the creation of a node and the start of its initialisation.
+    pub(crate) sync_delay: Histogram,
+    /// Seconds between the creation of a node and the removal of its taint.
+    pub(crate) taint_delay: Histogram,
+}
+
+/// 1 s to 17 min, each twice the one before.
+fn delays() -> Histogram {
+    Histogram::new((0..11).map(|power| f64::from(1_u32 << power)))
+}
+
+impl Metrics {
+    pub(crate) fn new(registry: &slipway_controller::Metrics) -> Self {
+        Self {
+            leads: registry.register(
+                "leader_election_master_status",
+                "Whether this process holds the Lease",
+                Gauge::default(),
+            ),
+            calls: registry.register(
+                "cloud_controller_provider_calls",
+                "Calls to the provider by outcome",
+                Family::default(),
+            ),
+            nodes_deleted: registry.register(
+                "cloud_controller_nodes_deleted",
+                "Nodes deleted because their instance does not exist",
+                Counter::default(),
+            ),
+            sync_delay: registry.register(
+                "node_controller_initial_node_sync_delay_seconds",
+                "Time between the creation of a node and the start of its initialisation",
+                delays(),
+            ),
+            taint_delay: registry.register(
+                "node_controller_cloud_provider_taint_removal_delay_seconds",
+                "Time between the creation of a node and the removal of its taint",
+                delays(),
+            ),
+        }
+    }
+}

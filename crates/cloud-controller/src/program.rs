@@ -1,0 +1,146 @@
+//! The program: it starts the provider, waits until it leads, and runs the controllers.
+
+use std::net::SocketAddr;
+
+use slipway_controller::k8s_openapi::api::core::v1::Node;
+use slipway_controller::kube::{Api, Client};
+use slipway_controller::runtime::watcher;
+use slipway_controller::{
+    ConnectError, Election, ElectionError, Health, Metrics as Registry, TermsError, connect,
+    process_identity, serve, stop_on_signals, watch,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{Arguments, Controller, UnknownController};
+use crate::cloud::{Cloud, CloudError, Provider};
+use crate::context::Context;
+use crate::metrics::Metrics;
+use crate::{lifecycle, nodes};
+
+/// The program ended otherwise than by a signal.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// `--controllers` cannot be used.
+    #[error(transparent)]
+    Controllers(#[from] UnknownController),
+    /// The times of the election cannot be used.
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    /// The system refuses what every process needs: signals, random numbers.
+    #[error("the system does not give what is needed")]
+    System(#[from] std::io::Error),
+    /// The endpoints cannot be served.
+    #[error("{address} cannot be served")]
+    Serve {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// There is no client for the API of the cluster.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The provider cannot be used.
+    #[error(transparent)]
+    Cloud(#[from] CloudError),
+    /// The provider has ended by itself.
+    #[error("{0}")]
+    ProviderEnded(String),
+    /// The lease was lost.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+}
+
+/// Runs until a signal asks for the end.
+///
+/// # Errors
+/// When an argument, the API or the provider cannot be used, when the provider ends, or when the lease is lost.
+pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
+    let (controllers, terms) = (arguments.enabled()?, arguments.terms()?);
+    let stop = stop_on_signals()?;
+    let (health, registry) = (Health::default(), Registry::default());
+    let metrics = Metrics::new(&registry);
+    health.waits("provider", "no session yet");
+    let address = SocketAddr::new(arguments.bind_address, arguments.port);
+    let served = serve(address, health.clone(), registry, stop.clone())
+        .await
+        .map_err(|cause| ProgramError::Serve { address, cause })?;
+    tracing::info!(address = %served.address, "serving /healthz, /readyz and /metrics");
+    let identity = process_identity()?;
+    let election = Election {
+        namespace: arguments.leader_elect_resource_namespace.clone(),
+        name: arguments.leader_elect_resource_name.clone(),
+        identity: identity.clone(),
+        terms,
+    };
+    let client = connect(arguments.kubeconfig.as_deref()).await?;
+    let provider = Provider::start(&arguments).await?;
+    health.ready("provider");
+    let cloud = provider.cloud(&arguments, &metrics);
+    let work = Work { arguments, controllers, cloud, metrics, identity };
+    let outcome = tokio::select! {
+        how = provider.ended() => Err(ProgramError::ProviderEnded(how)),
+        outcome = work.lead(&election, &client, &stop) => outcome,
+    };
+    provider.end().await;
+    stop.cancel();
+    served.ended().await;
+    outcome
+}
+
+struct Work {
+    arguments: Arguments,
+    controllers: Vec<Controller>,
+    cloud: Cloud,
+    metrics: Metrics,
+    identity: String,
+}
+
+impl Work {
+    async fn lead(
+        &self,
+        election: &Election,
+        client: &Client,
+        stop: &CancellationToken,
+    ) -> Result<(), ProgramError> {
+        if !self.arguments.leader_elect {
+            self.control(client.clone(), stop).await;
+            return Ok(());
+        }
+        let work = |leader: slipway_controller::Leader| async move {
+            self.metrics.leads.set(1);
+            self.control(leader.client, &leader.stop).await;
+            self.metrics.leads.set(0);
+        };
+        election.lead(client, stop, work).await?;
+        Ok(())
+    }
+
+    async fn control(&self, client: Client, stop: &CancellationToken) {
+        let nodes: Api<Node> = Api::all(client.clone());
+        let Some(watched) = watch(nodes.clone(), watcher::Config::default(), stop).await else { return };
+        let context = Context {
+            arguments: self.arguments.clone(),
+            client,
+            nodes,
+            cloud: self.cloud.clone(),
+            metrics: self.metrics.clone(),
+            identity: self.identity.clone(),
+        };
+        let runs = |controller| self.controllers.contains(&controller);
+        let node = async {
+            if runs(Controller::Node) {
+                nodes::run(&context, watched.clone(), stop).await;
+            }
+        };
+        let lifecycle = async {
+            if runs(Controller::NodeLifecycle) {
+                lifecycle::run(&context, watched.clone(), stop).await;
+            }
+        };
+        tokio::join!(node, lifecycle);
+        // Without controllers, the process leads and does nothing, as it was asked to.
+        stop.cancelled().await;
+    }
+}
