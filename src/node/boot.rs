@@ -7,7 +7,6 @@ pub(crate) mod attempt;
 mod claim;
 mod control_plane;
 mod credential;
-mod download;
 mod identity;
 mod keys;
 pub(crate) mod machine;

@@ -1,7 +1,7 @@
 //! SHA-256 digests over canonical JSON.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,16 @@ impl Digest {
         let mut context = Context::new(&SHA256);
         context.update(bytes);
         Self::finish(context)
+    }
+
+    /// The digest of everything that a reader gives. The memory that it takes does not grow with the length.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn of_reader(mut reader: impl io::Read) -> io::Result<Self> {
+        let mut writer = Hashing(Context::new(&SHA256));
+        io::copy(&mut reader, &mut writer)?;
+        Ok(Self::finish(writer.0))
     }
 
     /// The digest of a value's JSON. Canonical as long as the type serialises maps in a fixed order, as every

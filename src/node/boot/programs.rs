@@ -1,18 +1,16 @@
 //! Installs the programs that the image of the machine lacks.
 //!
-//! A program is written beside its place, in the same folder, and then renamed: it is there whole or not at all, and gets the
-//! security label of its folder. What was installed is recorded by its digest after all of it is in place.
+//! What was installed is recorded by its digest after all of it is in place.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use slipway_bootstrap::boot::{Layout, NodeBootstrap, ProgramFile, ProgramName};
 use slipway_spec::model::ContainerRuntime;
 
-use super::{Stop, download, unit};
+use super::{Stop, unit};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::node::facts::{below, init_system, program};
@@ -50,7 +48,11 @@ pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) 
         let layout = layout(root)?;
         let folder = below(root, DOWNLOADS);
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-        let fetched = download::fetch(&programs.mirrors, file, &folder).await;
+        let url = |mirror: &String| {
+            format!("{}/{}", mirror.trim_end_matches('/'), file.path.trim_start_matches('/'))
+        };
+        let urls: Vec<String> = programs.mirrors.iter().map(url).collect();
+        let fetched = slipway_programs::fetch(&urls, &file.sha256, &folder).await;
         let download = fetched.map_err(|reasons| {
             let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
             Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))
@@ -144,14 +146,14 @@ fn place(
     let source = File::open(download)?;
     if !file.name.is_archive() {
         let name = file.name.program(provider).unwrap_or_default();
-        return write(&folder, Path::new(&name), source);
+        return slipway_programs::write(&folder, Path::new(&name), source);
     }
     let mut archive = tar::Archive::new(GzDecoder::new(source));
     for entry in archive.entries()? {
         let entry = entry?;
         let path = entry.path()?.into_owned();
         if let Some(name) = member(file.name, &path).filter(|_| entry.header().entry_type().is_file()) {
-            write(&folder, &name, entry)?;
+            slipway_programs::write(&folder, &name, entry)?;
         }
     }
     Ok(())
@@ -165,21 +167,6 @@ fn member(name: ProgramName, path: &Path) -> Option<PathBuf> {
     let is_documentation = ["README.md", "LICENSE"].iter().any(|known| file == Path::new(known));
     (path == file && !is_documentation && (name != ProgramName::Crictl || file == Path::new("crictl")))
         .then_some(file)
-}
-
-fn write(folder: &Path, name: &Path, mut source: impl Read) -> io::Result<()> {
-    let draft = folder.join(format!(".slipway-{}", name.display()));
-    match fs::remove_file(&draft) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut target = fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(&draft)?;
-    io::copy(&mut source, &mut target)?;
-    target.flush()?;
-    // The mask of the process does not count: every user of the machine may run a program.
-    target.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    target.sync_all()?;
-    fs::rename(&draft, folder.join(name))
 }
 
 /// Writes configuration and unit of an installed containerd, unless the image has its own, and starts it.

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use reqwest::header::RANGE;
 use reqwest::{Client, StatusCode};
-use slipway_bootstrap::boot::ProgramFile;
 use slipway_resource::Digest;
 
 /// How long a mirror may take to answer, and to send the next bytes.
@@ -18,27 +17,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest file that is fetched, in bytes.
 const LARGEST: u64 = 1 << 30;
 
-/// Fetches a file into a folder, and gives its path there. The error has a sentence for each mirror.
-pub(super) async fn fetch(
-    mirrors: &[String],
-    file: &ProgramFile,
-    folder: &Path,
-) -> Result<PathBuf, Vec<String>> {
-    let whole = folder.join(&file.sha256);
-    if has_digest(&whole, &file.sha256) {
+/// Fetches the file with a SHA-256 (64 hexadecimal digits) from the first of several URLs that has it. Returns its path in the
+/// folder.
+///
+/// # Errors
+/// A sentence for each URL.
+pub async fn fetch(urls: &[String], sha256: &str, folder: &Path) -> Result<PathBuf, Vec<String>> {
+    let whole = folder.join(sha256);
+    if has_digest(&whole, sha256) {
         return Ok(whole);
     }
     let client = Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE).build();
     let client = client.map_err(|error| vec![error.to_string()])?;
-    let part = |index: usize| folder.join(format!("{}.{index}.part", file.sha256));
+    let part = |index: usize| folder.join(format!("{sha256}.{index}.part"));
     let mut reasons = Vec::new();
-    for (index, mirror) in mirrors.iter().enumerate() {
+    for (index, url) in urls.iter().enumerate() {
         let draft = part(index);
-        let url = format!("{}/{}", mirror.trim_end_matches('/'), file.path.trim_start_matches('/'));
-        match from(&client, &url, &draft, &file.sha256).await {
+        match from(&client, url, &draft, sha256).await {
             Ok(()) => {
                 let placed = fs::rename(&draft, &whole);
-                for other in (0..mirrors.len()).map(part) {
+                for other in (0..urls.len()).map(part) {
                     // Most of them were never there.
                     let _ = fs::remove_file(other);
                 }
@@ -120,9 +118,12 @@ fn has_digest(path: &Path, sha256: &str) -> bool {
     digest(path).is_ok_and(|found| found.eq_ignore_ascii_case(sha256))
 }
 
-fn digest(path: &Path) -> io::Result<String> {
-    let bytes = fs::read(path)?;
-    Ok(Digest::of_bytes(&bytes).hex().to_owned())
+/// The SHA-256 of a file, 64 hexadecimal digits.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn digest(path: &Path) -> io::Result<String> {
+    Ok(Digest::of_reader(File::open(path)?)?.hex().to_owned())
 }
 
 #[cfg(test)]
@@ -132,14 +133,12 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::thread;
 
-    use slipway_bootstrap::boot::ProgramName;
-
     use super::*;
 
     /// A mirror with one file, which ends each answer after so many bytes. What it was asked for is kept.
     fn mirror(content: &'static [u8], at_most: usize) -> (String, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let url = format!("http://{}/kubelet", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let kept = asked.clone();
         thread::spawn(move || {
@@ -162,9 +161,8 @@ mod tests {
         (url, asked)
     }
 
-    fn file(content: &[u8]) -> ProgramFile {
-        let sha256 = Digest::of_bytes(content).hex().to_owned();
-        ProgramFile { name: ProgramName::Kubelet, path: "kubelet".to_owned(), sha256 }
+    fn sha256(content: &[u8]) -> String {
+        Digest::of_bytes(content).hex().to_owned()
     }
 
     #[tokio::test]
@@ -172,8 +170,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (other, _) = mirror(b"another program", 1_000);
         let (right, _) = mirror(b"the program", 1_000);
-        let down = "http://127.0.0.1:1".to_owned();
-        let wanted = file(b"the program");
+        let down = "http://127.0.0.1:1/kubelet".to_owned();
+        let wanted = sha256(b"the program");
         let reasons = fetch(&[down.clone(), other.clone()], &wanted, folder.path()).await.unwrap_err();
         assert_eq!(reasons.len(), 2);
         assert!(reasons[0].starts_with("http://127.0.0.1:1/kubelet: "), "{reasons:?}");
@@ -187,7 +185,7 @@ mod tests {
     async fn a_download_goes_on_where_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let (cut, asked) = mirror(b"0123456789", 4);
-        let wanted = file(b"0123456789");
+        let wanted = sha256(b"0123456789");
         for _ in 0..2 {
             fetch(std::slice::from_ref(&cut), &wanted, folder.path()).await.unwrap_err();
         }
@@ -202,8 +200,8 @@ mod tests {
     async fn a_folder_is_a_mirror() {
         let (folder, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(source.path().join("kubelet"), "the program").unwrap();
-        let url = format!("file://{}", source.path().display());
-        let path = fetch(&[url], &file(b"the program"), folder.path()).await.unwrap();
+        let url = format!("file://{}/kubelet", source.path().display());
+        let path = fetch(&[url], &sha256(b"the program"), folder.path()).await.unwrap();
         assert_eq!(fs::read(path).unwrap(), b"the program");
     }
 }
