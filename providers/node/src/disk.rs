@@ -264,6 +264,13 @@ impl Disk {
         Ok(place)
     }
 
+    /// Where a folder of the node is; it is made when it is missing, with those above it.
+    pub(crate) fn folder(&self, path: &str) -> Result<PathBuf, ProviderError> {
+        let place = self.target(path)?;
+        self.make_folders(&place)?;
+        Ok(place)
+    }
+
     fn make_folders(&self, folder: &Path) -> Result<(), ProviderError> {
         if folder.is_dir() {
             return Ok(());

@@ -13,6 +13,7 @@ mod kubeconfig;
 mod kubelet_credentials;
 mod kubelet_state;
 mod network_state;
+mod program;
 mod service;
 mod static_pod;
 mod sysctl;
@@ -194,7 +195,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 15] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 16] = [
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
@@ -207,6 +208,7 @@ impl Kinds {
             ("kubelet_credentials", Box::new(kubelet_credentials::KubeletCredentials)),
             ("kubelet_state", Box::new(kubelet_state::KubeletState)),
             ("network_state", Box::new(network_state::NetworkState)),
+            ("program", Box::new(program::Program)),
             ("service", Box::new(service::Service)),
             ("static_pod", Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),

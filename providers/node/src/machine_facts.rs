@@ -19,6 +19,8 @@ const SOCKETS: [&str; 3] =
 pub fn script() -> String {
     format!(
         r#"printf 'hostname=%s\n' "$(uname -n)"
+printf 'machine=%s\n' "$(uname -m)"
+if [ "$(id -u)" = 0 ] && [ -d /usr/local/bin ] && [ ! -w /usr/local/bin ]; then echo programs=/opt/bin; fi
 if [ -d /run/systemd/system ]; then echo init=systemd
 elif [ -d /run/openrc ]; then echo init=openrc
 else echo init=none; fi

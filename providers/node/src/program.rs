@@ -1,6 +1,6 @@
 //! Running programs of the node.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -39,7 +39,13 @@ pub(crate) async fn run(host: &Host, name: &str, arguments: &[&str]) -> Result<O
     let Some(program) = find(host, name) else {
         return Err(permanent(format!("there is no program {name} on this node")));
     };
-    let mut command = Command::new(&program);
+    run_at(&program, arguments).await
+}
+
+/// Runs the program at a place to its end.
+pub(crate) async fn run_at(program: &Path, arguments: &[&str]) -> Result<Output, ProviderError> {
+    let name = program.display();
+    let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).kill_on_drop(true).env("LC_ALL", "C");
     let run = tokio::time::timeout(LIMIT, command.output());
     match run.await {
@@ -47,7 +53,7 @@ pub(crate) async fn run(host: &Host, name: &str, arguments: &[&str]) -> Result<O
             let text = format!("{name} {} did not end within {} s", arguments.join(" "), LIMIT.as_secs());
             Err(ProviderError::new(ErrorClass::OutcomeUnknown, text))
         }
-        Ok(Err(error)) => Err(transient(format!("{}: {error}", program.display()))),
+        Ok(Err(error)) => Err(transient(format!("{name}: {error}"))),
         Ok(Ok(output)) => {
             let out = String::from_utf8_lossy(&output.stdout).into_owned();
             let told = String::from_utf8_lossy(&output.stderr);

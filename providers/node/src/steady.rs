@@ -54,9 +54,12 @@ pub(crate) fn attributes() -> [(&'static str, Attribute); 4] {
 }
 
 /// When a changed service runs well.
+#[derive(Clone)]
 pub(crate) struct Steady {
     url: Option<String>,
     node: Option<(String, String)>,
+    /// The version that the node has to report.
+    version: Option<String>,
     hold: Duration,
     timeout: Duration,
 }
@@ -67,9 +70,15 @@ impl Steady {
         Ok(Self {
             url: text("steady_url")?,
             node: text("steady_node")?.zip(text("steady_kubeconfig_path")?),
+            version: text("program_version")?,
             hold: wanted.seconds("steady_seconds", 5),
             timeout: wanted.seconds("ready_timeout_seconds", 240),
         })
+    }
+
+    /// The same for what was there before a change, whatever its version.
+    pub(crate) fn of_any_version(&self) -> Self {
+        Self { version: None, ..self.clone() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -79,7 +88,7 @@ impl Steady {
     /// Whether its node is Ready now; not where that cannot be asked.
     pub(crate) async fn is_node_ready(&self, disk: &Disk) -> bool {
         match &self.node {
-            Some((name, kubeconfig)) => node(disk, name, kubeconfig, None).await.is_ok(),
+            Some((name, kubeconfig)) => node(disk, name, kubeconfig, None, None).await.is_ok(),
             None => false,
         }
     }
@@ -157,14 +166,23 @@ impl Steady {
             }
         }
         match &self.node {
-            Some((name, kubeconfig)) if with_node => node(disk, name, kubeconfig, Some(started)).await,
+            Some((name, kubeconfig)) if with_node => {
+                node(disk, name, kubeconfig, Some(started), self.version.as_deref()).await
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// Whether a node is Ready, and has been heard of since a moment: what the API says of a node that was just left alone is old.
-async fn node(disk: &Disk, name: &str, kubeconfig: &str, since: Option<Timestamp>) -> Result<(), String> {
+/// Whether a node is Ready and reports a version, and has been heard of since a moment: what the API says of a node that was just
+/// left alone is old.
+async fn node(
+    disk: &Disk,
+    name: &str,
+    kubeconfig: &str,
+    since: Option<Timestamp>,
+    version: Option<&str>,
+) -> Result<(), String> {
     let read = |path: &str| -> Result<Vec<u8>, String> {
         disk.read(path).map_err(|error| error.message)?.ok_or_else(|| format!("{path} is not there"))
     };
@@ -200,8 +218,20 @@ async fn node(disk: &Disk, name: &str, kubeconfig: &str, since: Option<Timestamp
             return Err(format!("the node {name} has not been heard of since the change"));
         }
     }
-    is_ready(&get(format!("/api/v1/nodes/{name}")).await?)
-        .map_err(|why| format!("the node {name} is not Ready: {why}"))
+    let found = get(format!("/api/v1/nodes/{name}")).await?;
+    is_ready(&found).map_err(|why| format!("the node {name} is not Ready: {why}"))?;
+    reports(&found, version).map_err(|why| format!("the node {name} {why}"))
+}
+
+/// Whether a node reports the version of its kubelet that it should have.
+fn reports(node: &Json, version: Option<&str>) -> Result<(), String> {
+    let found = node.pointer("/status/nodeInfo/kubeletVersion").and_then(Json::as_str).unwrap_or_default();
+    match version {
+        Some(wanted) if found.trim_start_matches('v') != wanted => {
+            Err(format!("reports the kubelet version `{found}` instead of v{wanted}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_ready(node: &Json) -> Result<(), String> {
@@ -283,5 +313,14 @@ mod tests {
         assert_eq!(is_ready(&node("True")), Ok(()));
         assert_eq!(is_ready(&node("Unknown")), Err("the runtime is down".to_owned()));
         assert!(is_ready(&serde_json::json!({})).is_err());
+    }
+
+    #[test]
+    fn a_node_has_to_report_the_version_that_is_asked_for() {
+        let node = serde_json::json!({"status": {"nodeInfo": {"kubeletVersion": "v1.34.4"}}});
+        assert_eq!(reports(&node, None), Ok(()));
+        assert_eq!(reports(&node, Some("1.34.4")), Ok(()));
+        assert!(reports(&node, Some("1.34.5")).unwrap_err().contains("`v1.34.4` instead of v1.34.5"));
+        assert!(reports(&serde_json::json!({}), Some("1.34.5")).is_err());
     }
 }

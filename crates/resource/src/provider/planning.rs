@@ -85,7 +85,8 @@ pub enum Disruption {
     /// Nothing.
     #[default]
     None,
-    /// Nodes are replaced one after the other, under the budgets.
+    /// Nodes are replaced or drained one after the other, under the budgets. A kubelet that changes in place with this has its
+    /// node drained before.
     Rolling,
     /// A short interruption.
     Brief,
@@ -108,8 +109,12 @@ pub mod operation {
     pub const PREPARE: &str = "prepare";
     /// Waits until a node is ready: arguments `timeout_ms`, and `settle_ms` where it must stay ready for a time.
     pub const VERIFY: &str = "verify";
-    /// Marks a node as unschedulable.
+    /// Marks a node as unschedulable. With the argument [`TEMPORARY`], a node that was schedulable is marked for [`UNCORDON`].
     pub const CORDON: &str = "cordon";
+    /// Makes a node schedulable again. With the argument [`TEMPORARY`], a node that somebody else has cordoned stays so.
+    pub const UNCORDON: &str = "uncordon";
+    /// The argument of [`CORDON`] and [`UNCORDON`] around a change after which the node is as it was before.
+    pub const TEMPORARY: &str = "temporary";
     /// Evicts the pods of a node, within the budgets: arguments `timeout_ms`; `ignore_budgets` where pods are deleted instead;
     /// `on_blocked` with `skip` or `force` where the drain does not fail at the end of its time.
     pub const DRAIN: &str = "drain";

@@ -2,6 +2,7 @@
 
 mod change;
 mod seen;
+mod version;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -103,6 +104,22 @@ impl Kind for Service {
                     .default_to(true),
                 ),
                 ("pid", Attribute::computed(Type::Integer).describe("The number of its process.")),
+                (
+                    version::WANTED,
+                    optional(
+                        Type::String,
+                        "The version that the program has to have, as 1.34.4. With `steady_node`, the node has to report it after a \
+                         change.",
+                    )
+                    .write_only(),
+                ),
+                (
+                    version::RUNNING,
+                    Attribute::computed(Type::String).describe(
+                        "The version of the program that runs: what it prints for `--version`. Read of a service with \
+                         `steady_node` only.",
+                    ),
+                ),
             ],
         );
         service.attributes.extend(ready::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
@@ -129,6 +146,7 @@ impl Kind for Service {
         let Some(observed) = &item.observed else { return Ok(()) };
         // Its process may be another one afterwards.
         planned.normalised.set(&Path::key("pid"), Value::Unknown);
+        planned.normalised.set(&Path::key(version::RUNNING), Value::Unknown);
         let runs = planned.normalised.get("running").and_then(Value::as_bool).unwrap_or(true);
         if runs && observed.get("current").and_then(Value::as_bool) == Some(false) {
             planned.disruption = Disruption::Brief;
@@ -136,6 +154,7 @@ impl Kind for Service {
                 .reasons
                 .push("it is restarted: it may have read its files before they were corrected".to_owned());
         }
+        version::explain(observed, planned);
         Ok(())
     }
 
@@ -178,7 +197,11 @@ impl Kind for Service {
         let pid = state.and_then(|state| state.pid);
         let is_current = !was_defined
             && memory.started_with.as_deref() == Some(with.as_str())
-            && memory.seen.is_current(&work.host().disk, wanted, pid)?;
+            && memory.seen.is_current(&work.host().disk, wanted, pid)?
+            && version::is_wanted(
+                wanted,
+                version::of_running(work.identity(), wanted, pid).await?.as_deref(),
+            )?;
         let seen = Seen::now(&work.host().disk, wanted)?;
         let changed = Changed { steady: Steady::of(wanted)?, unit, before: memory.definition.clone() };
         let starts = running && !(is_running && is_current);
@@ -234,12 +257,17 @@ impl Kind for Service {
         let memory: Memory = recall(place.memory()).unwrap_or_default();
         // After a step that has not ended nobody knows whether what runs is what was wanted.
         let has_ended = place.entry.as_ref().is_none_or(Entry::has_ended);
-        let current = !running || (has_ended && memory.seen.is_current(&place.host.disk, wanted, pid)?);
+        let version = version::of_running(place.identity.as_str(), wanted, pid).await?;
+        let current = !running
+            || (has_ended
+                && version::is_wanted(wanted, version.as_deref())?
+                && memory.seen.is_current(&place.host.disk, wanted, pid)?);
         let mut value = Value::map([
             ("name", Value::from(place.identity.as_str())),
             ("running", running.into()),
             ("current", current.into()),
             ("pid", pid.map_or(Value::Null, |pid| Value::Integer(i64::from(pid)))),
+            (version::RUNNING, version.into()),
         ]);
         let own = supervise::of(&place.host).is_ours();
         let enabled = if own { wanted.optional_flag("enabled").unwrap_or(true) } else { enabled };

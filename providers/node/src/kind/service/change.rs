@@ -71,7 +71,7 @@ impl Changed {
         let begun = Timestamp::now();
         let definition = before.map_or_else(|| super::definition(work.wanted()), Ok)?;
         supervisor.restart(work, &definition).await?;
-        Ok(match self.steady.hold(work, begun, with_node).await? {
+        Ok(match self.steady.of_any_version().hold(work, begun, with_node).await? {
             Ok(()) => format!("{what} was put back as it was, and {} runs well with that", work.identity()),
             Err(why) => format!(
                 "{what} was put back as it was, and {} does not run well with that either: {why}",
