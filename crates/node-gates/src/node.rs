@@ -18,7 +18,14 @@ pub struct Node {
     pub reason: String,
     /// Whether nothing new comes onto it.
     pub cordoned: bool,
+    /// The version that its kubelet reports, as v1.34.4; empty before it has.
+    pub kubelet_version: String,
+    /// Whether it was cordoned for a change after which it takes pods again.
+    pub cordoned_for_a_change: bool,
 }
+
+/// The annotation of a node that was cordoned for a change.
+const CORDONED: &str = "slipway.dev/cordoned";
 
 impl Node {
     fn of(json: &Json) -> Option<Self> {
@@ -35,6 +42,13 @@ impl Node {
             reason: ready
                 .map_or_else(|| "its kubelet says nothing".to_owned(), |found| text(found, "message")),
             cordoned: json.pointer("/spec/unschedulable").and_then(Json::as_bool).unwrap_or_default(),
+            kubelet_version: json
+                .pointer("/status/nodeInfo")
+                .map(|info| text(info, "kubeletVersion"))
+                .unwrap_or_default(),
+            cordoned_for_a_change: json
+                .pointer("/metadata/annotations")
+                .is_some_and(|all| all.get(CORDONED).is_some()),
         })
     }
 }
@@ -69,10 +83,19 @@ impl Client {
         if !node.cordoned {
             return Ok(());
         }
-        let patch = json!({ "spec": { "unschedulable": null } });
+        let patch =
+            json!({ "metadata": { "annotations": { CORDONED: null } }, "spec": { "unschedulable": null } });
         let path = format!("/api/v1/nodes/{}", node.name);
         let document = ("application/merge-patch+json", &patch);
         self.send_document(Method::PATCH, &path, document).await.map(drop)
+    }
+
+    /// Ends what [`Client::cordon_for_a_change`] began: a node that somebody else has cordoned stays so.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub async fn uncordon_after_a_change(&self, node: &Node) -> Result<(), Error> {
+        if node.cordoned_for_a_change { self.uncordon(node).await } else { Ok(()) }
     }
 
     /// Lets nothing new onto a node. One that is gone, or cordoned already, is as it should be.
@@ -80,10 +103,23 @@ impl Client {
     /// # Errors
     /// As the API says.
     pub async fn cordon(&self, node: &Node) -> Result<(), Error> {
+        self.make_unschedulable(node, json!({ "spec": { "unschedulable": true } })).await
+    }
+
+    /// The same for a change after which the node takes pods again.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub async fn cordon_for_a_change(&self, node: &Node) -> Result<(), Error> {
+        let annotations = json!({ "annotations": { CORDONED: "true" } });
+        self.make_unschedulable(node, json!({ "metadata": annotations, "spec": { "unschedulable": true } }))
+            .await
+    }
+
+    async fn make_unschedulable(&self, node: &Node, patch: Json) -> Result<(), Error> {
         if node.cordoned {
             return Ok(());
         }
-        let patch = json!({ "spec": { "unschedulable": true } });
         let path = format!("/api/v1/nodes/{}", node.name);
         let document = ("application/merge-patch+json", &patch);
         match self.send_document(Method::PATCH, &path, document).await {

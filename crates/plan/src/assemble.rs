@@ -126,7 +126,7 @@ fn ordered(
         graph.declare(address.kind(), kind);
         nodes.insert(address.clone(), own_nodes(&mut graph, address, decision, kind, cascades));
     }
-    arrivals_in_order(&mut graph, &nodes, dependencies);
+    arrivals_in_order(&mut graph, &nodes, decided, dependencies);
     updates_in_turn(&mut graph, &nodes, decided, dependencies);
     removals_in_order(&mut graph, &nodes, decided, standing_on, cascades);
     for (own, other) in taken_from {
@@ -229,11 +229,19 @@ fn own_nodes(
     nodes
 }
 
-/// What stands on something waits for it.
-fn arrivals_in_order(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, dependencies: &Dependencies) {
+/// What stands on something waits for it, unless both are there and turns order their updates.
+fn arrivals_in_order(
+    graph: &mut Graph,
+    nodes: &BTreeMap<Address, Nodes>,
+    decided: &Decided,
+    dependencies: &Dependencies,
+) {
     for (address, own) in nodes {
         let Some(arrival) = own.arrival else { continue };
         for needed in dependencies.by_address.get(address).into_iter().flatten() {
+            if turns::decide(decided, dependencies, needed, address) {
+                continue;
+            }
             if let Some(earlier) = nodes.get(needed).and_then(|needed| needed.arrival) {
                 graph.edge(earlier, arrival);
             }

@@ -63,6 +63,9 @@ pub struct ResourceChange {
     /// Machines that a roll replaces or retires, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineChange>,
+    /// The node that is cordoned and drained before the change, and takes pods again after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained: Option<MachineNode>,
 }
 
 impl ResourceChange {
@@ -87,6 +90,7 @@ impl ResourceChange {
             sensitive: Vec::new(),
             surplus: Vec::new(),
             machines: Vec::new(),
+            drained: None,
         }
     }
 

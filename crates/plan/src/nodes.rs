@@ -91,6 +91,29 @@ impl<'a> Nodes<'a> {
         Ok((Gates::OfNodes { kind, by_member }, false))
     }
 
+    /// The node of a kubelet that changes, and what blocks its drain; none where no such node has joined the cluster, or nodes
+    /// cannot take pods again after a drain.
+    ///
+    /// # Errors
+    /// When the nodes cannot be read.
+    pub async fn of_kubelet(
+        &mut self,
+        kubelet: &Address,
+        name: &str,
+    ) -> Result<Option<(MachineNode, Vec<String>)>, ProviderError> {
+        let Some((provider, kind)) = self.provider(kubelet) else { return Ok(None) };
+        let declared = self.providers.of_type(&kind).map(|(_, _, declared)| declared);
+        if !declared.is_some_and(|kind| kind.operations.contains_key(operation::UNCORDON)) {
+            return Ok(None);
+        }
+        let nodes = self.list(&provider).await?;
+        let found = nodes.iter().find(|node| node.name == name);
+        Ok(found.map(|node| {
+            let address = Address::new(kind.as_str(), node.name.as_str());
+            (MachineNode { address, identity: node.identity.clone() }, node.blockers.clone())
+        }))
+    }
+
     /// The provider of the nodes of a pool, and its type of nodes: the provider of the pool itself if it knows nodes.
     fn provider(&self, pool: &Address) -> Option<(String, String)> {
         let own = self.providers.of_type(pool.kind()).map(|(name, _, _)| name);

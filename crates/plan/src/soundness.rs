@@ -9,7 +9,7 @@ use slipway_resource::provider::operation;
 use slipway_resource::schema::Held;
 use slipway_resource::{Address, Identity, ResourceType, Value};
 
-use crate::change::{ChangeAction, ResourceChange};
+use crate::change::{ChangeAction, MachineNode, ResourceChange};
 use crate::file::{Mode, Plan};
 use crate::state::Snapshot;
 use crate::step::{Step, StepAction, StepId};
@@ -121,21 +121,26 @@ fn gate_is_shown(name: &str, arguments: &Value, change: &ResourceChange, plan: &
     }
 }
 
-/// A gate on a node is one on the node of a machine that the roll of its pool names. A gate that only waits may be on any node.
+/// A gate on a node is one on the node that is drained for a change, or on that of a machine that the roll of its pool names. A
+/// gate that only waits may be on any node.
 fn node_gate_is_shown(step: &Step, pool: &Address, changes: &BTreeMap<&Address, &ResourceChange>) -> bool {
     let (StepAction::Operation { name, .. }, Some(change)) = (&step.action, changes.get(pool)) else {
         return false;
     };
+    let is_step_on =
+        |node: &MachineNode| node.address == step.address && Some(&node.identity) == step.identity.as_ref();
+    if let Some(node) = &change.drained {
+        let drains = matches!(name.as_str(), operation::CORDON | operation::DRAIN | operation::UNCORDON);
+        return change.action == ChangeAction::Update && drains && is_step_on(node);
+    }
     if change.action.is_replace() || change.machines.is_empty() {
         return false;
     }
     match name.as_str() {
         operation::VERIFY => true,
-        operation::CORDON | operation::DRAIN => change
-            .machines
-            .iter()
-            .filter_map(|machine| machine.node.as_ref())
-            .any(|node| node.address == step.address && Some(&node.identity) == step.identity.as_ref()),
+        operation::CORDON | operation::DRAIN => {
+            change.machines.iter().filter_map(|machine| machine.node.as_ref()).any(is_step_on)
+        }
         _ => false,
     }
 }

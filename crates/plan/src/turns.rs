@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::operation;
-use slipway_resource::{Address, Turn};
+use slipway_resource::{Address, Turn, Value};
 
 use crate::assemble::{Decided, Nodes};
-use crate::change::ChangeAction;
+use crate::change::{ChangeAction, MachineNode};
 use crate::graph::Dependencies;
 use crate::step_graph::{Graph, NodeId};
 
@@ -16,6 +16,8 @@ struct Unit {
     name: String,
     at_once: usize,
     nodes: Vec<NodeId>,
+    /// Those of its changes before which a node is drained.
+    drains: Vec<Address>,
 }
 
 /// Has the units of each group change in their turn, and what they need prepared before the first of them. `duration_of` says
@@ -29,7 +31,10 @@ pub(crate) fn take(
     dependencies: &Dependencies,
     duration_of: &dyn Fn(&str) -> Option<u64>,
 ) {
-    let groups = groups(nodes, decided, dependencies);
+    let mut groups = groups(nodes, decided, dependencies);
+    for unit in groups.values_mut().flatten() {
+        drained(graph, unit, decided);
+    }
     let mut prepared = prepare(graph, nodes, decided, dependencies, duration_of);
     for (group, units) in groups {
         let prepared = prepared.remove(group).unwrap_or_default();
@@ -57,7 +62,11 @@ fn groups<'a>(
             name: unit.clone(),
             at_once,
             nodes: Vec::new(),
+            drains: Vec::new(),
         });
+        if decided.by_address.get(address).is_some_and(|decision| decision.change.drained.is_some()) {
+            unit.drains.push(address.clone());
+        }
         unit.rank = unit.rank.min(*rank);
         unit.at_once = unit.at_once.min(at_once);
         unit.nodes.extend(own.removal.into_iter().chain(own.arrival));
@@ -70,6 +79,26 @@ fn groups<'a>(
     groups.into_iter().map(|(group, units)| (group, sorted(units))).collect()
 }
 
+/// Whether turns alone say which of two updates comes first: they are of different units of one group, and the later one takes no
+/// value from the other. That a pod needs a kubelet, as an example, says nothing of the order in which both are upgraded.
+pub(crate) fn decide(
+    decided: &Decided,
+    dependencies: &Dependencies,
+    needed: &Address,
+    dependent: &Address,
+) -> bool {
+    let turn = |address: &Address| dependencies.turns.get(address);
+    let (Some(one), Some(other)) = (turn(needed), turn(dependent)) else { return false };
+    let updates = |address: &Address| {
+        let change = decided.by_address.get(address).map(|decision| &decision.change);
+        change.filter(|change| change.action == ChangeAction::Update)
+    };
+    let (Some(_), Some(change)) = (updates(needed), updates(dependent)) else { return false };
+    let mut refers = false;
+    change.after.for_each_reference(&mut |reference| refers |= reference.address == *needed);
+    one.group == other.group && one.unit != other.unit && !refers
+}
+
 /// Whether something that is there changes.
 fn changes(decided: &Decided, address: &Address) -> bool {
     decided
@@ -77,6 +106,32 @@ fn changes(decided: &Decided, address: &Address) -> bool {
         .get(address)
         .map(|decision| decision.change.action)
         .is_some_and(|action| action == ChangeAction::Update || action.is_replace())
+}
+
+/// How long a drain usually takes, and how long it may take, in milliseconds.
+const DRAIN_MS: (u64, u64) = (60_000, 900_000);
+
+/// Drains the nodes of a unit before anything of it changes, and has them take pods again when all of it is done. The gates belong
+/// to the unit: the next one begins after them.
+fn drained(graph: &mut Graph, unit: &mut Unit, decided: &Decided) {
+    let changes = unit.nodes.clone();
+    for address in &unit.drains {
+        let node = decided.by_address.get(address).and_then(|decision| decision.change.drained.as_ref());
+        let Some(MachineNode { address: node, identity }) = node else { continue };
+        let mut gate = |name: &str, arguments: Value, times: (u64, u64), after: &[NodeId]| {
+            let gate = graph.operation(node, Some(identity), name, arguments, times, after);
+            graph.part_of_roll(gate, address);
+            gate
+        };
+        let temporary = || Value::map([(operation::TEMPORARY, Value::Bool(true))]);
+        let limit = i64::try_from(DRAIN_MS.1).unwrap_or(i64::MAX);
+        let cordon = gate(operation::CORDON, temporary(), (1_000, 0), &[]);
+        let drain =
+            gate(operation::DRAIN, Value::map([("timeout_ms", Value::Integer(limit))]), DRAIN_MS, &[cordon]);
+        let uncordon = gate(operation::UNCORDON, temporary(), (1_000, 0), &changes);
+        changes.iter().for_each(|change| graph.edge(drain, *change));
+        unit.nodes.extend([cordon, drain, uncordon]);
+    }
 }
 
 fn in_turn(graph: &mut Graph, units: &[Unit], prepared: &[NodeId]) {

@@ -51,4 +51,4 @@ pub use marks::MANAGER;
 pub use order::order;
 pub use provider::Kubernetes;
 pub use reader::Reader;
-pub use schema::{APPROVE_SERVING, NODE, OBJECT, UNCORDON};
+pub use schema::{APPROVE_SERVING, NODE, OBJECT};

@@ -14,8 +14,9 @@ pub const OBJECT: &str = "kubernetes_object";
 /// The type of a node: what Slipway says about it, and its gates.
 pub const NODE: &str = "kubernetes_node";
 
-/// The gate that lets pods onto a node again.
-pub const UNCORDON: &str = "uncordon";
+/// The attribute of a node with the version that its kubelet gets.
+pub(crate) const KUBELET_VERSION: &str = "kubelet_version";
+
 /// The gate that decides about a node's requests for serving certificates: argument `serving`, the names and addresses
 /// that it is known to have.
 pub const APPROVE_SERVING: &str = "approve-serving";
@@ -138,6 +139,12 @@ fn node() -> ResourceType {
                     .write_only()
                     .describe("Names and addresses for which its kubelet gets a serving certificate; its request for one is waited for."),
             ),
+            (
+                KUBELET_VERSION,
+                Attribute::optional(Type::String).write_only().describe(
+                    "The version that its kubelet gets, as 1.34.4. A node that was cordoned for this version takes pods again.",
+                ),
+            ),
             ("provider_id", Attribute::computed(Type::String).describe("What its cloud calls it.")),
             ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
         ]),
@@ -152,7 +159,7 @@ fn node() -> ResourceType {
                 APPROVE_SERVING.to_owned(),
                 gate("Approves or denies the node's requests for serving certificates.", 2_000, false),
             ),
-            (UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
+            (operation::UNCORDON.to_owned(), gate("Lets pods onto the node again.", 1_000, false)),
         ]),
         durations: Durations { create_ms: 30_000, update_ms: 500, delete_ms: 60_000 },
         roles: vec![Role::of_all(Part::Node)],

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Disruption, Rollout};
+use slipway_resource::schema::Part;
 use slipway_resource::{Address, Digest, Path};
 
 use super::{Inputs, Uncompared};
@@ -86,6 +87,7 @@ pub(super) async fn finish(
         inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
     })?;
     join_nodes(inputs, &mut nodes, &mut decided).await?;
+    drain_nodes(inputs, &mut nodes, &mut decided).await?;
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
@@ -158,6 +160,38 @@ async fn join_nodes(inputs: &Inputs<'_>, nodes: &mut Nodes<'_>, decided: &mut De
         decision.gates = gates;
         if unknown {
             decision.change.reasons.push(Reason::new(ReasonCode::NotDrained, NOT_DRAINED));
+        }
+    }
+    Ok(())
+}
+
+/// Names the nodes that are drained for a change of their kubelets in place.
+async fn drain_nodes(inputs: &Inputs<'_>, nodes: &mut Nodes<'_>, decided: &mut Decided) -> Result<(), Error> {
+    for (address, decision) in &mut decided.by_address {
+        let change = &mut decision.change;
+        let drains = change.action == ChangeAction::Update && change.disruption == Disruption::Rolling;
+        let Some((provider, _, kind)) = inputs.providers.of_type(address.kind()) else { continue };
+        if !drains || kind.part(address.name()) != Some(Part::Kubelet) {
+            continue;
+        }
+        let name = address.name().rsplit_once('/').map_or(address.name(), |(host, _)| host);
+        let found = nodes.of_kubelet(address, name).await;
+        let found = found
+            .map_err(|source| Error::Provider { provider: provider.to_owned(), source: Box::new(source) })?;
+        match found {
+            Some((node, blockers)) => {
+                change.drained = Some(node);
+                let blocked = |blocker: String| {
+                    Reason::new(ReasonCode::Provider, format!("its drain is blocked now: {blocker}"))
+                };
+                change.reasons.extend(blockers.into_iter().map(blocked));
+            }
+            None => {
+                let text = format!(
+                    "nothing is drained: the cluster has no node {name} that takes pods again afterwards"
+                );
+                change.reasons.push(Reason::new(ReasonCode::NotDrained, text));
+            }
         }
     }
     Ok(())

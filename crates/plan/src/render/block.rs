@@ -150,7 +150,11 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     let warn = |text: String| {
         wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
     };
-    if let Some(text) = disruption(change.disruption) {
+    if let Some(node) = &change.drained {
+        let text =
+            format!("cordon and drain {0} before, uncordon {0} after", clean(&node.address.to_string()));
+        out.extend(wrapped(&text, INDENT, options, Style::Plain));
+    } else if let Some(text) = disruption(change.disruption) {
         match change.disruption {
             Disruption::Rolling => out.extend(wrapped(text, INDENT, options, Style::Plain)),
             _ => out.extend(warn(format!("! {text}"))),

@@ -22,6 +22,13 @@ fn host(name: &str, rank: u32, at_once: u32) -> Vec<Desired> {
     vec![make("file", &[]), make("service", &["file"])]
 }
 
+/// The node that is drained for a resource that is marked so.
+fn drained(resource: &Desired) -> Option<MachineNode> {
+    resource.attributes.get("drains")?;
+    let address = Address::new("node", resource.address.name());
+    Some(MachineNode { identity: Identity::new(address.to_string()), address })
+}
+
 /// The steps of a plan that updates all of these; each of `prepared` has a gate.
 fn steps(desired: &[Desired], prepared: &[&str]) -> Vec<Step> {
     let dependencies = graph::dependencies(desired).unwrap();
@@ -36,12 +43,13 @@ fn steps(desired: &[Desired], prepared: &[&str]) -> Vec<Step> {
             identity,
             ..ResourceChange::bare(address, "p", 1)
         };
+        let change = ResourceChange { drained: drained(resource), ..change };
         let is_prepared = prepared.contains(&address.to_string().as_str());
         let prepare = is_prepared.then(|| Value::map([("images", "one")]));
         decided.insert(crate::decide::Decision { prepare, ..plain(change) });
     }
     for (address, needs) in &dependencies.by_address {
-        for needed in needs {
+        for needed in needs.iter().filter(|needed| !decide(&decided, &dependencies, needed, address)) {
             graph.edge(nodes[needed].arrival.unwrap(), nodes[address].arrival.unwrap());
         }
     }
@@ -144,4 +152,46 @@ fn everything_is_prepared_before_the_first_changes() {
         });
     }
     assert!(place("update agent.c") < place("prepare service.c"), "{titles:#?}");
+}
+
+#[test]
+fn a_node_is_drained_before_all_of_its_unit_and_the_next_unit_waits_for_it() {
+    let mut all: Vec<Desired> = ["w-0", "w-1"].into_iter().flat_map(|name| host(name, 2, 1)).collect();
+    for desired in all.iter_mut().filter(|desired| desired.address.kind() == "service") {
+        desired.attributes = Value::map([("drains", true)]);
+    }
+    let steps = steps(&all, &[]);
+    let titles: Vec<String> = steps.iter().map(Step::title).collect();
+    let of = |name: &str| {
+        [
+            format!("cordon node.{name}"),
+            format!("drain node.{name}"),
+            format!("update file.{name}"),
+            format!("update service.{name}"),
+            format!("uncordon node.{name}"),
+        ]
+    };
+    assert_eq!(titles, [of("w-0"), of("w-1")].concat());
+    for (index, step) in steps.iter().enumerate().skip(1) {
+        assert!(step.depends_on.contains(&steps[index - 1].id), "{} may run earlier", step.title());
+    }
+    let gates = steps.iter().filter(|step| step.address.kind() == "node");
+    assert!(gates.into_iter().all(|step| step.roll.as_ref().is_some_and(|of| of.kind() == "service")));
+}
+
+#[test]
+fn turns_decide_about_updates_of_different_units_that_take_no_value_from_each_other() {
+    let turn =
+        |unit: &str, rank| Some(Turn { group: GROUP.to_owned(), unit: unit.to_owned(), rank, at_once: 1 });
+    // A pod needs the kubelet of its machine to begin with, and is upgraded before it.
+    let mut pod = Desired::new(Address::new("pod", "cp"), Value::map::<String, Value>([]));
+    pod.depends_on = vec![Address::new("service", "cp")];
+    pod.lifecycle.turn = turn("cp", 0);
+    let mut kubelet = Desired::new(Address::new("service", "cp"), Value::map::<String, Value>([]));
+    kubelet.lifecycle.turn = turn("cp/node", 2);
+    let order =
+        |steps: Vec<Step>| steps.iter().map(|step| step.address.kind().to_owned()).collect::<Vec<_>>();
+    assert_eq!(order(steps(&[pod.clone(), kubelet.clone()], &[])), ["pod", "service"]);
+    kubelet.lifecycle.turn = turn("cp", 2);
+    assert_eq!(order(steps(&[pod, kubelet], &[])), ["service", "pod"]);
 }

@@ -36,6 +36,7 @@ pub fn change(at: &str, action: ChangeAction) -> ResourceChange {
         sensitive: Vec::new(),
         surplus: Vec::new(),
         machines: Vec::new(),
+        drained: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::marks::{MANAGER, Marks};
 use crate::node;
 use crate::object::{ObjectIdentity, ObjectKey, text};
 use crate::readiness::{Readiness, assess};
+use crate::schema::KUBELET_VERSION;
 use crate::view;
 
 /// How often taints are written again that somebody else has written in between.
@@ -36,6 +37,7 @@ impl KubernetesSession {
                 let identity = ObjectIdentity::parse(identity)?;
                 let live = self.node_of(connection, &identity).await?;
                 let live = self.describe(connection, request, desired, live).await?;
+                release(connection, &identity.key.name, desired).await?;
                 self.node_left(request, &live)
             }
             Action::Delete { identity } => self.let_go(connection, request, identity, events, ticket).await,
@@ -277,6 +279,7 @@ impl KubernetesSession {
                 let ready =
                     attribute(desired, "ready").as_bool() == Some(false) || assess(&live) == Readiness::Ready;
                 if is_ours && ready && same("labels") && same("annotations") && same("taints") {
+                    release(connection, &key.name, desired).await?;
                     self.node_left(request, &live).map(Resolution::Done)
                 } else {
                     Ok(Resolution::NotDone)
@@ -284,5 +287,17 @@ impl KubernetesSession {
             }
             Action::Tag { .. } | Action::Operation { .. } => Ok(Resolution::NotDone),
         }
+    }
+}
+
+/// Lets pods onto a node again that was cordoned for a kubelet which it reports by now.
+async fn release(connection: &Connection, name: &str, desired: &Value) -> Result<(), ProviderError> {
+    let Some(wanted) = desired.get(KUBELET_VERSION).and_then(Value::as_str) else { return Ok(()) };
+    let gates = gates(connection);
+    match find(&gates, name).await? {
+        Some(node) if node.kubelet_version.trim_start_matches('v') == wanted => {
+            gates.uncordon_after_a_change(&node).await.map_err(|error| failed(&error))
+        }
+        _ => Ok(()),
     }
 }

@@ -18,12 +18,17 @@ use crate::api::Connection;
 use crate::manifest::invalid;
 use crate::node;
 use crate::object::{ObjectIdentity, ObjectKey};
-use crate::schema::{APPROVE_SERVING, UNCORDON};
+use crate::schema::APPROVE_SERVING;
 
 /// How long a drain takes if its arguments do not say: 15 minutes.
 const DRAIN_MS: u64 = 900_000;
 /// How much of the time of a drain is left for pods that are deleted at its end.
 const FORCED_MS: u64 = 60_000;
+
+/// Whether a node is cordoned for a change only.
+fn is_temporary(arguments: &Value) -> bool {
+    arguments.get(operation::TEMPORARY).and_then(Value::as_bool).unwrap_or_default()
+}
 
 pub(super) fn gates(connection: &Connection) -> Client {
     Client::new(connection.client.clone())
@@ -118,7 +123,11 @@ impl KubernetesSession {
             // A node that does not exist gets no pods, and is empty.
             (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
             (operation::CORDON, Some(node)) => {
-                gates.cordon(&node).await.map_err(|error| failed(&error))?;
+                let cordoned = match is_temporary(arguments) {
+                    true => gates.cordon_for_a_change(&node).await,
+                    false => gates.cordon(&node).await,
+                };
+                cordoned.map_err(|error| failed(&error))?;
                 Ok(found(node.ready))
             }
             (operation::DRAIN, Some(node)) => {
@@ -126,8 +135,12 @@ impl KubernetesSession {
                 self.drain(&gates, &node, drain, events, ticket).await?;
                 Ok(found(node.ready))
             }
-            (UNCORDON, Some(node)) => {
-                gates.uncordon(&node).await.map_err(|error| failed(&error))?;
+            (operation::UNCORDON, Some(node)) => {
+                let uncordoned = match is_temporary(arguments) {
+                    true => gates.uncordon_after_a_change(&node).await,
+                    false => gates.uncordon(&node).await,
+                };
+                uncordoned.map_err(|error| failed(&error))?;
                 Ok(found(node.ready))
             }
             (operation::VERIFY, _) => {
@@ -143,7 +156,7 @@ impl KubernetesSession {
                 applied.attributes.set(&Path::key("denied"), Value::list(approvals.denied));
                 Ok(applied)
             }
-            (UNCORDON, None) => {
+            (operation::UNCORDON, None) => {
                 let text = format!("node {} does not exist", parsed.key.name);
                 Err(ProviderError::new(ErrorClass::NotFound, text))
             }

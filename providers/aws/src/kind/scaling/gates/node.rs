@@ -309,6 +309,8 @@ mod tests {
             ready: true,
             reason: String::new(),
             cordoned: false,
+            kubelet_version: String::new(),
+            cordoned_for_a_change: false,
         };
         let nodes =
             ["", "gce://project/zone/i-1", "aws:///us-east-1a/i-12", "aws:///us-east-1b/i-1"].map(node);
