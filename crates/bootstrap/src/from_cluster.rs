@@ -13,6 +13,7 @@ mod machine;
 mod nodes;
 mod objects;
 mod preflight;
+mod programs;
 mod settings;
 
 use slipway_cluster_input::ClusterInput;
@@ -30,6 +31,7 @@ pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use objects::{UserObjects, settings_of_proxies};
 pub use preflight::questions;
+pub use programs::{lists_kubelet, programs_without_effect};
 
 /// Why a cluster cannot be expanded on its machines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +53,9 @@ pub enum FromClusterError {
         "the cluster {0} asks for a load balancer, which Slipway does not create for machines that exist already"
     )]
     LoadBalancer(String),
+    /// The spec lists kubelets, and not one for every machine.
+    #[error("`assets.programs` lists kubelets, and none that fits {}", .0.join("; "))]
+    NoKubelet(Vec<String>),
 }
 
 impl FromClusterError {
@@ -61,6 +66,7 @@ impl FromClusterError {
             Self::Node { source, .. } => source.code(),
             Self::NoControlPlane(_) => "CLUSTER0001",
             Self::LoadBalancer(_) => "CLUSTER0002",
+            Self::NoKubelet(_) => "CLUSTER0003",
         }
     }
 
@@ -73,6 +79,10 @@ impl FromClusterError {
             Self::LoadBalancer(_) => {
                 Some("write `endpoint: { elected: {} }`, a `virtualIp`, or a `given` address that you keep")
             }
+            Self::NoKubelet(_) => Some(
+                "list a file with `name: kubelet`, this `version` and this `architecture` in `assets.programs.files`, or list no kubelet: \
+                 then hosts run the one that is installed on them",
+            ),
         }
     }
 }
@@ -96,6 +106,7 @@ pub fn expand(
     user: &[UserObjects],
 ) -> Result<Expanded, FromClusterError> {
     let endpoint = endpoint(cluster, placement)?;
+    programs::check(cluster, placement)?;
     let mut resources = authorities::resources(cluster, placement);
     let mut nodes = nodes::nodes(cluster, placement, &endpoint)?;
     resources.append(&mut nodes.resources);

@@ -6,7 +6,7 @@ mod unit;
 
 pub use configuration::{config_file, config_map_text, generated, instance_config};
 pub use flags::{arguments, flags_file};
-pub use unit::{DROP_IN_PATH, UNIT_PATH, command, drop_in, unit};
+pub use unit::{DROP_IN_PATH, PROGRAM_DROP_IN_PATH, UNIT_PATH, command, drop_in, program_drop_in, unit};
 
 use crate::configuration::{Argument, Configuration, argument_value};
 

@@ -108,7 +108,9 @@ pub(crate) async fn expand(
 /// # Errors
 /// When there is such a field.
 pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
-    let found = from_cluster::without_effect(spec.sources.paths());
+    let mut found = from_cluster::without_effect(spec.sources.paths());
+    let message = ClusterInput::from(&spec.cluster);
+    found.extend(from_cluster::programs_without_effect(&message.assets.programs));
     if found.is_empty() {
         return Ok(());
     }
@@ -118,6 +120,11 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
     };
     let fields = found.iter().map(describe).collect();
     Err(Error::WithoutEffect { cluster: spec.cluster.name.to_string(), fields })
+}
+
+/// Whether machines that exist run kubelets that the spec lists.
+pub(crate) fn lists_kubelet(cluster: &Cluster) -> bool {
+    from_cluster::lists_kubelet(&ClusterInput::from(cluster).assets.programs)
 }
 
 /// Addresses at which the API of a cluster may be reached, the preferred one first.

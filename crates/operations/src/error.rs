@@ -230,7 +230,7 @@ pub enum Error {
         to: KubernetesVersion,
     },
     /// Kubelets on hosts would be left too far behind.
-    #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets are not upgraded with it")]
+    #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets stand in the way")]
     Kubelets {
         /// The cluster.
         cluster: String,

@@ -218,7 +218,12 @@ impl Opened {
             true => Ok(BTreeMap::new()),
             false => health::kubelets(stage.access.clone()).await,
         };
-        let message = version::on_hosts(&self.spec.cluster.name, (&from, to), &kubelets)?;
+        let message = version::on_hosts(
+            &self.spec.cluster.name,
+            (&from, to),
+            &kubelets,
+            composition::lists_kubelet(&self.spec.cluster),
+        )?;
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 

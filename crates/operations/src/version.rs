@@ -94,7 +94,8 @@ pub(crate) fn hops(
 /// How many minor versions a kubelet may be behind its API server.
 const KUBELET_BEHIND: u64 = 3;
 
-/// What a change of version does on machines that exist, and what it leaves as it is, for the plan to say.
+/// What a change of version does on machines that exist, and what it leaves as it is, for the plan to say. Kubelets are upgraded
+/// where the spec lists those of the new version.
 ///
 /// # Errors
 /// When kubelets would be left further behind their API server than Kubernetes supports, or when that cannot be known.
@@ -102,6 +103,7 @@ pub(crate) fn on_hosts(
     cluster: &str,
     (from, to): (&KubernetesVersion, &KubernetesVersion),
     kubelets: &Result<BTreeMap<String, String>, String>,
+    are_listed: bool,
 ) -> Result<String, Error> {
     let refused = |problem: KubeletProblem| Error::Kubelets {
         cluster: cluster.to_owned(),
@@ -138,8 +140,19 @@ pub(crate) fn on_hosts(
     } else {
         format!("etcd goes from {old} to {new}; take a snapshot of it before")
     };
+    let kubelets = match (are_listed, (from.major, from.minor) == (to.major, to.minor)) {
+        (true, true) => format!(
+            "Then kubelets ({seen}) go to {to} from `assets.programs`, in place while their pods keep running, one host first"
+        ),
+        (true, false) => format!(
+            "Then kubelets ({seen}) go to {to} from `assets.programs`, one host first; each node is drained before, since a kubelet does not change its minor version under running pods"
+        ),
+        (false, _) => format!(
+            "Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first, or list the kubelet of {to} in `assets.programs` before"
+        ),
+    };
     Ok(format!(
-        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {etcd}; CoreDNS stays at {CORE_DNS_TAG}. Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first"
+        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {etcd}; CoreDNS stays at {CORE_DNS_TAG}. {kubelets}"
     ))
 }
 
@@ -156,7 +169,7 @@ mod tests {
     fn on_hosts_it_is_said_what_is_left_and_too_old_kubelets_refuse() {
         let (from, to) = (version("1.33.5"), version("1.34.4"));
         let seen = |kubelet: &str| Ok(BTreeMap::from([("worker-0".to_owned(), kubelet.to_owned())]));
-        let said = on_hosts("home", (&from, &to), &seen("v1.31.2")).unwrap();
+        let said = on_hosts("home", (&from, &to), &seen("v1.31.2"), false).unwrap();
         for part in [
             "from 1.33.5 to 1.34.4",
             "not upgraded (worker-0 v1.31.2)",
@@ -165,15 +178,20 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let refused = on_hosts("home", (&from, &to), &seen("v1.30.9")).unwrap_err();
+        let refused = on_hosts("home", (&from, &to), &seen("v1.30.9"), true).unwrap_err();
         assert_eq!(refused.code(), Some("HOST0002"));
         assert!(refused.causes()[0].starts_with("worker-0: kubelet v1.30.9"), "{refused:?}");
+        let listed = on_hosts("home", (&from, &to), &seen("v1.33.5"), true).unwrap();
+        assert!(listed.contains("kubelets (worker-0 v1.33.5) go to 1.34.4"), "{listed}");
+        assert!(listed.contains("each node is drained"), "{listed}");
         // What cannot be known is not supposed, unless it does not matter.
         let dead = || Err("nobody answers".to_owned());
         assert!(
-            format!("{:?}", on_hosts("home", (&from, &to), &dead()).unwrap_err()).contains("nobody answers")
+            format!("{:?}", on_hosts("home", (&from, &to), &dead(), false).unwrap_err())
+                .contains("nobody answers")
         );
-        let patch = on_hosts("home", (&from, &version("1.33.6")), &dead()).unwrap();
+        let patch = on_hosts("home", (&from, &version("1.33.6")), &dead(), true).unwrap();
+        assert!(patch.contains("while their pods keep running"), "{patch}");
         assert!(patch.contains("etcd stays") && patch.contains("nobody answers"), "{patch}");
     }
 

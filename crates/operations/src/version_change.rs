@@ -63,7 +63,10 @@ pub(crate) fn narrowed(
         found,
         written: Box::new(at_version(written, written, to)),
     };
-    Ok((at_version(&applied, written, to), change))
+    let mut upgraded = at_version(&applied, written, to);
+    // The kubelet of the new version is one that the written spec lists: the applied one may not know it.
+    upgraded.cluster.assets.programs.clone_from(&written.cluster.assets.programs);
+    Ok((upgraded, change))
 }
 
 /// The way to the provider and to the hosts, and the places of files, as they are written now.

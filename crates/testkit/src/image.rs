@@ -7,7 +7,7 @@ mod layout;
 mod store;
 mod suites;
 
-pub use catalog::{PAUSE, all};
+pub use catalog::{PAUSE, all, older};
 pub use layout::write;
 pub use store::install;
 pub use suites::{AGNHOST, BUSYBOX};

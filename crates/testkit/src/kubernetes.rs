@@ -12,6 +12,9 @@ use crate::go::{self, Programs};
 /// The version of Kubernetes that is built, without its `v`.
 pub const VERSION: &str = "1.34.4";
 
+/// An older minor version, from which clusters are upgraded to [`VERSION`].
+pub const OLDER_VERSION: &str = "1.33.13";
+
 /// The version of etcd that is built.
 pub const ETCD_VERSION: &str = "3.6.16";
 
@@ -28,6 +31,10 @@ const PROGRAMS: [&str; 7] = [
     "kube-proxy",
     "kubectl",
 ];
+
+/// The programs that run in a cluster, in the order of an upgrade.
+const IN_CLUSTERS: [&str; 5] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"];
 
 /// The name of what [`install_tested`] makes.
 const TESTED: &str = "tested";
@@ -56,13 +63,28 @@ const COREDNS_PLUGINS: [&str; 13] = [
 /// When there is no Go, or they cannot be built.
 pub fn install() -> Result<PathBuf> {
     cache::installed("kubernetes", VERSION, |folder| {
-        let mut programs = kubernetes_module()?;
-        for program in PROGRAMS {
-            programs.packages.push((format!("k8s.io/kubernetes/cmd/{program}"), program.to_owned()));
-        }
+        let mut programs = kubernetes_module(VERSION)?;
+        programs.packages.extend(PROGRAMS.map(package));
         programs.packages.push(("k8s.io/kubernetes/test/images/agnhost".to_owned(), "agnhost".to_owned()));
         programs.build(folder)
     })
+}
+
+/// Builds the older version if need be, and gives the folder with those of its programs that run in a cluster.
+///
+/// # Errors
+/// When there is no Go, or they cannot be built.
+pub fn install_older() -> Result<PathBuf> {
+    cache::installed("kubernetes", OLDER_VERSION, |folder| {
+        let mut programs = kubernetes_module(OLDER_VERSION)?;
+        programs.packages.extend(IN_CLUSTERS.map(package));
+        programs.build(folder)
+    })
+}
+
+/// The package of a program of Kubernetes, and the program.
+fn package(program: &str) -> (String, String) {
+    (format!("k8s.io/kubernetes/cmd/{program}"), program.to_owned())
 }
 
 /// Builds what some conformance specs run in pods besides `agnhost` if need be, and gives the folder with `nonewprivs` and
@@ -72,7 +94,7 @@ pub fn install() -> Result<PathBuf> {
 /// When there is no Go, or they cannot be built.
 pub fn install_tested() -> Result<PathBuf> {
     cache::installed(TESTED, VERSION, |folder| {
-        let mut programs = kubernetes_module()?;
+        let mut programs = kubernetes_module(VERSION)?;
         for (package, program) in [
             ("k8s.io/kubernetes/test/images/nonewprivs", "nonewprivs"),
             ("k8s.io/sample-apiserver", "sample-apiserver"),
@@ -167,7 +189,7 @@ pub fn e2e() -> Result<PathBuf> {
 pub fn install_ginkgo() -> Result<PathBuf> {
     let folder = cache::installed("ginkgo", &format!("of-kubernetes-{VERSION}"), |folder| {
         // Suite and program have to be of one version: the one that Kubernetes requires.
-        let mut programs = kubernetes_module()?;
+        let mut programs = kubernetes_module(VERSION)?;
         programs.packages.push(("github.com/onsi/ginkgo/v2/ginkgo".to_owned(), "ginkgo".to_owned()));
         programs.build(folder)
     })?;
@@ -179,7 +201,7 @@ fn suite(name: &str, package: &str) -> Result<PathBuf> {
     let program = format!("{name}.test");
     let version = format!("{VERSION}-test");
     let folder = cache::installed(name, &version, |folder| {
-        kubernetes_module()?.build_tests(package, &folder.join(&program))
+        kubernetes_module(VERSION)?.build_tests(package, &folder.join(&program))
     })?;
     Ok(folder.join(program))
 }
@@ -188,18 +210,18 @@ fn suite(name: &str, package: &str) -> Result<PathBuf> {
 ///
 /// Its own `go.mod` requires what is published from its `staging` folder as version 0.0.0, which nobody published:
 /// minor and patch of that are Kubernetes' own.
-fn kubernetes_module() -> Result<Programs> {
-    let published = format!("v0.{}", VERSION.trim_start_matches("1."));
-    let file = fs::read_to_string(go::fetch("k8s.io/kubernetes", &format!("v{VERSION}"))?.file)?;
+fn kubernetes_module(version: &str) -> Result<Programs> {
+    let published = format!("v0.{}", version.trim_start_matches("1."));
+    let file = fs::read_to_string(go::fetch("k8s.io/kubernetes", &format!("v{version}"))?.file)?;
     let mut replacements: Vec<_> = file
         .lines()
         .filter_map(|line| line.trim().strip_suffix(" v0.0.0"))
         .map(|module| (module.to_owned(), format!("{module} {published}")))
         .collect();
     replacements.sort();
-    let minor = VERSION.split('.').nth(1).unwrap_or_default();
+    let minor = version.split('.').nth(1).unwrap_or_default();
     let stamps = [
-        ("gitVersion", format!("v{VERSION}")),
+        ("gitVersion", format!("v{version}")),
         ("gitMajor", "1".to_owned()),
         ("gitMinor", minor.to_owned()),
         ("gitCommit", "0".repeat(40)),
@@ -207,7 +229,7 @@ fn kubernetes_module() -> Result<Programs> {
     ];
     let stamp = |(name, value): &(&str, String)| format!("-X k8s.io/component-base/version.{name}={value}");
     Ok(Programs {
-        modules: vec![("k8s.io/kubernetes".to_owned(), format!("v{VERSION}"))],
+        modules: vec![("k8s.io/kubernetes".to_owned(), format!("v{version}"))],
         replacements,
         linker_flags: stamps.iter().map(stamp).collect::<Vec<_>>().join(" "),
         ..Programs::default()

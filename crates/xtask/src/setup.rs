@@ -42,9 +42,10 @@ const CLOUDS: [(&str, Install); 4] = [
     ("moto", Moto::install),
 ];
 
-const KUBERNETES: [(&str, Install); 4] = [
+const KUBERNETES: [(&str, Install); 5] = [
     ("etcd", kubernetes::install_etcd),
     ("Kubernetes", kubernetes::install),
+    ("an older Kubernetes", kubernetes::install_older),
     ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),
     ("Ginkgo", kubernetes::install_ginkgo),
 ];
@@ -54,11 +55,12 @@ const CONFORMANCE: [(&str, Install); 2] = [
     ("what it runs in pods", kubernetes::install_tested),
 ];
 
-const MACHINES: [(&str, Install); 4] = [
+const MACHINES: [(&str, Install); 5] = [
     ("the program of sandboxes", kubernetes::install_pause),
     ("CoreDNS", kubernetes::install_coredns),
     ("flannel", flannel::install),
     ("the store of images", image::install),
+    ("images of an older Kubernetes", image::older),
 ];
 
 impl Setup {

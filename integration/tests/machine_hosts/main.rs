@@ -17,6 +17,7 @@ mod leave;
 mod lost;
 mod people;
 mod secure;
+mod upgrade;
 
 use lab::Lab;
 

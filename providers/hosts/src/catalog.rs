@@ -36,7 +36,7 @@ impl HostsSession {
         let assigned = assign(&known)?;
         let (mut machines, mut nodes, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for machine in
-            join_all(assigned.iter().map(|one| self.machine(*one, pinned.as_ref(), adopting))).await
+            join_all(assigned.iter().map(|one| self.machine(*one, &cluster, pinned.as_ref(), adopting))).await
         {
             match machine {
                 Ok((machine, node)) => {
@@ -95,6 +95,7 @@ impl HostsSession {
     async fn machine(
         &self,
         Assigned { host, pool }: Assigned<'_>,
+        cluster: &ClusterInput,
         pinned: Option<&Placement>,
         adopting: bool,
     ) -> Result<(Machine, Option<SeenNode>), ProviderError> {
@@ -124,6 +125,8 @@ impl HostsSession {
             founding: before.map_or(began, |before| before.founding),
             facts: seen.facts,
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
+            kubelet_is_named: before.is_some_and(|before| before.kubelet_is_named)
+                || from_cluster::lists_kubelet(&cluster.assets.programs),
             found: before.map(|before| before.found.clone()).unwrap_or(node.map(found)),
         };
         Ok((machine, told))

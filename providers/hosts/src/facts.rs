@@ -9,7 +9,7 @@ use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::expand::{Facts, InitSystem};
 use slipway_bootstrap::from_cluster::Founder;
 use slipway_bootstrap::pki::Certificate;
-use slipway_cluster_input::Host;
+use slipway_cluster_input::{Architecture, Host};
 
 use crate::config::Config;
 
@@ -58,6 +58,8 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
                     proxies.insert(name.to_owned(), value.to_owned());
                 }
             }
+            "machine" => seen.facts.architecture = architecture(value),
+            "programs" => seen.facts.program_folder = Some(value.to_owned()),
             "kubelet" => seen.facts.kubelet = Some(value.to_owned()),
             "node" => drop(seen.node.get_or_insert_default()),
             "cri-used" => seen.node.get_or_insert_default().cri_socket = Some(value.to_owned()),
@@ -109,6 +111,15 @@ fn members(text: &str) -> Vec<Founder> {
 fn algorithm(encoded: &str) -> Option<EncryptionAlgorithm> {
     let pem = String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?;
     Certificate::from_pem(&pem).ok()?.public_key().algorithm().parse().ok()
+}
+
+/// Processors by what `uname -m` calls them; none for those without a release of Slipway.
+fn architecture(machine: &str) -> Option<Architecture> {
+    match machine {
+        "x86_64" => Some(Architecture::Amd64),
+        "aarch64" => Some(Architecture::Arm64),
+        _ => None,
+    }
 }
 
 fn init_system(text: &str) -> InitSystem {

@@ -151,6 +151,7 @@ impl NodeBootstrap {
             founding: begins,
             facts: machine.facts.clone(),
             cri_sockets: machine.detected.cri_sockets.clone(),
+            kubelet_is_named: false,
             found: None,
         }
     }

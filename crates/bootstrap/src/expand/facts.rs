@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use slipway_cluster_input::Architecture;
 
 /// What an expansion takes from the host that it is for: plain values, so that expanding stays pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,12 @@ pub struct Facts {
     pub patches: BTreeMap<String, String>,
     /// Authorities whose certificate is there and whose key is not: `ca`, `front-proxy-ca`, `etcd/ca`.
     pub external_authorities: BTreeSet<String>,
+    /// Its processors; none where that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Architecture>,
+    /// The folder of programs that do not come with the operating system; `/usr/local/bin` unless known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_folder: Option<String>,
     /// Where the kubelet's program is; `/usr/bin/kubelet` unless known.
     pub kubelet: Option<String>,
     /// Whether systemd has no unit for the kubelet: no package brought one.

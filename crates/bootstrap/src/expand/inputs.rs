@@ -37,8 +37,26 @@ pub struct Inputs {
     pub etcd_members: Option<Vec<Member>>,
     /// Names and addresses for which this node's kubelet may get a serving certificate.
     pub serving_names: Vec<String>,
+    /// The kubelet that the node fetches, in place of one that is on it already.
+    pub kubelet: Option<KubeletProgram>,
+    /// Whether an addition to the kubelet's unit that a package brought names the kubelet's program.
+    pub kubelet_is_named: bool,
     /// Labels of the node beside those of its role.
     pub node_labels: BTreeMap<String, String>,
+}
+
+/// A kubelet that a node fetches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubeletProgram {
+    /// Where it is put. The path has version and digest in it: another kubelet has another path, and the one that runs stays
+    /// in place until the other one runs well.
+    pub path: String,
+    /// Where it is fetched from, tried in this order.
+    pub urls: Vec<String>,
+    /// The SHA-256 of its bytes, 64 hexadecimal digits.
+    pub sha256: String,
+    /// The Kubernetes version that it has, without a `v`.
+    pub version: String,
 }
 
 /// Bootstrap tokens whose text others keep.

@@ -23,7 +23,7 @@ pub fn join_worker(
     let mut resources = Resources::default();
     let mut before = vec![authority(&mut resources, configuration, discovered)];
     before.extend(bootstrap(&mut resources, configuration, discovered, &discovered.server));
-    let service = kubelet::add(&mut resources, configuration, facts, &patches, before)?;
+    let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     kubelet::credentials(&mut resources, "kubelet-wait-bootstrap", configuration, true, &[&service]);
     Ok(resources.done())
 }
@@ -55,7 +55,7 @@ pub fn join_control_plane(
     let local = configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode");
     let server = if local { configuration.local_endpoint().url() } else { discovered.server.clone() };
     before.extend(bootstrap(&mut resources, configuration, discovered, &server));
-    let service = kubelet::add(&mut resources, configuration, facts, &patches, before)?;
+    let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     let voter = control_plane::joining_etcd(&mut resources, configuration, inputs, &patches, &service)?;
     // Before its etcd votes the API server cannot start: it would be restarted, later and later.
     let after: Vec<&Address> = std::iter::once(&service).chain(&voter).collect();

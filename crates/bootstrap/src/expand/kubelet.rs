@@ -4,7 +4,7 @@ use slipway_resource::{Address, Value};
 
 use super::kubeconfigs::{KUBELET, ROTATED};
 use super::phased::{Resources, refer};
-use super::{Facts, InitSystem};
+use super::{Facts, InitSystem, Inputs, KubeletProgram};
 use crate::configuration::Configuration;
 use crate::kubelet;
 use crate::patch::{PatchError, Patches};
@@ -16,9 +16,13 @@ pub(super) fn add(
     resources: &mut Resources,
     configuration: &Configuration,
     facts: &Facts,
+    inputs: &Inputs,
     patches: &Patches,
     mut after: Vec<Address>,
 ) -> Result<Address, PatchError> {
+    let program = inputs.kubelet.as_ref();
+    let facts = &with_program(facts, program);
+    after.extend(program.map(|program| fetched(resources, program)));
     let file = |path: &str, content: String| {
         vec![("path", Value::from(path)), ("content", content.into()), ("mode", "0644".into())]
     };
@@ -38,6 +42,8 @@ pub(super) fn add(
     add(resources, "kubelet-flags", kubelet::FLAGS_PATH, kubelet::flags_file(configuration, facts));
     if facts.init_system == InitSystem::Systemd && facts.kubelet_drop_in_missing {
         add(resources, "kubelet-drop-in", kubelet::DROP_IN_PATH, kubelet::drop_in(facts));
+    } else if facts.init_system == InitSystem::Systemd && inputs.kubelet_is_named {
+        add(resources, "kubelet-program", kubelet::PROGRAM_DROP_IN_PATH, kubelet::program_drop_in(facts));
     }
     if let Some(instance) = kubelet::instance_config(configuration) {
         let attributes = file(kubelet::INSTANCE_CONFIG_PATH, instance);
@@ -68,10 +74,32 @@ pub(super) fn add(
         // On a control plane the static pods are waited for, and they need the kubelet: no time is lost there.
         attributes.push(("ready_url", kubelet::health_url(configuration).into()));
     }
+    attributes.extend(program.map(|program| ("program_version", program.version.clone().into())));
     attributes.push(("steady_url", kubelet::health_url(configuration).into()));
     attributes.push(("steady_node", configuration.node.name.clone().into()));
     attributes.push(("steady_kubeconfig_path", KUBELET.into()));
     Ok(resources.add(PHASE, "service", "kubelet", attributes, &refer(&after)))
+}
+
+/// The facts of a host whose kubelet is the one that it fetches.
+fn with_program(facts: &Facts, program: Option<&KubeletProgram>) -> Facts {
+    let mut facts = facts.clone();
+    if let Some(program) = program {
+        facts.kubelet = Some(program.path.clone());
+    }
+    facts
+}
+
+/// The kubelet as a file that is fetched before anything uses it.
+fn fetched(resources: &mut Resources, program: &KubeletProgram) -> Address {
+    let attributes = vec![
+        ("path", Value::from(program.path.as_str())),
+        ("sha256", program.sha256.as_str().into()),
+        ("urls", Value::list(program.urls.iter().map(String::as_str))),
+        ("version", program.version.as_str().into()),
+    ];
+    let name = program.path.rsplit('/').next().unwrap_or_default();
+    resources.add_made_by(PHASE, "program", name, attributes, "urls")
 }
 
 /// What the kubelet and the network of its pods will leave behind: nothing is made now, and a reset takes away what has

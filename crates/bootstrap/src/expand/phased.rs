@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use slipway_resource::{Address, Desired, Value};
+use slipway_resource::{Address, Desired, Path, Value};
 
 /// A resource under the name of the phase that it belongs to, as `certs/apiserver`.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +64,22 @@ impl Resources {
         let address = self.add(phase, kind, name, attributes, after);
         if let Some(phased) = self.0.last_mut() {
             phased.desired.lifecycle.update_after = earlier;
+        }
+        address
+    }
+
+    /// Adds a resource of which one attribute says only how it is made: once it is there, a change of that attribute means nothing.
+    pub fn add_made_by(
+        &mut self,
+        phase: &'static str,
+        kind: &'static str,
+        name: &str,
+        attributes: Vec<(&str, Value)>,
+        made_by: &str,
+    ) -> Address {
+        let address = self.add(phase, kind, name, attributes, &[]);
+        if let Some(phased) = self.0.last_mut() {
+            phased.desired.lifecycle.ignore_changes.push(Path::key(made_by));
         }
         address
     }

@@ -72,6 +72,10 @@ pub struct Machine {
     /// The CRI sockets that are there, as `unix://` URLs.
     #[serde(default)]
     pub cri_sockets: Vec<String>,
+    /// Whether the spec lists a kubelet for it, or has done so: since then an addition to the unit of a package names the
+    /// kubelet's program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kubelet_is_named: bool,
     /// What was found of a node that another tool has made; none for a machine that becomes a node here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundNode>,

@@ -8,7 +8,7 @@ use slipway_cluster_input::{BgpPeer, ClusterInput, Endpoint as Wanted, NodePool,
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
-use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, settings};
+use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, programs, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, Inputs, Phased};
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
@@ -78,6 +78,7 @@ pub(super) fn nodes(
     }
     made.members_leave_in_turn(&founding);
     made.members_know_each_other(&members);
+    made.programs_come_first();
     made.machines_change_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
@@ -180,7 +181,7 @@ impl Making<'_> {
         }
         let pool = self.cluster.pool(&machine.pool);
         let mut node = self.registered(machine, pool);
-        node.depends_on = vec![credentials, administrators()];
+        node.depends_on = vec![inside("service", machine, "kubelet"), credentials, administrators()];
         self.resources.push(node);
         Ok(())
     }
@@ -248,6 +249,8 @@ impl Making<'_> {
             }),
             etcd_members: members_found(machine),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
+            kubelet: programs::kubelet(cluster, machine),
+            kubelet_is_named: machine.kubelet_is_named,
             node_labels: self.labels(machine, pool),
             ..Inputs::default()
         }
@@ -284,6 +287,7 @@ impl Making<'_> {
             }
             if desired.address.kind() == "kubernetes_node" {
                 desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());
+                self.has_kubelet(&mut desired, machine);
             }
             self.resources.push(desired);
         }
@@ -322,8 +326,17 @@ impl Making<'_> {
         }
         let address = Address::new("kubernetes_node", machine.name.as_str());
         let mut desired = Desired::new(address, Value::map(attributes));
+        self.has_kubelet(&mut desired, machine);
         desired.origins.insert(Path::root(), format!("pools[{}]", machine.pool));
         desired
+    }
+
+    /// Says which kubelet a node gets. The node changes after the kubelet, so that a run that is killed while the node is drained
+    /// leaves something to do: the next run lets pods onto the node again.
+    fn has_kubelet(&self, node: &mut Desired, machine: &Machine) {
+        if let Some(kubelet) = programs::kubelet(self.cluster, machine) {
+            node.attributes.set(&Path::key("kubelet_version"), kubelet.version.into());
+        }
     }
 
     /// The labels of a node: its pool's, where it stands, and its own. kubeadm does not say where a node stands.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use slipway_cluster_input::ClusterInput;
 
 use super::configuration::{is_control_plane, of_machine};
+use super::programs::kubelet;
 use super::{FromClusterError, Placement, endpoint};
 use crate::configuration::Configuration;
 use crate::preflight::{Purpose, Questions};
@@ -33,6 +34,7 @@ pub fn questions(
         let configuration = of_machine(cluster, placement, &endpoint, machine);
         let mut questions = Questions::of(&configuration, purpose);
         questions.images = images(&configuration, questions.purpose);
+        questions.kubelet_version = kubelet(cluster, machine).map(|kubelet| format!("v{}", kubelet.version));
         questions.cri_socket = match configuration.node.cri_socket.clone() {
             None if machine.cri_sockets.is_empty() => Some(CONTAINERD.to_owned()),
             chosen => chosen,

@@ -144,10 +144,10 @@ fn machines_change_in_turn_and_the_one_of_the_endpoint_last() {
         let resources = expand(&with_pool("elected: {}", workers), &placement, &[]).unwrap().resources;
         // Settings of kubelets: control planes one at a time, workers within their budget, the endpoint's host at the end.
         let workers = [("w-0", 2), ("w-1", 2), ("w-2", 2), ("w-3", 2)];
-        let kubelets = [&[("cp-1", 1), ("cp-2", 1)][..], &workers, &[("cp-0", 1)]].concat();
+        let kubelets = [&[("cp-1/node", 1), ("cp-2/node", 1)][..], &workers, &[("cp-0/node", 1)]].concat();
         assert_eq!(turns(&resources, &["service"]), kubelets);
-        // Where the pods change too, all control planes come before the workers.
-        let all = [&[("cp-1", 1), ("cp-2", 1), ("cp-0", 1)][..], &workers].concat();
+        // Where the pods change too, all of them come before any kubelet.
+        let all = [&[("cp-1", 1), ("cp-2", 1), ("cp-0", 1)][..], &kubelets].concat();
         assert_eq!(turns(&resources, &["service", "static_pod"]), all);
         // What machines read that join has been held by all others.
         let joining = ("ConfigMap/kube-system/kubelet-config", 1);
@@ -231,4 +231,84 @@ fn what_can_break_a_machine_has_a_turn_and_keys_have_none() {
             _ => {}
         }
     }
+}
+
+/// The same cluster with kubelets of these versions and architectures.
+fn with_kubelets(files: &str) -> ClusterInput {
+    let mut cluster = cluster("elected: {}");
+    let programs = format!("{{\"mirrors\": [\"http://m/\"], \"files\": [{files}]}}");
+    cluster.assets.programs = serde_json::from_str(&programs).unwrap();
+    cluster
+}
+
+fn kubelet_file(version: &str, digit: &str, architecture: &str) -> String {
+    let sha256 = digit.repeat(64);
+    format!(
+        "{{\"name\": \"kubelet\", \"version\": {version}, \"path\": \"k\", \"sha256\": \"{sha256}\", \"architecture\": \
+         \"{architecture}\"}}"
+    )
+}
+
+#[test]
+fn a_listed_kubelet_is_fetched_before_anything_changes_and_named_by_the_unit() {
+    let files =
+        [kubelet_file("\"1.34.4\"", "a", "amd64"), kubelet_file("\"1.34.5\"", "b", "amd64")].join(",");
+    let mut placement = placement(3);
+    placement.machines[1].facts.program_folder = Some("/opt/bin".to_owned());
+    placement.machines[1].facts.kubelet_drop_in_missing = true;
+    for machine in &mut placement.machines {
+        machine.kubelet_is_named = true;
+    }
+    let resources = expand(&with_kubelets(&files), &placement, &[]).unwrap().resources;
+    let program = find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
+    assert_eq!(program.attributes.get("urls"), Some(&Value::list(["http://m/k"])));
+    assert_eq!(program.attributes.get("version"), Some(&Value::from("1.34.4")));
+    // The pods of every control plane wait for the programs of all machines.
+    for machine in ["cp-0", "cp-1", "cp-2"] {
+        let before = stands_on(&resources, &format!("static_pod.{machine}/kube-apiserver"));
+        assert!(before.contains("program.cp-2/kubelet-1.34.4-aaaaaaaaaaaa"), "{before:#?}");
+    }
+    let content =
+        |address: &str| find(&resources, address).attributes.get("content").unwrap().to_plain_text();
+    // A package's unit gets an addition; a unit of ours names the program itself.
+    let named = content("file.cp-0/kubelet-program");
+    assert!(named.contains("ExecStart=/usr/local/bin/kubelet-1.34.4-aaaaaaaaaaaa $KUBELET"), "{named}");
+    let own = content("file.cp-1/kubelet-drop-in");
+    assert!(own.contains("ExecStart=/opt/bin/kubelet-1.34.4-aaaaaaaaaaaa $KUBELET"), "{own}");
+    let service = find(&resources, "service.cp-0/kubelet");
+    assert_eq!(service.attributes.get("program_version"), Some(&Value::from("1.34.4")));
+    assert!(
+        service
+            .attributes
+            .get("restart_triggers")
+            .unwrap()
+            .get(crate::kubelet::PROGRAM_DROP_IN_PATH)
+            .is_some()
+    );
+
+    // When the list is taken away, the addition names the kubelet of the host again.
+    let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
+    assert!(resources.iter().all(|desired| desired.address.kind() != "program"));
+    let named =
+        find(&resources, "file.cp-0/kubelet-program").attributes.get("content").unwrap().to_plain_text();
+    assert!(named.contains("ExecStart=/usr/bin/kubelet $KUBELET"), "{named}");
+}
+
+#[test]
+fn all_machines_without_a_listed_kubelet_are_named_at_once() {
+    let refused = |files: &[String], placement: &Placement| {
+        expand(&with_kubelets(&files.join(",")), placement, &[]).unwrap_err().to_string()
+    };
+    let mut placement = placement(3);
+    placement.machines[2].facts.architecture = Some(slipway_cluster_input::Architecture::Arm64);
+    placement.machines[1].facts.init_system = crate::expand::InitSystem::Openrc;
+    let why = refused(&[kubelet_file("\"1.34.4\"", "a", "amd64")], &placement);
+    assert!(why.contains("cp-2: version 1.34.4, architecture arm64"), "{why}");
+    assert!(why.contains("cp-1: its OpenRC starts the kubelet of a package"), "{why}");
+    let why = refused(&[kubelet_file("\"1.33.9\"", "a", "amd64")], &placement);
+    assert!(why.contains("cp-0: version 1.34.4, architecture amd64") && why.contains("cp-2"), "{why}");
+    // A file that names no version is for every version, and one that names it is preferred.
+    let files = [kubelet_file("null", "c", "amd64"), kubelet_file("\"1.34.4\"", "a", "amd64")].join(",");
+    let resources = expand(&with_kubelets(&files), &self::placement(1), &[]).unwrap().resources;
+    find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
 }

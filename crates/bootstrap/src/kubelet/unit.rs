@@ -6,6 +6,9 @@ pub const UNIT_PATH: &str = "/etc/systemd/system/kubelet.service";
 /// The path of the addition to it that takes the node's own flags.
 pub const DROP_IN_PATH: &str = "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf";
 
+/// The path of the addition to a package's unit that names the program.
+pub const PROGRAM_DROP_IN_PATH: &str = "/etc/systemd/system/kubelet.service.d/20-slipway.conf";
+
 const DEFAULT_PROGRAM: &str = "/usr/bin/kubelet";
 
 fn program(facts: &Facts) -> &str {
@@ -43,12 +46,25 @@ pub fn drop_in(facts: &Facts) -> String {
          Environment=\"KUBELET_CONFIG_ARGS=--config={}\"\n\
          EnvironmentFile=-{}\n\
          EnvironmentFile=-/etc/default/kubelet\n\
-         ExecStart=\n\
-         ExecStart={} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS\n",
+         {}",
         super::BOOTSTRAP_KUBECONFIG_PATH,
         super::KUBECONFIG_PATH,
         super::CONFIG_PATH,
         super::FLAGS_PATH,
+        start(facts)
+    )
+}
+
+/// The addition to a package's unit that has its own addition for the node's flags: only the program is another one.
+#[must_use]
+pub fn program_drop_in(facts: &Facts) -> String {
+    format!("[Service]\n{}", start(facts))
+}
+
+/// The lines of a unit that start the kubelet with the variables of [`drop_in`], which packages call by the same names.
+fn start(facts: &Facts) -> String {
+    format!(
+        "ExecStart=\nExecStart={} $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS\n",
         program(facts)
     )
 }

@@ -102,7 +102,8 @@ fn system(facts: &Facts, checks: &mut Checks) {
 const FAILS_ON_CGROUP_V1: u64 = 35;
 
 fn cgroup_version(questions: &Questions, facts: &Facts, checks: &mut Checks) {
-    let kubelet = facts.kubelet.as_ref().and_then(|kubelet| kubelet.as_ref().ok());
+    let installed = || facts.kubelet.as_ref().and_then(|kubelet| kubelet.as_ref().ok());
+    let kubelet = questions.kubelet_version.as_ref().or_else(installed);
     let minor = kubelet.and_then(|version| semver::Version::parse(version.trim_start_matches('v')).ok());
     let usually = minor.is_none_or(|version| version.minor < FAILS_ON_CGROUP_V1);
     let starts = questions.cgroup_v1_tolerated.unwrap_or(usually);

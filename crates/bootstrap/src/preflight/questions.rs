@@ -39,6 +39,9 @@ pub struct Questions {
     pub node_name: String,
     /// The wanted version of Kubernetes, as `v1.34.4`.
     pub kubernetes_version: Option<String>,
+    /// The version of the kubelet that the node fetches, as `v1.34.4`; none where it runs the one that is on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelet_version: Option<String>,
     /// Files that must not be there.
     pub absent_files: Vec<ExpectedFile>,
     /// Directories that must have nothing in them.

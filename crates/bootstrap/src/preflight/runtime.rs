@@ -83,7 +83,8 @@ pub(super) fn images(questions: &Questions, runtime: &Runtime, checks: &mut Chec
 const KUBELET_BEHIND: u64 = 3;
 
 fn kubelet(questions: &Questions, facts: &Facts, checks: &mut Checks) {
-    match (&facts.kubelet, &questions.kubernetes_version) {
+    let installed = facts.kubelet.as_ref().filter(|_| questions.kubelet_version.is_none());
+    match (installed, &questions.kubernetes_version) {
         (Some(Err(reason)), _) => {
             let message = format!("the kubelet's version cannot be found out: {reason}");
             checks.error("KubeletVersion", Some((message, "install the kubelet".to_owned())));

@@ -10,6 +10,7 @@ fn questions() -> Questions {
         purpose: Purpose::Init,
         node_name: "cp-0".into(),
         kubernetes_version: Some("v1.34.4".into()),
+        kubelet_version: None,
         absent_files: vec![ExpectedFile { path: manifest.into() }],
         empty_directories: vec!["/var/lib/etcd".into()],
         present_files: Vec::new(),

@@ -24,6 +24,7 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         founding: true,
         facts: Default::default(),
         cri_sockets: Vec::new(),
+        kubelet_is_named: false,
         found: None,
     };
     let placement = Placement { machines: vec![machine], ..Placement::default() };

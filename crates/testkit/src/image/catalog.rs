@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::{Image, suites};
-use crate::{flannel, kubernetes};
+use crate::{cache, flannel, kubernetes};
 
 /// The image that holds a pod's namespaces.
 pub const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
@@ -26,7 +26,6 @@ const USUAL: [&str; 12] =
 pub fn all() -> Result<Vec<Image>> {
     let programs = kubernetes::install()?;
     let version = kubernetes::VERSION;
-    let etcd = kubernetes::install_etcd()?;
     let mut images = vec![
         Image {
             name: PAUSE.to_owned(),
@@ -44,27 +43,9 @@ pub fn all() -> Result<Vec<Image>> {
     ];
     // The names are those that kubeadm and Kubernetes' own tests ask for; in both is the version that is built.
     for tag in ["3.6.4-0", "3.6.5-0"] {
-        images.push(Image {
-            name: format!("registry.k8s.io/etcd:{tag}"),
-            files: ["etcd", "etcdctl", "etcdutl"]
-                .map(|name| (format!("/usr/local/bin/{name}"), etcd.join(name)))
-                .into(),
-            // The disk outlives every machine, however that ends: nobody has to wait for it.
-            variables: vec!["ETCD_UNSAFE_NO_FSYNC=true".to_owned()],
-            ..Image::default()
-        });
+        images.push(etcd(tag)?);
     }
-    for name in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
-        images.push(Image {
-            name: format!("registry.k8s.io/{name}:v{version}"),
-            files: vec![(format!("/usr/local/bin/{name}"), programs.join(name))],
-            ..Image::default()
-        });
-    }
-    let mut proxy = packet_filters()?;
-    proxy.name = format!("registry.k8s.io/kube-proxy:v{version}");
-    proxy.files.push(("/usr/local/bin/kube-proxy".to_owned(), programs.join("kube-proxy")));
-    images.push(proxy);
+    images.extend(of_kubernetes(&programs, version)?);
     let flannel = flannel::install()?;
     let mut daemon = with_busybox(packet_filters()?, &USUAL);
     daemon.name = format!("ghcr.io/flannel-io/flannel:v{}", flannel::VERSION);
@@ -78,6 +59,59 @@ pub fn all() -> Result<Vec<Image>> {
     plugin.files.push(("/flannel".to_owned(), flannel.join("flannel")));
     images.push(plugin);
     images.extend(suites::all(&programs)?);
+    Ok(images)
+}
+
+/// The images of an older version of Kubernetes, each an archive: the folder with `kube-apiserver.tar` and so on, beside an image of
+/// etcd by the name that this version has. The store of machines does not have them: `ctr images import` takes them there.
+///
+/// # Errors
+/// When a program of theirs cannot be built, or a package is missing.
+pub fn older() -> Result<PathBuf> {
+    let version = kubernetes::OLDER_VERSION;
+    let programs = kubernetes::install_older()?;
+    cache::installed("older-images", version, |folder| {
+        let images = of_kubernetes(&programs, version)?;
+        let etcd = etcd(OLDER_ETCD)?;
+        for image in images.into_iter().chain([etcd]) {
+            let name = image.name.split([':', '/']).rev().nth(1).unwrap_or_default().to_owned();
+            super::layout::write(&[image], &folder.join(format!("{name}.tar")))?;
+        }
+        Ok(())
+    })
+}
+
+/// The tag of etcd's image that kubeadm has for the older version.
+const OLDER_ETCD: &str = "3.5.24-0";
+
+/// The image of etcd by a tag; in it is the version that is built.
+fn etcd(tag: &str) -> Result<Image> {
+    let folder = kubernetes::install_etcd()?;
+    Ok(Image {
+        name: format!("registry.k8s.io/etcd:{tag}"),
+        files: ["etcd", "etcdctl", "etcdutl"]
+            .map(|name| (format!("/usr/local/bin/{name}"), folder.join(name)))
+            .into(),
+        // The disk outlives every machine, however that ends: nobody has to wait for it.
+        variables: vec!["ETCD_UNSAFE_NO_FSYNC=true".to_owned()],
+        ..Image::default()
+    })
+}
+
+/// The images of one version of Kubernetes.
+fn of_kubernetes(programs: &Path, version: &str) -> Result<Vec<Image>> {
+    let image = |name: &str| Image {
+        name: format!("registry.k8s.io/{name}:v{version}"),
+        files: vec![(format!("/usr/local/bin/{name}"), programs.join(name))],
+        ..Image::default()
+    };
+    let mut images: Vec<Image> =
+        ["kube-apiserver", "kube-controller-manager", "kube-scheduler"].map(image).into();
+    let mut proxy = packet_filters()?;
+    let Image { name, files, .. } = image("kube-proxy");
+    proxy.name = name;
+    proxy.files.extend(files);
+    images.push(proxy);
     Ok(images)
 }
 

@@ -17,14 +17,19 @@ unit_file() { # the file of a unit, the most specific first
   return 1
 }
 
+drop_ins() { # the drop-ins of a unit by their names, of one name the most specific
+  local path drop
+  for path in "${paths[@]}"; do
+    for drop in "$path/$1.service.d"/*.conf; do [ -e "$drop" ] && echo "${drop##*/} $drop"; done
+  done | LC_ALL=C sort -s -u -k 1,1 | cut -d ' ' -f 2-
+}
+
 unit_lines() { # its lines with those of drop-ins, comments left out and continued lines joined
-  local file path drop
+  local file
   file=$(unit_file "$1") || return 1
   {
     cat "$file"; echo
-    for path in "${paths[@]}"; do
-      for drop in "$path/$1.service.d"/*.conf; do [ -e "$drop" ] && { cat "$drop"; echo; }; done
-    done
+    drop_ins "$1" | while read -r file; do cat "$file"; echo; done
   } | sed -e ':a' -e '/\\$/N' -e 's/\\\n//' -e 'ta' | grep -v '^[#;]'
 }
 

@@ -34,6 +34,7 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         founding: true,
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),
+        kubelet_is_named: false,
         found: None,
     });
     Placement {

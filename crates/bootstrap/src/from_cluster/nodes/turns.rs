@@ -37,10 +37,23 @@ impl Making<'_> {
         }
     }
 
+    /// No control plane changes before all machines have the programs that they will run: a mirror that lacks one is noticed while
+    /// nothing has changed.
+    pub(super) fn programs_come_first(&mut self) {
+        let of_kind = |kind: &str| {
+            let found = self.resources.iter().filter(|desired| desired.address.kind() == kind);
+            found.map(|desired| desired.address.clone()).collect::<Vec<Address>>()
+        };
+        let programs = of_kind("program");
+        for desired in self.resources.iter_mut().filter(|desired| desired.address.kind() == "static_pod") {
+            desired.depends_on.extend(programs.iter().cloned());
+        }
+    }
+
     /// What is on machines changes on one of them first, then within the budgets of their pools: a setting that breaks a
     /// machine breaks one. Control planes change one after the other, so that the API answers and etcd keeps its majority
-    /// all the while, and before the workers where their pods change too. What machines read that join comes last of all:
-    /// they get settings that every kubelet has held.
+    /// all the while. All pods of control planes change before any kubelet, which may not be newer than the API servers. What
+    /// machines read that join comes last of all: they get settings that every kubelet has held.
     pub(super) fn machines_change_in_turn(&mut self) {
         let machines: BTreeMap<&str, &Machine> =
             self.placement.machines.iter().map(|machine| (machine.name.as_str(), machine)).collect();
@@ -58,14 +71,14 @@ impl Making<'_> {
             }
             let host = desired.attributes.get("host").and_then(Value::as_str);
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
+            let control_plane = is_control_plane(self.cluster, machine);
             desired.lifecycle.turn = part_of(desired).map(|part| Turn {
                 group: MACHINES.to_owned(),
-                unit: machine.name.clone(),
-                rank: rank(
-                    part,
-                    is_control_plane(self.cluster, machine),
-                    elected == Some(machine.name.as_str()),
-                ),
+                unit: match part {
+                    Part::Node if control_plane => format!("{}/node", machine.name),
+                    _ => machine.name.clone(),
+                },
+                rank: rank(part, control_plane, elected == Some(machine.name.as_str())),
                 at_once: at_once(self.cluster, self.placement, machine),
             });
         }
@@ -96,19 +109,20 @@ fn part_of(desired: &Desired) -> Option<Part> {
     }
 }
 
-/// Which machines come first. The one that everybody is sent to comes last of all, unless its pods change as well: a kubelet
-/// may not be newer than the API servers, so that all of these come before the workers.
+/// What comes first: the pods of control planes, then kubelets, on control planes before workers. The machine that everybody is
+/// sent to is the last of each.
 const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
     match (control_plane, part, elected) {
-        (true, _, false) => 0,
+        (true, Part::ControlPlane, false) => 0,
         (true, Part::ControlPlane, true) => 1,
-        (false, _, _) => 2,
-        (true, Part::Node, true) => 3,
+        (true, Part::Node, false) => 2,
+        (false, _, _) => 3,
+        (true, Part::Node, true) => 4,
     }
 }
 
 /// The rank behind those of all machines.
-const LAST: u32 = 4;
+const LAST: u32 = 5;
 
 /// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
 fn at_once(cluster: &ClusterInput, placement: &Placement, machine: &Machine) -> u32 {

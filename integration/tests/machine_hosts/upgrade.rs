@@ -1,0 +1,168 @@
+//! Kubernetes of a cluster on hosts goes to the next minor version, its kubelets included.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use slipway_resource::Digest;
+use slipway_testkit::kubernetes::{self, OLDER_VERSION, VERSION};
+use slipway_testkit::{Machine, image};
+
+use crate::lab::Lab;
+
+const NODES: [&str; 2] = ["cp-0", "worker-0"];
+
+/// A kubelet that says which version it is, and ends whenever it is started.
+const BROKEN: &str = "#!/bin/sh
+if [ \"$1\" = --version ]; then echo 'Kubernetes v1.34.4'; exit 0; fi
+echo 'panic: this kubelet never starts' >&2
+exit 1
+";
+
+/// A deployment that the drained worker gives away and gets back.
+const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: { name: moves, namespace: default }
+spec:
+  replicas: 1
+  selector: { matchLabels: { app: moves } }
+  template:
+    metadata: { labels: { app: moves } }
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [ { name: pause, image: \"registry.k8s.io/pause:3.10.1\" } ]
+";
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start() {
+    let images = image::older().unwrap();
+    let lab = Lab::new("hosts-ha", &NODES);
+    let folder = lab.file("../release");
+    fs::create_dir(&folder).unwrap();
+    let _mirror = lab.network().serve(&folder).unwrap();
+    let older =
+        publish(&folder, "older", &fs::read(kubernetes::install_older().unwrap().join("kubelet")).unwrap());
+    let kubelet = fs::read(kubernetes::install().unwrap().join("kubelet")).unwrap();
+    let newer = publish(&folder, "newer", &kubelet);
+    let patched = publish(&folder, "patched", &[kubelet.as_slice(), b"patched"].concat());
+    let broken = publish(&folder, "broken", BROKEN.as_bytes());
+    for machine in &lab.machines {
+        take_older_images(machine, &images);
+    }
+    lab.edit("size: { fixed: 3 }", "size: { fixed: 1 }");
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    let address = lab.network().address();
+    let programs = format!(
+        "  kubernetesVersion: {OLDER_VERSION}\n  assets:\n    programs:\n      mirrors: [ \"http://{address}:8000\" ]\n      files:\n      \
+         - {{ name: kubelet, version: {OLDER_VERSION}, path: older, sha256: {older} }}\n      \
+         - {{ name: kubelet, version: {VERSION}, path: newer, sha256: {newer} }}\n"
+    );
+    lab.edit(&format!("  kubernetesVersion: {VERSION}\n"), &programs);
+    lab.apply("a control plane and a worker of the older version");
+    lab.is_as_wanted();
+    assert_eq!(reported(&lab), [OLDER_VERSION; 2]);
+    let administrator = lab.administrator();
+    fs::write(lab.file("../moves.yaml"), DEPLOYMENT).unwrap();
+    lab.ask(&administrator, &["apply", "-f", &lab.file("../moves.yaml").display().to_string()]).unwrap();
+
+    // The next minor version: all API servers first, then each kubelet on an empty node.
+    let upgrade = ["upgrade", "-f", "spec", "--to", VERSION];
+    let plan = lab.expect(2, &[&upgrade[..], &["--dry-run"]].concat()).unwrap();
+    let words = plan.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "~ service.worker-0/kubelet",
+        "program_version: \"1.33.13\" → \"1.34.4\"",
+        "cordon and drain kubernetes_node.worker-0 before, uncordon kubernetes_node.worker-0 after",
+        "because the minor version changes from 1.33.13 to 1.34.4: the node is drained before",
+        "go to 1.34.4 from `assets.programs`, one host first",
+    ] {
+        assert!(words.contains(told), "{told} in\n{plan}");
+    }
+    // Somebody keeps a node free of new pods for reasons of their own.
+    lab.ask(&administrator, &["cordon", "cp-0"]).unwrap();
+    let begun = Instant::now();
+    lab.done(&[&upgrade[..], &["--yes"]].concat());
+    eprintln!("the next minor version: {:.1} s", begun.elapsed().as_secs_f64());
+    assert_eq!(reported(&lab), [VERSION; 2]);
+    assert_eq!(unschedulable(&lab), "node/cp-0\n");
+    lab.ask(&administrator, &["uncordon", "cp-0"]).unwrap();
+    lab.is_as_wanted();
+    for machine in &lab.machines {
+        runs(machine, &newer);
+    }
+
+    // A kubelet that does not start breaks one node, which gets its kubelet back.
+    let proxies = ["-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=2m"];
+    lab.ask(&administrator, &proxies).unwrap();
+    let pods = containers(&lab);
+    lab.edit(&format!("path: newer, sha256: {newer}"), &format!("path: broken, sha256: {broken}"));
+    let failed = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
+    let words = failed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("update service.worker-0/kubelet failed"), "{failed}");
+    assert!(words.contains("kubelet does not run well with its new settings"), "{failed}");
+    assert!(words.contains("was put back as it was, and kubelet runs well with that"), "{failed}");
+    for machine in &lab.machines {
+        runs(machine, &newer);
+    }
+
+    // The next plan goes on with another file of the same version, as a patch release is. Pods do not notice.
+    lab.edit(&format!("path: broken, sha256: {broken}"), &format!("path: patched, sha256: {patched}"));
+    let plan = lab.pending(&["~ service.cp-0/kubelet", "~ service.worker-0/kubelet"]);
+    assert!(!plan.contains("cordon"), "{plan}");
+    lab.apply("another kubelet of the same version");
+    lab.is_as_wanted();
+    for machine in &lab.machines {
+        runs(machine, &patched);
+    }
+    assert_eq!(containers(&lab), pods);
+}
+
+/// Puts a file on the mirror; gives its digest.
+fn publish(folder: &Path, name: &str, content: &[u8]) -> String {
+    fs::write(folder.join(name), content).unwrap();
+    Digest::of_bytes(content).hex().to_owned()
+}
+
+/// Gives a machine the images of the older version that its node needs.
+fn take_older_images(machine: &Machine, folder: &Path) {
+    let needed: &[&str] = match machine.name() {
+        "worker-0" => &["kube-proxy"],
+        _ => &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"],
+    };
+    for name in needed {
+        let archive = fs::File::open(folder.join(format!("{name}.tar"))).unwrap();
+        let mut import = machine.command(["ctr", "-n", "k8s.io", "images", "import", "-"]).unwrap();
+        assert!(import.stdin(archive).stdout(Stdio::null()).status().unwrap().success());
+    }
+}
+
+/// The versions that the kubelets report, by node.
+fn reported(lab: &Lab) -> Vec<String> {
+    let path = "jsonpath={range .items[*]}{.status.nodeInfo.kubeletVersion}{\"\\n\"}{end}";
+    let versions = lab.kubectl(&["get", "nodes", "-o", path]);
+    versions.lines().map(|version| version.trim_start_matches('v').to_owned()).collect()
+}
+
+/// The nodes that take no pods.
+fn unschedulable(lab: &Lab) -> String {
+    lab.kubectl(&["get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"])
+}
+
+/// All containers of the cluster, with how often they were restarted.
+fn containers(lab: &Lab) -> String {
+    let path = "jsonpath={range .items[*]}{.metadata.name} {range .status.containerStatuses[*]}{.containerID} {.restartCount} {end}{\"\\n\"}{end}";
+    lab.kubectl(&["get", "pods", "-A", "-o", path])
+}
+
+/// The kubelet of a machine is the one with this digest, and no other one is left.
+fn runs(machine: &Machine, sha256: &str) {
+    let process = machine.check(["pgrep", "-o", "-f", "^/usr/local/bin/kubelet-"]).unwrap();
+    let program = format!("/proc/{}/exe", process.trim());
+    let digest = machine.check(["sha256sum", &program]).unwrap();
+    assert_eq!(digest.split(' ').next(), Some(sha256), "{}", machine.name());
+    let all = machine.check(["sh", "-c", "ls /usr/local/bin/kubelet-*"]).unwrap();
+    let short = &sha256[..12];
+    assert!(all.lines().count() <= 2 && all.contains(short), "{all}");
+}
