@@ -197,6 +197,15 @@ pub(crate) trait Kind: Send + Sync {
         Ok(found.get(kind).and_then(|ids| ids.first()).map(|id| Identity::new(id.as_str())))
     }
 
+    /// The identity that a new object gets, where its desired values determine it: whoever has it already is in the way.
+    /// `None` also where a value is not known yet.
+    ///
+    /// # Errors
+    /// When it cannot be looked up.
+    async fn identity(&self, _cloud: &Cloud, _desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        Ok(None)
+    }
+
     /// Whether a create that is sent twice makes one object, so that what is not found needs no second look.
     fn is_idempotent(&self) -> bool {
         false

@@ -102,6 +102,10 @@ impl Kind for Object {
         made(self, act, identity(desired)?).await
     }
 
+    async fn identity(&self, _cloud: &Cloud, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        Ok(identity(desired).ok())
+    }
+
     fn is_idempotent(&self) -> bool {
         true
     }

@@ -8,7 +8,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use slipway_aws_model::normalise::document::compact;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use super::attribute::{differs, need, some};
+use super::attribute::{differs, need, some, text};
 use super::by_name::{claim, if_any, made};
 use super::{Found, Kind};
 use crate::act::{Act, Wait};
@@ -150,6 +150,13 @@ impl Kind for Queue {
     async fn made(&self, act: &Act<'_>, desired: &Value) -> Result<Option<Identity>, ProviderError> {
         match url_of(act.cloud, need(desired, "name")?).await? {
             Some(url) => made(self, act, Identity::new(url)).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn identity(&self, cloud: &Cloud, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        match text(desired, "name") {
+            Some(name) => Ok(url_of(cloud, name).await?.map(Identity::new)),
             None => Ok(None),
         }
     }

@@ -42,7 +42,12 @@ pub(super) async fn names(
 ) -> Result<Vec<PreflightFinding>, ProviderError> {
     let mut of_kind: BTreeMap<&str, Names<'_>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.action == "create") {
-        let attribute = if item.address.kind() == "aws_key_pair" { "key_name" } else { "name" };
+        let attribute = match Kind::of(item.address.kind()) {
+            Some(Kind::KeyPair) => "key_name",
+            Some(Kind::IamOpenidConnectProvider) => "url",
+            Some(Kind::S3Object) => "key",
+            _ => "name",
+        };
         if let Some(name) = text(&item.desired, attribute) {
             of_kind.entry(item.address.kind()).or_default().insert(name, item);
         }
@@ -73,8 +78,7 @@ async fn hits(cloud: &Cloud, kind: Kind, names: &Names<'_>) -> Result<Hits, Prov
         Kind::IamInstanceProfile => profiles(cloud).await?,
         Kind::Lb => balancers(cloud).await?,
         Kind::LbTargetGroup => target_groups(cloud).await?,
-        Kind::Route53Record => records(cloud, names).await?,
-        _ => Vec::new(),
+        _ => by_identity(cloud, names).await?,
     };
     Ok(hits.into_iter().filter(|(name, _)| names.contains_key(name.as_str())).collect())
 }
@@ -162,19 +166,13 @@ async fn target_groups(cloud: &Cloud) -> Result<Hits, ProviderError> {
     Ok(groups.filter_map(|group| named(group.target_group_name()?, group.target_group_arn())).collect())
 }
 
-/// Records are asked for by their names, of which a cluster has few, and of zones that exist.
-async fn records(cloud: &Cloud, names: &Names<'_>) -> Result<Hits, ProviderError> {
+/// Objects whose identity their desired values determine, of which a cluster has few, are read one by one.
+async fn by_identity(cloud: &Cloud, names: &Names<'_>) -> Result<Hits, ProviderError> {
     let reads = names.iter().map(|(name, item)| async move {
-        let (Some(zone), Some(kind)) = (text(&item.desired, "zone_id"), text(&item.desired, "type")) else {
-            return Ok(None);
-        };
-        let id = Identity::new(format!(
-            "{}_{}_{kind}",
-            zone.trim_start_matches("/hostedzone/"),
-            name.trim_end_matches('.')
-        ));
-        let found = kind::read(kind::of(&item.address)?, cloud, &id).await?;
-        Ok::<_, ProviderError>(found.map(|_| ((*name).to_owned(), id)))
+        let kind = kind::of(&item.address)?;
+        let Some(identity) = kind.identity(cloud, &item.desired).await? else { return Ok(None) };
+        let found = kind::read(kind, cloud, &identity).await?;
+        Ok::<_, ProviderError>(found.map(|_| ((*name).to_owned(), identity)))
     });
     let found: Result<Vec<_>, _> = join_all(reads).await.into_iter().collect();
     Ok(found?.into_iter().flatten().collect())

@@ -155,6 +155,10 @@ impl Kind for Record {
         Ok((same || act.takes_over()).then_some(id))
     }
 
+    async fn identity(&self, _cloud: &Cloud, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        Ok(identity(desired).ok())
+    }
+
     fn is_idempotent(&self) -> bool {
         true
     }

@@ -100,6 +100,10 @@ impl Kind for EventRule {
         Ok(owns(act, owner.as_ref()).then_some(id))
     }
 
+    async fn identity(&self, _cloud: &Cloud, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        Ok(identity(desired).ok())
+    }
+
     fn is_idempotent(&self) -> bool {
         true
     }

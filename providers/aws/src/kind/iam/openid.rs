@@ -102,6 +102,10 @@ impl Kind for OpenIdConnectProvider {
         made(self, act, identity(act.cloud, desired)?).await
     }
 
+    async fn identity(&self, cloud: &Cloud, desired: &Value) -> Result<Option<Identity>, ProviderError> {
+        Ok(identity(cloud, desired).ok())
+    }
+
     fn is_idempotent(&self) -> bool {
         true
     }
