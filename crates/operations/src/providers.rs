@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_builtin::{Builtin, Vault};
 use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
-use slipway_protocol::{Installed, LockFile, Running};
+use slipway_protocol::{Installed, LockFile, Running, SearchPath};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
@@ -53,7 +53,8 @@ pub(crate) async fn open(
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
-    let granted = grounds.policy.provider(name, kind(name), offline).map_err(|refusal| {
+    let kind = kind(&environment.search_path, name)?;
+    let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
         Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
     })?;
     let provider = if offline {
@@ -153,12 +154,13 @@ fn lock_file(granted: &TrustedProvider) -> Result<LockFile, Error> {
 }
 
 /// Where a provider is.
-fn kind(name: &str) -> ProviderKind {
-    match name {
+fn kind(search_path: &SearchPath, name: &str) -> Result<ProviderKind, Error> {
+    Ok(match name {
         EMBEDDED => ProviderKind::Embedded,
         _ if linked(name).is_some() => ProviderKind::Linked,
+        _ if search_path.find_own(name)?.is_some() => ProviderKind::Beside,
         _ => ProviderKind::Process,
-    }
+    })
 }
 
 /// The provider of a name that the caller's own command or state says.
@@ -166,7 +168,7 @@ fn kind(name: &str) -> ProviderKind {
 /// # Errors
 /// When the policy does not grant it, or when it cannot be started.
 pub async fn find_named(environment: &Environment, name: &str) -> Result<Arc<dyn Provider>, Error> {
-    find(environment, &environment.policy.provider(name, kind(name), false)?).await
+    find(environment, &environment.policy.provider(name, kind(&environment.search_path, name)?, false)?).await
 }
 
 /// The providers that are part of the program.

@@ -24,6 +24,8 @@ pub enum ProviderKind {
     Embedded,
     /// Part of the program, and speaks to nobody offline.
     Linked,
+    /// An executable of its own beside that of the program: as trusted as the program, as long as it speaks to nobody.
+    Beside,
     /// An executable of its own.
     Process,
 }
@@ -352,13 +354,13 @@ impl Policy {
         }
         match kind {
             ProviderKind::Embedded => return trusted(self.settings.lock_file.clone()),
-            ProviderKind::Linked if offline => return trusted(None),
-            ProviderKind::Linked | ProviderKind::Process => {}
+            ProviderKind::Linked | ProviderKind::Beside if offline => return trusted(None),
+            ProviderKind::Linked | ProviderKind::Beside | ProviderKind::Process => {}
         }
         if !self.settings.providers.iter().any(|allowed| allowed == name) {
             return Err(Refusal::Provider { name: name.to_owned() });
         }
-        if kind == ProviderKind::Process && self.settings.lock_file.is_none() {
+        if kind != ProviderKind::Linked && self.settings.lock_file.is_none() {
             return Err(Refusal::LockFile { name: name.to_owned() });
         }
         trusted(self.settings.lock_file.clone())

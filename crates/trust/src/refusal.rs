@@ -177,7 +177,7 @@ impl Refusal {
             }
             Self::Url { url, .. } => allow("urls", "url", url),
             Self::Provider { name } => {
-                format!("{}; or plan against nothing with `--offline`", allow("providers", "provider", name))
+                format!("{}; or plan against nothing with `--offline`, if the provider is beside `slipway`", allow("providers", "provider", name))
             }
             Self::LockFile { .. } => {
                 "name yours: `lock-file = \"/PATH/slipway.lock\"` under [trust] in your configuration, or `--trust \

@@ -178,6 +178,8 @@ fn an_untrusted_spec_gets_the_providers_that_the_caller_names() {
     assert_eq!(code(&none, "hosts", ProviderKind::Linked, true), None);
     assert_eq!(code(&none, "hosts", ProviderKind::Linked, false), Some("TRUST0009"));
     assert_eq!(code(&none, "aws", ProviderKind::Process, true), Some("TRUST0009"));
+    assert_eq!(code(&none, "aws", ProviderKind::Beside, true), None);
+    assert_eq!(code(&none, "aws", ProviderKind::Beside, false), Some("TRUST0009"));
     let named = at(folder.path(), Mode::Untrusted, &["provider=aws"]);
     assert_eq!(code(&named, "aws", ProviderKind::Process, false), Some("TRUST0010"));
     let pinned = at(folder.path(), Mode::Untrusted, &["provider=aws", "lock-file=/etc/slipway.lock"]);
