@@ -1,5 +1,6 @@
 //! Upgrades: one plan for each minor version on the way, each approved on its own.
 
+use slipway_spec::diagnostic::Severity;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::environment::Environment;
@@ -9,7 +10,7 @@ use crate::request::Request;
 use crate::spec::ClusterSpec;
 use crate::state::committed;
 use crate::version::{applied_version, hops};
-use crate::version_change::narrowed;
+use crate::version_change::{at_version, narrowed};
 
 /// An upgrade of a cluster that exists.
 pub struct Upgrade {
@@ -57,6 +58,7 @@ impl Upgrade {
         let way = hops(&from, to)?;
         // Where the state has the version already, the spec still may not.
         let way = if way.is_empty() { vec![to.clone()] } else { way };
+        check_specs(&written, &way)?;
         Ok(Self { written, way, from, begun: 0, opened: Some(opened) })
     }
 
@@ -88,4 +90,18 @@ impl Upgrade {
             later: self.way.iter().skip(self.begun).cloned().collect(),
         }))
     }
+}
+
+/// Refuses a way on which the spec would not be valid: a release that is not supported, or pools with versions of their own that
+/// would be too old.
+fn check_specs(written: &ClusterSpec, way: &[KubernetesVersion]) -> Result<(), Error> {
+    for version in way {
+        let next = at_version(written, written, version);
+        let mut problems = slipway_spec::validate::cluster(&next.cluster, &next.sources, &[]);
+        problems.retain(|problem| problem.severity == Severity::Error);
+        if !problems.is_empty() {
+            return Err(Error::Specs(problems));
+        }
+    }
+    Ok(())
 }

@@ -87,7 +87,11 @@ fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
 }
 
 /// A cluster at another version: with it go the pools that follow the cluster's version.
-fn at_version(spec: &ClusterSpec, written: &ClusterSpec, version: &KubernetesVersion) -> ClusterSpec {
+pub(crate) fn at_version(
+    spec: &ClusterSpec,
+    written: &ClusterSpec,
+    version: &KubernetesVersion,
+) -> ClusterSpec {
     let mut next = spec.clone();
     let has_own = |name: &str| {
         matches!(written.sources.origin(&format!("pools[{name}].kubernetesVersion")), Origin::Written(_))

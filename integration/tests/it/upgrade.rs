@@ -51,6 +51,22 @@ fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
     Ok(())
 }
 
+/// The spec at each version of the way is checked before the first step: what would be refused afterwards is not begun.
+#[test]
+fn an_upgrade_to_a_release_that_is_not_supported_is_refused() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let spec = include_str!("rollout.yaml");
+    place.write("spec.yaml", spec)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    for more in [["--dry-run"], ["--yes"]] {
+        let refused =
+            place.expect(1, &[&["upgrade", "-f", "spec.yaml", "--to", "1.99.0"], &more[..]].concat())?;
+        ensure!(refused.err.contains("SPEC0040") && refused.err.contains("1.31 to 1.37"), "{}", refused.err);
+    }
+    ensure!(std::fs::read_to_string(place.path().join("spec.yaml"))? == spec, "the spec was changed");
+    place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
+}
+
 /// A signal that comes when one run has ended and the next one has not begun is for the command.
 #[test]
 fn a_signal_between_two_minor_versions_ends_the_command() -> Result<()> {
