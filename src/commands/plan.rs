@@ -28,8 +28,8 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         let mut options = arguments.scope.options(!arguments.no_preflight);
         options.infrastructure_only = arguments.infrastructure_only;
         let planned = opened.plan(&Request::apply_with(options)).await?;
-        if opened.state.as_ref().is_some_and(State::is_interrupted) {
-            context.output.message("An earlier run was interrupted; the next apply takes it up.");
+        if let Some(state) = opened.state.as_ref().filter(|state| state.is_interrupted()) {
+            context.output.message(&unfinished(state));
         }
         plan_source::save(context, &opened, &planned, arguments.out.as_deref()).await?;
         let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan };
@@ -42,4 +42,15 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         }
     }
     Ok(worst)
+}
+
+/// What is said of a run that did not end.
+fn unfinished(state: &State) -> String {
+    match &state.head.holder {
+        Some(holder) => format!(
+            "{} holds {} ({}): that run is under way or was interrupted. The plan is made from what it has done so far.",
+            holder.who, state.head.cluster, holder.operation
+        ),
+        None => "An earlier run was interrupted; the next apply takes it up.".to_owned(),
+    }
 }

@@ -68,7 +68,7 @@ impl Serialize for Document<'_> {
         if plan.has_deferred() {
             map.serialize_entry("deferred_changes", &Sequence(|| deferred().map(change::deferred_change)))?;
         }
-        map.serialize_entry("applyable", &(!plan.steps.is_empty()))?;
+        map.serialize_entry("applyable", &(!plan.steps.is_empty() && plan.findings.is_empty()))?;
         map.serialize_entry("complete", &(!plan.has_deferred() && plan.left_out == 0))?;
         map.serialize_entry("errored", &false)?;
         own::serialize(&mut map, plan, &self.counts)?;
