@@ -106,6 +106,7 @@ impl Decide for Asking<'_> {
     async fn confirm(&self, _plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
         let Confirmation { name, losses } = confirmation;
         let what = match losses.as_slice() {
+            [] => format!("This plan deletes the cluster {name}."),
             [loss] => format!("This plan loses {} ({}).", loss.address, loss.reason),
             losses => format!("This plan loses {} resources with their data.", losses.len()),
         };

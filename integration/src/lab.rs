@@ -200,7 +200,8 @@ impl Lab {
                 return Err(error);
             }
         };
-        let confirmed = plan.changes.iter().map(|change| change.address.to_string()).collect();
+        let addresses = plan.changes.iter().map(|change| change.address.to_string());
+        let confirmed = addresses.chain([plan.cluster.clone()]).collect();
         let run = Run {
             plan: &plan,
             providers: &providers,

@@ -5,6 +5,7 @@ mod expansion;
 mod failures;
 mod inside;
 mod keys;
+mod retained;
 mod supposed;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use crate::protection;
 use crate::request::Request;
 use crate::secrets::{self, UserSecrets};
 use crate::stage::Stage;
-use crate::state::{generation, to_json};
+use crate::state::{head, to_json};
 use crate::version;
 use crate::version_change::{self, Beside};
 
@@ -86,13 +87,14 @@ impl Opened {
         if request.mode == Mode::Apply {
             at_rest::check_key(&self.spec, &texts)?;
         }
-        let generation = match &self.environment.store {
-            Some(store) => generation(&*store.backend, name).await?,
+        let head = match &self.environment.store {
+            Some(store) => head(&*store.backend, name).await?,
             None => None,
         };
+        let generation = head.as_ref().map(|head| head.generation.0);
         let uid = observed.uid.clone();
-        if prior.is_none() && generation.is_none() && !self.is_offline() {
-            self.refuse_unknown(&observed)?;
+        if prior.is_none() && !self.is_offline() {
+            self.refuse_unknown(head.as_ref(), &observed)?;
         }
         let found = self.compare_secrets(uid.as_ref(), prior, &texts, &mut expansion, &mut beside).await?;
         let prior = found.prior.as_ref().or(prior);
@@ -103,6 +105,9 @@ impl Opened {
             true => secrets::missing(&expansion.desired, prior, &texts),
             false => Vec::new(),
         };
+        if request.mode == Mode::Delete && !options.delete_retained {
+            options.retained = self.retained(&observed, prior, pinned).await?;
+        }
         options.only =
             beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
         let observations = beside.as_ref().map(|_| observed.observations.clone());
@@ -177,6 +182,7 @@ impl Opened {
         }
         if request.mode == Mode::Apply {
             version::check_version_change(prior, cluster)?;
+            at_rest::check_generated(prior, &self.spec)?;
             if request.options.is_partial() {
                 version::check_partial(prior, cluster)?;
             }

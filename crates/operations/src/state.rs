@@ -4,7 +4,7 @@ use slipway_engine::State;
 use slipway_plan::Snapshot;
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
-use slipway_state_store::{Backend, ClusterName};
+use slipway_state_store::{Backend, ClusterName, Head};
 
 use crate::environment::Environment;
 use crate::error::Error;
@@ -34,13 +34,21 @@ pub fn spec_of(snapshot: &Snapshot) -> Result<Option<Cluster>, Error> {
         .map_err(|source| Error::UnreadableSpec { cluster: snapshot.cluster.clone(), source })
 }
 
-/// The generation of a cluster's head, also that of a deleted cluster's tombstone.
+/// The head of a cluster, also a deleted cluster's tombstone.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) async fn head(backend: &dyn Backend, cluster: &str) -> Result<Option<Head>, Error> {
+    let name = ClusterName::new(cluster)?;
+    Ok(slipway_state_store::read_head(backend, &name).await?.map(|(head, _)| head))
+}
+
+/// The generation of a cluster's head.
 ///
 /// # Errors
 /// When the head cannot be read.
 pub async fn generation(backend: &dyn Backend, cluster: &str) -> Result<Option<u64>, Error> {
-    let name = ClusterName::new(cluster)?;
-    Ok(slipway_state_store::read_head(backend, &name).await?.map(|(head, _)| head.generation.0))
+    Ok(head(backend, cluster).await?.map(|head| head.generation.0))
 }
 
 /// The last generation of a cluster, without what runs that did not complete have done since.

@@ -26,6 +26,8 @@ pub(crate) struct Decided {
     pub by_address: BTreeMap<Address, Decision>,
     pub unchanged: u64,
     pub drift: Vec<ResourceChange>,
+    /// What stays and is in no state, so that nothing is done about it.
+    pub kept: Vec<ResourceChange>,
     /// What the infrastructure of unchanged resources will not do.
     pub infrastructure_only: BTreeSet<String>,
 }

@@ -15,7 +15,7 @@ use crate::file::{Mode, Plan};
 pub struct Confirmation {
     /// The name: the address of a resource, or the cluster's name where the whole cluster is deleted.
     pub name: String,
-    /// What is lost, in the order of the addresses.
+    /// What is lost with its data, in the order of the addresses; the deletion of a cluster may lose none.
     pub losses: Vec<Loss>,
 }
 
@@ -43,24 +43,24 @@ impl Plan {
 
     /// The confirmations that the plan needs and that are not among the names that were given.
     ///
-    /// The name of a cluster confirms the deletion of all of it, and nothing else. The address of a resource confirms
-    /// the loss of this resource in any plan.
+    /// The name of a cluster confirms its deletion, and is needed for every one: what is deleted, or forgotten since it was not
+    /// found, is never right by accident. Any other loss is confirmed by the address of the resource.
     #[must_use]
     pub fn unconfirmed(&self, given: &BTreeSet<String>) -> Vec<Confirmation> {
         if self.mode == Mode::Drift {
             // It is only looked at.
             return Vec::new();
         }
-        let losses = self.changes.iter().filter_map(Loss::of).filter(|loss| !given.contains(&loss.address));
+        let losses = self.changes.iter().filter_map(Loss::of);
         if self.mode != Mode::Delete {
             return losses
+                .filter(|loss| !given.contains(&loss.address))
                 .map(|loss| Confirmation { name: loss.address.clone(), losses: vec![loss] })
                 .collect();
         }
-        let losses: Vec<Loss> = losses.collect();
-        if losses.is_empty() || given.contains(&self.cluster) {
+        if self.is_empty() || given.contains(&self.cluster) {
             return Vec::new();
         }
-        vec![Confirmation { name: self.cluster.clone(), losses }]
+        vec![Confirmation { name: self.cluster.clone(), losses: losses.collect() }]
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Orphan<'a> {
     pub provider: &'a str,
     pub kind: &'a ResourceType,
     pub mode: PlanMode,
+    /// Whether the spec of the cluster keeps it, for one without a record.
+    pub retained: bool,
     /// Whether what would be kept goes too.
     pub delete_retained: bool,
 }
@@ -51,7 +53,7 @@ pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option
 
 fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
     let existing = orphan.record.is_some_and(|record| record.existing);
-    let retained = orphan.record.is_some_and(|record| record.retain) && !orphan.delete_retained;
+    let retained = orphan.record.map_or(orphan.retained, |record| record.retain) && !orphan.delete_retained;
     if existing || retained {
         change.action = ChangeAction::Forget;
         let text = if existing {

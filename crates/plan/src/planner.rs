@@ -34,6 +34,8 @@ pub struct Options {
     pub replace: Vec<String>,
     /// Whether what the spec keeps (backups) goes with a deletion.
     pub delete_retained: bool,
+    /// Resources that a deletion keeps although the state does not have them, by the spec of the cluster.
+    pub retained: BTreeSet<Address>,
     /// Pools whose machines are replaced although nothing asks for it, by name or address; an empty list for
     /// all of them, `None` for none. The plan is about these pools only: what belongs to them, and what that needs.
     pub roll: Option<Vec<String>>,
@@ -412,9 +414,15 @@ impl<'p> Planner<'p> {
                 kind,
                 mode: self.inputs.mode,
                 delete_retained: self.inputs.options.delete_retained,
+                retained: self.inputs.options.retained.contains(address),
             };
-            if let Some(change) = orphans::decide(&orphan, &self.inputs.observations) {
-                leaving.push(change);
+            match orphans::decide(&orphan, &self.inputs.observations) {
+                // There is nothing to forget, and so nothing to do.
+                Some(change) if orphan.record.is_none() && change.action == ChangeAction::Forget => {
+                    decided.kept.push(change);
+                }
+                Some(change) => leaving.push(change),
+                None => {}
             }
         }
         let rollouts = self.rollouts_of(&mut leaving).await?;

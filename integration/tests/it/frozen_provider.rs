@@ -68,7 +68,7 @@ fn it_has_a_whole_life_with_a_field_that_it_does_not_know() -> Result<()> {
     frozen.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     ensure!(frozen.objects()? == 1);
     frozen.expect(0, &["plan", "-f", "spec.yaml"])?;
-    frozen.expect(0, &["delete", "line", "--yes"])?;
+    frozen.expect(0, &["delete", "line", "--yes", "--confirm", "line"])?;
     ensure!(frozen.objects()? == 0);
     Ok(())
 }

@@ -86,8 +86,12 @@ impl Error {
                 .collect(),
             Self::Unconfirmed(missing) => missing
                 .iter()
-                .flat_map(|confirmation| &confirmation.losses)
-                .map(|loss| format!("{}: {}", loss.address, loss.reason))
+                .flat_map(|confirmation| match confirmation.losses.as_slice() {
+                    [] => vec![format!("{}: the cluster is deleted", confirmation.name)],
+                    losses => {
+                        losses.iter().map(|loss| format!("{}: {}", loss.address, loss.reason)).collect()
+                    }
+                })
                 .collect(),
             Self::Unapproved { own: Some(who), .. } => {
                 vec![format!("{who} approved it, and is who applies it")]

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_engine::SecretSource as _;
+use slipway_plan::Snapshot;
 use slipway_resource::SecretText;
 use slipway_spec::model::AtRestProvider;
 use zeroize::Zeroizing;
@@ -11,6 +12,7 @@ use crate::diagnose;
 use crate::error::Error;
 use crate::secrets::UserSecrets;
 use crate::spec::ClusterSpec;
+use crate::state::spec_of;
 
 /// Refuses a key that an API server would not start with. A secret that cannot be read here is not checked.
 pub(super) fn check_key(spec: &ClusterSpec, texts: &UserSecrets) -> Result<(), Error> {
@@ -21,6 +23,24 @@ pub(super) fn check_key(spec: &ClusterSpec, texts: &UserSecrets) -> Result<(), E
     let Some(problem) = problem(&text, lengths) else { return Ok(()) };
     let message = format!("the secret `{source}` is no key for `{name}`: {problem}");
     let hint = "write 32 bytes in base64, as `openssl rand -base64 32` prints them".to_owned();
+    Err(diagnose::encryption_key(message, hint, spec.place("encryption.atRest.key")))
+}
+
+/// Refuses a key in place of the one that was generated for the cluster: what etcd holds could not be read with it.
+///
+/// # Errors
+/// When the spec of the state cannot be read, or the spec gives such a key.
+pub(super) fn check_generated(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
+    let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
+    let (Some(before), Some(now)) = (&applied.encryption.at_rest, &spec.cluster.encryption.at_rest) else {
+        return Ok(());
+    };
+    if before.key.is_some() || now.key.is_none() || lengths(before.provider).is_none() {
+        return Ok(());
+    }
+    let message = "the cluster encrypts with a key that was generated for it, and the spec gives another one"
+        .to_owned();
+    let hint = "remove the field: what is in etcd could not be read with another key".to_owned();
     Err(diagnose::encryption_key(message, hint, spec.place("encryption.atRest.key")))
 }
 

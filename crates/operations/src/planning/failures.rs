@@ -2,7 +2,7 @@
 
 use slipway_engine::Observed;
 use slipway_plan::{Plan, Reason, ReasonCode};
-use slipway_state_store::ClusterName;
+use slipway_state_store::{ClusterName, Head};
 
 use crate::error::Error;
 use crate::opened::Opened;
@@ -10,9 +10,13 @@ use crate::providers::KUBERNETES;
 use crate::secrets;
 
 impl Opened {
-    /// Refuses a cluster that exists and that this store has never had: another store has its state, or it was lost.
-    pub(super) fn refuse_unknown(&self, observed: &Observed) -> Result<(), Error> {
+    /// Refuses a cluster that exists and that this store has never had: another store has its state, or it was lost. What a
+    /// deleted cluster has left carries the unique id of its tombstone.
+    pub(super) fn refuse_unknown(&self, head: Option<&Head>, observed: &Observed) -> Result<(), Error> {
         let Some(uid) = &observed.uid else { return Ok(()) };
+        if head.is_some_and(|head| head.uid.as_str() == uid.as_str()) {
+            return Ok(());
+        }
         Err(Error::UnknownToStore {
             cluster: self.spec.cluster.name.clone(),
             uid: uid.to_string(),

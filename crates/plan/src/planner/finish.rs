@@ -102,10 +102,12 @@ pub(super) async fn finish(
     } else {
         Vec::new()
     };
-    let (kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
+    let (mut kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
         decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
             change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
         });
+    kept.append(&mut decided.kept);
+    kept.sort_by(|left, right| left.address.cmp(&right.address));
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
     let plan = Plan {

@@ -129,6 +129,9 @@ pub(super) fn confirmations(view: &View<'_>, options: &TextOptions) -> Section {
             let text = format!("{}: {}", clean(&loss.address), clean(loss.reason.trim_end_matches('.')));
             lines.extend(wrapped(&text, INDENT, options, Style::Plain));
         }
+        if confirmation.losses.is_empty() {
+            lines.extend(wrapped("the cluster is deleted", INDENT, options, Style::Plain));
+        }
         let more = confirmation.losses.len().saturating_sub(shown);
         if more > 0 {
             lines.push(Line::at(INDENT).with(Style::Faint, format!("… and {more} more")));

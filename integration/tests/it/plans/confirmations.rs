@@ -5,7 +5,7 @@ use slipway_integration::place::{Ended, Place};
 use slipway_integration::terminal::typing;
 
 use super::shared::*;
-use crate::{APPLY, PLAN};
+use crate::{APPLY, PLAN, PROGRAM};
 
 pub(super) const VOLUME: &str = "sim_volume.etcd-main-a";
 
@@ -104,9 +104,44 @@ fn data_disks_are_lost_only_by_name() -> Result<()> {
 }
 
 #[test]
-fn an_address_confirms_its_own_loss_in_a_deletion_too() -> Result<()> {
+fn no_other_name_confirms_the_deletion_of_a_cluster() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
-    place.expect(0, &["delete", "small", "--yes", "--confirm", VOLUME])?;
+    refused(&place, &["delete", "small", "--yes", "--confirm", VOLUME], "small")?;
+    Ok(())
+}
+
+/// A cluster whose objects cannot be found is not gone: the wrong account was asked, or the wrong folder.
+#[test]
+fn a_cluster_without_data_or_objects_is_deleted_only_by_its_name() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    let elsewhere = r#"{"directory":"elsewhere"}"#;
+    let other = ["delete", "-f", "spec.yaml", "--provider", "sim", "--provider-config", elsewhere, "--yes"];
+    for arguments in [&other[..], &["delete", "small", "--yes"]] {
+        let refused = place.expect(1, arguments)?.err;
+        ensure!(refused.contains("RUN0008") && refused.contains("--confirm small"), "{refused}");
+    }
+    place.expect(0, PLAN)?;
+    ensure!(identities(&place)? == before, "something was deleted");
+    Ok(())
+}
+
+/// What a deletion keeps is kept when it is asked for once more, and when it was killed before its commit.
+#[test]
+fn kept_backups_outlive_a_second_deletion() -> Result<()> {
+    const STORE: &str = "sim_backup_store.etcd-main";
+    const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--confirm", "line"];
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", crate::SMALL)?;
+    place.expect(0, APPLY)?;
+    let store = object(&place, STORE)?.id;
+    let head = place.state().join("line/head");
+    place.expect(0, DELETE)?;
+    let again = place.expect(0, DELETE)?;
+    ensure!(again.out.contains("Nothing of line is left to delete"), "{}", again.out);
+    ensure!(object(&place, STORE)?.id == store, "{}", again.out);
+    ensure!(std::fs::read_to_string(&head)?.contains("\"deleted\": true"), "no tombstone");
+    place.expect(0, &[DELETE, &["--delete-backups"]].concat())?;
     ensure!(identities(&place)?.is_empty(), "something is left");
     Ok(())
 }

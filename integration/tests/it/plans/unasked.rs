@@ -50,7 +50,7 @@ fn a_plan_file_without_its_confirmations_is_refused() -> Result<()> {
         change.confirmation = None;
     }
     std::fs::write(&file, plan.to_bytes()?)?;
-    let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?;
+    let refused = place.expect(1, &["apply", "saved.plan", "--yes", "--confirm", "small"])?;
     ensure!(refused.err.contains("PLAN0014") && refused.err.contains(VOLUME), "{}", refused.err);
     ensure!(identities(&place)? == before, "something was deleted");
     Ok(())
@@ -132,6 +132,40 @@ fn a_cluster_of_another_store_is_not_taken_over() -> Result<()> {
     ensure!(!place.path().join("elsewhere/small/head").exists(), "a state was begun");
     ensure!(identities(&place)? == before, "something was changed");
     place.expect(0, PLAN).map(|_| ()).context("the store that has it")
+}
+
+/// A store whose cluster was deleted has no claim to the next cluster of the name.
+#[test]
+fn a_tombstone_does_not_claim_the_cluster_of_another_store() -> Result<()> {
+    let place = applied(&spec())?;
+    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
+    let elsewhere = |arguments: &[&'static str]| [&["--state", "elsewhere"], arguments].concat();
+    place.expect(0, &elsewhere(APPLY))?;
+    let before = identities(&place)?;
+    for arguments in [PLAN, APPLY, &["delete", "-f", "spec.yaml", "--yes", "--confirm", "small"]] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(refused.err.contains("STATE0051"), "{}", refused.err);
+    }
+    ensure!(identities(&place)? == before, "something was changed");
+    place.expect(0, &elsewhere(PLAN)).map(|_| ())
+}
+
+/// What etcd holds was encrypted with the generated key.
+#[test]
+fn a_given_key_does_not_replace_a_generated_one() -> Result<()> {
+    let at_rest = "encryption: { atRest: { provider: secretbox, key: { file: key.txt } } }";
+    let place = applied(crate::SMALL)?;
+    place.write("key.txt", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
+    place.write("spec.yaml", &crate::SMALL.replace("  zones:", &format!("  {at_rest}\n  zones:")))?;
+    for arguments in [PLAN, APPLY] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(
+            refused.err.contains("SPEC0064") && refused.err.contains("remove the field"),
+            "{}",
+            refused.err
+        );
+    }
+    Ok(())
 }
 
 /// The backups that a deletion keeps belong to the name: the hint of the refusal leads to a cluster that has them.

@@ -210,7 +210,12 @@ impl Lab {
             state,
             secrets: self.secrets.clone(),
             store: None,
-            confirmed: plan.changes.iter().map(|change| change.address.to_string()).collect(),
+            confirmed: plan
+                .changes
+                .iter()
+                .map(|change| change.address.to_string())
+                .chain([plan.cluster.clone()])
+                .collect(),
             observed_at: Some(tokio::time::Instant::now()),
             read_age: slipway_engine::READ_AGE,
             backoff: Backoff::default(),
