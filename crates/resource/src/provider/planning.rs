@@ -122,6 +122,13 @@ pub mod operation {
     /// If the pool is deleted right after, the machine may be terminated together with the pool.
     pub const REMOVE: &str = "remove";
 
+    /// Reads what a machine said last, and changes nothing: argument `member`. The answer has the attribute [`TEXT`]. No part of
+    /// a roll: a report on a cluster runs it for machines that did not become nodes.
+    pub const CONSOLE: &str = "console";
+
+    /// The attribute of the answer of [`CONSOLE`]: the end of the text, null where there is none.
+    pub const TEXT: &str = "text";
+
     /// The attribute of the answer of [`SURGE`] with the node that the new machine is. It is also the argument with which
     /// [`VERIFY`] gets that node.
     pub const NODE: &str = "node";

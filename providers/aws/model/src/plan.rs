@@ -5,7 +5,7 @@ mod disruption;
 mod replacement;
 mod rollout;
 
-pub use rollout::{Gates, Manner, retired};
+pub use rollout::{Gates, Manner, node_of, retired};
 
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::validate::misfits;
@@ -91,7 +91,7 @@ fn revoked(kind: &str, observed: &Value) -> Option<String> {
 /// What it means that something goes: the nodes of a group are drained before it does.
 fn removal(item: &PlanItem, gates: Gates) -> Planned {
     let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item, gates)).flatten();
-    let reasons = rollout.as_ref().map(|rollout| rollout::reasons(rollout, gates)).unwrap_or_default();
+    let reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
     Planned { disruption: disruption::of_removal(item), rollout, reasons, ..Planned::default() }
 }
 
@@ -100,7 +100,7 @@ fn with_rollout(mut planned: Planned, observed: &Value, gates: Gates) -> Planned
     let rollout = rollout::rollout(&planned.normalised, Some(observed), gates);
     if rollout.has_leaving() {
         planned.disruption = planned.disruption.max(Disruption::Rolling);
-        planned.reasons.extend(rollout::reasons(&rollout, gates));
+        planned.reasons.extend(rollout::reasons(&rollout));
     }
     planned.rollout = Some(rollout);
     planned

@@ -12,14 +12,11 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{Fate, Member, OnBlocked, PlanItem, Rollout, operation};
+use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, PlanItem, Rollout, operation};
 use slipway_resource::{Identity, Path, Value};
 
 /// The group of pools whose instances are no nodes.
 const BASTION: &str = "bastion";
-/// What the gates do not do without the cluster's API.
-const UNGUARDED: &str = "no node is cordoned or drained, and an instance in service counts as ready: \
-                         `provider.config.clusterApi` is not set";
 /// How long it takes until an instance is a ready node, in milliseconds.
 const BOOT_MS: u64 = 60_000;
 /// How long a drain may take, where nobody says, in milliseconds.
@@ -27,12 +24,12 @@ const DRAIN_MS: u64 = 900_000;
 /// How long an instance may take to become a ready node, where nobody says, in milliseconds.
 const READY_MS: u64 = 900_000;
 
-/// What the gates of a roll can do.
+/// Who runs the gates of a roll on nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gates {
-    /// The cluster's API is configured: nodes are cordoned, drained, and waited for.
+    /// The group itself: the API of a cluster that Slipway did not make is configured.
     OfNodes,
-    /// It is not: instances are launched and terminated, and no more.
+    /// The provider of the cluster's nodes. The group names the node of each instance, launches and terminates instances.
     OfInstances,
 }
 
@@ -50,8 +47,12 @@ impl Gates {
 /// What becomes of the instances of a group. Without instances, it says which groups come first.
 pub(super) fn rollout(wanted: &Value, observed: Option<&Value>, gates: Gates) -> Rollout {
     let size = size(wanted, observed);
-    let members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
-    of_members(&Manner::of(wanted), size, members, gates)
+    let mut members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
+    let manner = Manner::of(wanted);
+    if let Some(observed) = observed {
+        name_nodes(&mut members, observed, &manner, gates);
+    }
+    of_members(&manner, size, members)
 }
 
 /// How the instances of a group leave that goes itself; `None` where it has none.
@@ -61,8 +62,28 @@ pub(super) fn of_removal(item: &PlanItem, gates: Gates) -> Option<Rollout> {
     let manner = Manner::of(item.last_applied.as_ref().unwrap_or(observed));
     let goes = || Fate::Retire { reason: "its group goes".to_owned() };
     let seen = instances(observed).into_iter();
-    let members: Vec<Member> = seen.map(|instance| member(instance, goes())).collect();
-    (!members.is_empty()).then(|| of_members(&manner, 0, members, gates))
+    let mut members: Vec<Member> = seen.map(|instance| member(instance, goes())).collect();
+    name_nodes(&mut members, observed, &manner, gates);
+    (!members.is_empty()).then(|| of_members(&manner, 0, members))
+}
+
+/// Names the nodes of instances by their provider ids, as the cloud controller manager sets them.
+fn name_nodes(members: &mut [Member], observed: &Value, manner: &Manner, gates: Gates) {
+    if gates == Gates::OfNodes || !manner.has_nodes() {
+        return;
+    }
+    for instance in instances(observed) {
+        let (Some(zone), Some(id)) = (text(instance, "zone"), text(instance, "id")) else { continue };
+        for member in members.iter_mut().filter(|member| member.identity.as_str() == id) {
+            member.node = Some(node_of(zone, id));
+        }
+    }
+}
+
+/// The node of an instance.
+#[must_use]
+pub fn node_of(zone: &str, id: &str) -> NodeReference {
+    NodeReference::ProviderId(format!("aws:///{zone}/{id}"))
 }
 
 /// The instances that an update takes out of its group, since it shall have fewer: those that the plan has named, from the
@@ -82,9 +103,9 @@ pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
         .collect()
 }
 
-fn of_members(manner: &Manner, size: u32, members: Vec<Member>, gates: Gates) -> Rollout {
+fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
     let (max_surge, max_unavailable) = manner.limits(size);
-    let drains = gates == Gates::OfNodes && manner.drain && manner.has_nodes();
+    let drains = manner.drain && manner.has_nodes();
     Rollout {
         group: manner.group.clone(),
         exclusive: manner.group == "control-plane",
@@ -109,7 +130,7 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>, gates: Gates) ->
 }
 
 /// Sentences on a rollout.
-pub(super) fn reasons(rollout: &Rollout, gates: Gates) -> Vec<String> {
+pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
     let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     for member in &rollout.members {
         match &member.fate {
@@ -118,14 +139,13 @@ pub(super) fn reasons(rollout: &Rollout, gates: Gates) -> Vec<String> {
             Fate::Retire { reason } => *counts.entry((true, reason)).or_default() += 1,
         }
     }
-    let unguarded = rollout.has_leaving() && gates == Gates::OfInstances && rollout.group != BASTION;
     let fates = counts.into_iter().map(|((leaves, reason), count)| match (leaves, count) {
         (false, 1) => format!("1 instance is replaced: {reason}"),
         (false, _) => format!("{count} instances are replaced: {reason}"),
         (true, 1) => format!("1 instance leaves: {reason}"),
         (true, _) => format!("{count} instances leave: {reason}"),
     });
-    fates.chain(unguarded.then(|| UNGUARDED.to_owned())).collect()
+    fates.collect()
 }
 
 /// How the instances of a group are replaced: its `rollout` block.

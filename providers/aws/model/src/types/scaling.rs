@@ -121,6 +121,7 @@ fn group() -> Named {
         .operation(operation::CORDON, 500, false, "Lets nothing new onto a node.")
         .operation(operation::DRAIN, 60_000, false, "Evicts what runs on a node, within the budgets.")
         .operation(operation::REMOVE, 60_000, false, "Terminates an instance without replacing it.")
+        .operation(operation::CONSOLE, 1_000, true, "Reads the end of an instance's console output.")
         .exclusive(["name"])
         .takes(90_000, 2_000, 120_000)
         .build()

@@ -11,6 +11,7 @@
 //! | `slipway.dev/surge` | one that left, and the instance that came for it | the token of the gate |
 //! | `slipway.dev/slot` | the instance that came | the slot of the plan that it fills |
 
+mod console;
 mod node;
 mod remove;
 mod shrink;
@@ -19,8 +20,9 @@ mod turns;
 mod view;
 mod warm;
 
+use slipway_aws_model::plan::node_of;
 use slipway_resource::provider::{Applied, operation};
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
 
 pub(super) use node::of_instance;
 pub(super) use shrink::shrink;
@@ -63,20 +65,30 @@ pub(super) async fn operate(
             let retire = arguments.get("retire").and_then(Value::as_bool).unwrap_or_default();
             gate.remove(&need(name, "member", member_of(arguments))?, retire).await
         }
+        operation::CONSOLE => {
+            let text = console::read(act.cloud, &need(name, "member", member_of(arguments))?).await?;
+            return Ok(Applied::new(group.clone(), Value::map([(operation::TEXT, text)])));
+        }
         other => Err(invalid(format!("aws_autoscaling_group has no operation {other}"))),
     };
     let machine = done.map_err(|mut error| {
         error.identity = Some(group.clone());
         error
     })?;
-    let attributes = match machine {
+    let mut attributes = match &machine {
         Some(machine) => Value::map([
             ("instance", Value::from(machine.id.as_str())),
             ("zone", machine.zone.as_str().into()),
-            ("node", machine.node.into()),
         ]),
         None => Value::Map(std::collections::BTreeMap::new()),
     };
+    if name == operation::SURGE {
+        let (attribute, value) = match machine {
+            Some(machine) => (operation::NODE, node_of(&machine.zone, &machine.id).to_value()),
+            None => (operation::NOT_NEEDED, true.into()),
+        };
+        attributes.set(&Path::key(attribute), value);
+    }
     Ok(Applied::new(group.clone(), attributes))
 }
 

@@ -40,10 +40,7 @@ fn instances_of_another_version_are_replaced_in_the_order_of_their_ids() {
     let Fate::Replace { reason, path } = &found.members[1].fate else { panic!("{found:?}") };
     assert_eq!(reason, "version 1 → 2 of the launch template");
     assert_eq!(path.as_ref().unwrap(), &Path::key("launch_template"));
-    assert_eq!(
-        reasons(&found, Gates::OfNodes),
-        ["2 instances are replaced: version 1 → 2 of the launch template"]
-    );
+    assert_eq!(reasons(&found), ["2 instances are replaced: version 1 → 2 of the launch template"]);
 }
 
 #[test]
@@ -91,7 +88,7 @@ fn a_group_that_gets_smaller_names_those_that_go() {
     let found = rollout(&two, Some(&observed), Gates::OfNodes);
     assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "keep")], "the fuller zone");
     assert_eq!(
-        (found.size, reasons(&found, Gates::OfNodes)),
+        (found.size, reasons(&found)),
         (2, vec!["1 instance leaves: the desired size of the group is 2".to_owned()])
     );
     assert_eq!(retired(&observed, &two), ["i-2"], "the update takes out what the plan has named");
@@ -224,18 +221,23 @@ fn a_manner_survives_its_line() {
 }
 
 #[test]
-fn without_the_api_of_the_cluster_nothing_is_drained_and_the_plan_says_so() {
-    let observed = group(&[instance("i-1", "1")]);
+fn the_nodes_of_instances_are_named_unless_the_group_runs_the_gates_on_them() {
+    let mut one = instance("i-1", "1");
+    one["zone"] = "us-east-1a".into();
+    let observed = group(&[one]);
     let of = |gates: Gates, group: &str| {
         let wanted = wanted("2", &json!({"rollout": {"group": group}}));
         let found = rollout(&wanted, Some(&observed), gates);
-        (found.drains(), reasons(&found, gates).into_iter().any(|reason| reason.contains("clusterApi")))
+        (found.drains(), found.members[0].node.clone())
     };
-    assert_eq!(of(Gates::OfNodes, "worker"), (true, false));
-    assert_eq!(of(Gates::OfInstances, "worker"), (false, true));
+    assert_eq!(of(Gates::OfNodes, "worker"), (true, None));
+    assert_eq!(
+        of(Gates::OfInstances, "worker"),
+        (true, Some(NodeReference::ProviderId("aws:///us-east-1a/i-1".to_owned())))
+    );
     // Bastions are no nodes.
-    assert_eq!(of(Gates::OfNodes, "bastion"), (false, false));
-    assert_eq!(of(Gates::OfInstances, "bastion"), (false, false));
+    assert_eq!(of(Gates::OfNodes, "bastion"), (false, None));
+    assert_eq!(of(Gates::OfInstances, "bastion"), (false, None));
     let wanted = wanted("2", &json!({"rollout": {"drain": false}}));
     assert!(!rollout(&wanted, Some(&observed), Gates::OfNodes).drains());
     assert_eq!(Gates::of_settings(&Value::Null), Gates::OfInstances);

@@ -129,9 +129,7 @@ impl Gate<'_> {
         match client.nodes().await {
             Ok(nodes) => Ok(match of_instance(&nodes, &who) {
                 None => Seen::NotYet { who, why: "it has not joined the cluster".to_owned() },
-                Some(node) if node.ready => {
-                    Seen::Ready(Machine { node: Some(node.name.clone()), ..machine.clone() })
-                }
+                Some(node) if node.ready => Seen::Ready(machine.clone()),
                 Some(node) => {
                     Seen::NotYet { why: format!("node {} is not ready: {}", node.name, node.reason), who }
                 }
@@ -147,7 +145,7 @@ impl Gate<'_> {
         let mut wait = Wait::for_at_most(PATIENCE);
         loop {
             match client.cordon(&node).await {
-                Ok(()) => return Ok(Some(named(member, &node))),
+                Ok(()) => return Ok(Some(named(member))),
                 Err(failure) if failure.may_pass() => self.unreachable(&mut wait, &failure).await?,
                 Err(failure) => return Err(of_api(&failure)),
             }
@@ -175,7 +173,7 @@ impl Gate<'_> {
             let late = begun.elapsed() >= patience;
             let rules = Rules { budgets: manner.drain_budgets != "ignore" && !(late && forces) };
             let why = match self.round(&client, &node, rules).await? {
-                None => return Ok(Some(named(member, &node))),
+                None => return Ok(Some(named(member))),
                 Some(blocked) => blocked,
             };
             let over = |blocked: Vec<String>| {
@@ -185,7 +183,7 @@ impl Gate<'_> {
                         node.name,
                         blocked.join("; ")
                     ));
-                    return Ok(Some(named(member, &node)));
+                    return Ok(Some(named(member)));
                 }
                 let text = format!(
                     "node {} ({member}) could not be emptied within {} s: {}",
@@ -273,8 +271,8 @@ pub(in crate::kind::scaling) fn of_instance<'a>(nodes: &'a [Node], instance: &st
     })
 }
 
-fn named(member: &str, node: &Node) -> Machine {
-    Machine { id: member.to_owned(), node: Some(node.name.clone()), ..Machine::default() }
+fn named(member: &str) -> Machine {
+    Machine { id: member.to_owned(), ..Machine::default() }
 }
 
 /// A failure of the cluster's API, by class.

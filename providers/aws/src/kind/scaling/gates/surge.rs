@@ -4,23 +4,29 @@
 //! none may exist beyond the size, one has been removed before, and the group is launching already. Either way the
 //! newest instance that fills no slot yet fills this one.
 
+use std::time::Duration;
+
 use slipway_resource::{ErrorClass, ProviderError};
+use tokio::time::Instant;
 
 use super::turns::{Group, Turns};
 use super::view::{DETACHED, Machine, SLOT, SURGE, View};
 use super::{Gate, warm};
 use crate::act::Wait;
+use crate::error::permanent;
 use crate::kind::create_tags;
 use crate::owner::{Tags, marks};
 use crate::rate::Class;
 
 /// For how long a group may take to launch an instance.
-const LIMIT: std::time::Duration = std::time::Duration::from_secs(3600);
+const LIMIT: Duration = Duration::from_secs(3600);
 
 /// How far it is.
 enum Next {
     /// This instance fills the slot.
     Filled(Option<Machine>),
+    /// This instance fills the slot, and may take so long until it is in service.
+    Starts(Machine, Duration),
     /// It has to be waited for.
     Wait(String),
 }
@@ -31,6 +37,7 @@ impl Gate<'_> {
         let turns = self.act.cloud.shared::<Turns>().of(self.group);
         let mut wait = Wait::for_at_most(LIMIT);
         let mut told = String::new();
+        let mut starts_since: Option<Instant> = None;
         loop {
             let next = {
                 let _turn = turns.turn().await;
@@ -39,6 +46,15 @@ impl Gate<'_> {
             };
             match next {
                 Next::Filled(machine) => return Ok(machine),
+                Next::Starts(machine, limit) => {
+                    let health = if machine.healthy { "" } else { ", Unhealthy" };
+                    let why = format!("{} is {}{health}", machine.id, machine.state);
+                    if starts_since.get_or_insert_with(Instant::now).elapsed() >= limit {
+                        let text = format!("{why} after {} s, and not in service", limit.as_secs());
+                        return Err(permanent(text).with_hint("look at its console output, then apply again"));
+                    }
+                    self.wait(&mut wait, &mut told, &why).await?;
+                }
                 Next::Wait(why) => self.wait(&mut wait, &mut told, &why).await?,
             }
         }
@@ -50,7 +66,7 @@ impl Gate<'_> {
         let filled =
             |machine: &&Machine| machine.tag(SURGE) == Some(token) && machine.tag(DETACHED).is_none();
         if let Some(machine) = view.attached.iter().find(filled) {
-            return Ok(Next::Filled(Some(machine.clone())));
+            return Ok(self.filled(machine.clone(), &view));
         }
         if let Some(leaver) = mine(&view, turns, token) {
             if view.attached.iter().any(|machine| machine.id == leaver) {
@@ -70,13 +86,21 @@ impl Gate<'_> {
         }
         if let Some(machine) = newest(&view, turns, anew) {
             self.claim(&view, turns, &machine, slot).await?;
-            return Ok(Next::Filled(Some(machine)));
+            return Ok(self.filled(machine, &view));
         }
         if first_leaving(&view, turns, anew).is_none() {
             // Whatever was to go has gone by itself, and every instance is as it shall be.
             return Ok(Next::Filled(None));
         }
         Ok(Next::Wait("no place is free for one more instance".to_owned()))
+    }
+
+    /// Without gates of its own on nodes, a group waits here until an instance runs: nothing else may wait for it.
+    fn filled(&self, machine: Machine, view: &View) -> Next {
+        if self.act.cloud.cluster_api().is_some() || machine.is_in_service() {
+            return Next::Filled(Some(machine));
+        }
+        Next::Starts(machine, Duration::from_millis(view.manner.ready_timeout_ms))
     }
 
     /// Whether one more instance may exist.

@@ -48,8 +48,6 @@ pub(super) struct Machine {
     pub healthy: bool,
     /// How many units of capacity it counts.
     pub weight: i64,
-    /// Its node's name, once that is known.
-    pub node: Option<String>,
 }
 
 impl Machine {
