@@ -54,6 +54,9 @@ pub(crate) struct Boot {
     /// The authorities of the cluster as base64 of PEM, by which a worker trusts the control plane that it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
+    /// What the cloud calls the machine, as nodes have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
 }
 
 /// What was learned of a cluster when it was joined.

@@ -21,6 +21,9 @@ pub(crate) struct BootArguments {
     /// credential of its node.
     #[arg(long, value_name = "BASE64", env = "SLIPWAY_AUTHORITY", hide_env_values = true)]
     pub authority: Option<String>,
+    /// Provider id of the machine, with which its kubelet registers, such as aws:///us-east-1a/i-0123.
+    #[arg(long, value_name = "ID", env = "SLIPWAY_PROVIDER_ID")]
+    pub provider_id: Option<String>,
     /// Console on which the machine says what it waits for.
     #[arg(long, value_name = "FILE", default_value = "/dev/console", value_hint = ValueHint::FilePath)]
     pub console: PathBuf,

@@ -24,6 +24,7 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
         state: context.global.state.clone(),
         credential: absolute(&arguments.credential)?,
         authority: arguments.authority.clone(),
+        provider_id: arguments.provider_id.clone(),
     };
     let root = Path::new("/");
     if arguments.foreground || init_system(root) != "systemd" {
@@ -56,6 +57,9 @@ fn command(boot: &Boot, console: &Path) -> Result<Vec<String>, CommandError> {
     }
     if let Some(authority) = &boot.authority {
         option("--authority", authority);
+    }
+    if let Some(id) = &boot.provider_id {
+        option("--provider-id", id);
     }
     Ok(words)
 }

@@ -72,7 +72,7 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, Stop> {
     let detected = settled(machine)?;
     let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
-    let mut this = ThisMachine { detected, facts };
+    let mut this = ThisMachine { detected, facts, provider_id: boot.provider_id.clone() };
     // An authority is never elsewhere: its key comes with its certificate, also when a run ended between the two.
     this.facts.external_authorities.clear();
     // A unit in /etc is the machine's own: its plan keeps it.
@@ -96,7 +96,7 @@ pub(crate) fn has_address(machine: &Machine) -> Result<(), Stop> {
 /// The image of the pause container that the Kubernetes version of a document has.
 pub(crate) fn pause_image(document: &NodeBootstrap) -> String {
     let endpoint = LocalEndpoint { host: "localhost".to_owned(), port: document.api_port() };
-    let nobody = ThisMachine { detected: Detected::default(), facts: Facts::default() };
+    let nobody = ThisMachine { detected: Detected::default(), facts: Facts::default(), provider_id: None };
     Images::of(&document.configuration(&nobody, &endpoint, true).cluster).pause
 }
 

@@ -64,7 +64,9 @@ impl NodeBootstrap {
     /// The names in the certificate of the API server beside those that every certificate has.
     fn names(&self) -> Vec<String> {
         let own = self.control_plane.iter().flat_map(|own| own.names.iter().cloned());
-        own.chain(self.cluster.internal_endpoint.clone()).collect()
+        // The cloud controller calls the API server of its own machine: it runs before services have addresses.
+        let local = self.cluster.cloud_controller.as_ref().map(|_| "127.0.0.1".to_owned());
+        own.chain(self.cluster.internal_endpoint.clone()).chain(local).collect()
     }
 
     fn network(&self) -> Network {

@@ -97,6 +97,9 @@ pub(super) struct About {
     /// The port of the API servers and of the endpoint.
     #[serde(default = "https")]
     pub api_port: u16,
+    /// The configuration of the cloud controller manager. `apply` installs that behind the API, and the other add-ons with it.
+    #[serde(default)]
+    pub cloud_controller: Option<String>,
     #[serde(default)]
     pub cloud_config: Json,
     #[serde(default)]

@@ -9,6 +9,7 @@ use super::labels::is_permitted;
 use crate::configuration::{Argument, Configuration, Detected, Discovery, Join, LocalEndpoint};
 use crate::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased, Tokens};
 use crate::from_cluster::{self, Placement};
+use crate::kubelet::use_external_cloud_provider;
 
 /// The source of a key of the cluster among a machine's secrets begins with this.
 const KEY: &str = "cluster:";
@@ -17,6 +18,9 @@ const TOKEN: &str = "boot:token";
 /// The name of the encryption configuration among the keys of the cluster.
 const ENCRYPTION: &str = "encryption";
 
+/// Where the cloud controller manager of the add-ons reads its configuration.
+const CLOUD_CONFIGURATION: &str = "/etc/kubernetes/cloud.config";
+
 /// The machine, as it found itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThisMachine {
@@ -24,6 +28,8 @@ pub struct ThisMachine {
     pub detected: Detected,
     /// What the expansion takes from the host.
     pub facts: Facts,
+    /// What its cloud calls it, as nodes have it: a cloud controller finds the machine by it, whatever the node is called.
+    pub provider_id: Option<String>,
 }
 
 /// The machine's part in the cluster, with what it learned for it.
@@ -94,6 +100,13 @@ impl NodeBootstrap {
         let placement = Placement { machines: vec![host.clone()], ..Placement::default() };
         let mut configuration = from_cluster::of_machine(&cluster, &placement, endpoint, &host);
         configuration.node.bind_port = self.cluster.api_port;
+        if let Some(id) = &machine.provider_id {
+            configuration.node.kubelet_extra_args.push(Argument::new("provider-id", id));
+        }
+        if self.cluster.cloud_controller.is_some() {
+            use_external_cloud_provider(&mut configuration);
+            configuration.cluster.dns.disabled = true;
+        }
         // Workers join with a credential of their own, and not with a token that the whole cluster shares.
         configuration.node.bootstrap_tokens = Vec::new();
         if let Some(join) = &mut configuration.join {
@@ -179,7 +192,7 @@ impl NodeBootstrap {
         }
         inputs.encryption = self.encrypts().then(|| Value::Secret(Self::encryption(None)));
         inputs.audit = from_cluster::audit(&cluster);
-        inputs.flannel = from_cluster::flannel(&cluster);
+        inputs.flannel = from_cluster::flannel(&cluster).filter(|_| self.cluster.cloud_controller.is_none());
         inputs.serving_names = from_cluster::serving_names(&self.host(machine, true));
         if let Part::JoinsControlPlane { discovered, etcd_endpoints, .. } = part {
             inputs.discovered = Some(discovered.clone());
@@ -197,6 +210,14 @@ impl NodeBootstrap {
         };
         for (name, value) in self.kernel_parameters() {
             add("sysctl", &name, vec![("name", name.as_str().into()), ("value", value.into())]);
+        }
+        if let Some(text) = self.cluster.cloud_controller.as_deref().filter(|_| self.is_control_plane()) {
+            let attributes = vec![
+                ("path", Value::from(CLOUD_CONFIGURATION)),
+                ("content", text.into()),
+                ("mode", "0644".into()),
+            ];
+            add("file", "cloud-config", attributes);
         }
         for file in &self.node.files {
             let attributes = vec![

@@ -39,7 +39,8 @@ fn read(document: &Json) -> Result<NodeBootstrap, DocumentError> {
 
 fn machine() -> ThisMachine {
     let detected = Detected { hostname: "n1".to_owned(), ..Detected::default() };
-    ThisMachine { detected, facts: Facts { hostname: "n1".to_owned(), ..Facts::default() } }
+    let facts = Facts { hostname: "n1".to_owned(), ..Facts::default() };
+    ThisMachine { detected, facts, provider_id: Some("aws:///us-east-1a/i-1".to_owned()) }
 }
 
 fn endpoint() -> LocalEndpoint {
@@ -99,6 +100,44 @@ fn the_first_control_plane_takes_its_keys_from_the_state() {
     );
     let node = attribute(&phased, "kubernetes_node.n1", "labels").unwrap();
     assert_eq!(node.get("node-role.kubernetes.io/node"), Some(&"".into()));
+}
+
+/// What runs in the cluster comes through its API, once the cloud controller has taken the taint of a new node away.
+#[test]
+fn with_a_cloud_controller_a_machine_installs_no_add_ons() {
+    let with_controller = |role: &str| {
+        let mut document = document(role);
+        document["cluster"]["cloudController"] = "[global]\n".into();
+        document["addons"] = json!([{"name": "coredns"}]);
+        read(&document).unwrap()
+    };
+    let phased = expand(&with_controller("controlPlane"), &Part::Begins { certificates: BTreeMap::new() });
+    let content = attribute(&phased, "file.cloud-config", "content");
+    assert_eq!(content, Some(&Value::from("[global]\n")));
+    let names = format!("{:?}", attribute(&phased, "certificate.apiserver", "ip_addresses"));
+    assert!(names.contains("127.0.0.1"), "{names}");
+    let objects: Vec<&str> = phased
+        .iter()
+        .filter(|phased| phased.desired.address.kind() == "kubernetes_object")
+        .map(|phased| phased.desired.address.name())
+        .collect();
+    assert!(objects.contains(&"DaemonSet/kube-system/kube-proxy"), "{objects:?}");
+    assert!(!objects.iter().any(|name| name.contains("coredns") || name.contains("flannel")), "{objects:?}");
+    assert_eq!(attribute(&phased, "kubernetes_node.n1", "ready"), Some(&false.into()));
+    let discovered = Discovered {
+        server: "https://10.0.0.1:443".to_owned(),
+        authority: "authority".to_owned(),
+        client_certificate: None,
+    };
+    for (role, part) in [
+        ("controlPlane", Part::Begins { certificates: BTreeMap::new() }),
+        ("worker", Part::JoinsAsWorker { discovered }),
+    ] {
+        let phased = expand(&with_controller(role), &part);
+        let flags = attribute(&phased, "file.kubelet-flags", "content").unwrap().as_str().unwrap();
+        assert!(flags.contains("--cloud-provider=external"), "{flags}");
+        assert!(flags.contains("--provider-id=aws:///us-east-1a/i-1"), "{flags}");
+    }
 }
 
 #[test]

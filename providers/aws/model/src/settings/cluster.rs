@@ -13,6 +13,8 @@ pub struct ClusterSettings {
     pub additional_policies: BTreeMap<String, String>,
     /// Existing policies to attach, by role, each by its ARN.
     pub external_policies: BTreeMap<String, Vec<String>>,
+    /// The URL of every service of AWS, for emulators.
+    pub endpoint: Option<String>,
     /// The endpoint of the API servers.
     pub api: Api,
     /// What kOps' `cloudConfig` says to the cloud controller, in its words.

@@ -194,7 +194,7 @@ fn workers_that_prove_who_they_are_know_the_authority_and_reach_the_control_plan
     let worker = script(&after, "nodes");
     assert!(
         worker.contains("SLIPWAY_AUTHORITY=\"")
-            && worker.contains("export SLIPWAY_ENDPOINT SLIPWAY_AUTHORITY\n"),
+            && worker.contains("export SLIPWAY_PROVIDER_ID SLIPWAY_ENDPOINT SLIPWAY_AUTHORITY\n"),
         "{worker}"
     );
     assert!(!script(&before, "nodes").contains("SLIPWAY_AUTHORITY"));

@@ -22,6 +22,8 @@ use crate::expand::topology::{has_api_server, load_balancer, names_machines, wit
 
 /// The type of the core with the authorities of a cluster.
 pub(super) const KEYPAIR: &str = "keypair";
+/// The services that the cloud controller manager calls, as its configuration names them.
+const CALLED: [&str; 3] = ["EC2", "Elastic Load Balancing", "Elastic Load Balancing v2"];
 
 /// The document of a machine, version `v1alpha1`. What it leaves out has the spec's default.
 #[derive(Serialize)]
@@ -77,6 +79,8 @@ struct About<'a> {
     /// The name under which nodes reach the API servers, where it differs from the endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     internal_endpoint: Option<String>,
+    /// The configuration of the cloud controller manager on control planes. Its presence says that `apply` installs the add-ons.
+    cloud_controller: String,
     /// What kOps' `cloudConfig` says.
     #[serde(skip_serializing_if = "Json::is_null")]
     cloud_config: Json,
@@ -273,9 +277,24 @@ fn about<'a>(builder: &Builder<'a>) -> About<'a> {
             .load_balancer
             .use_for_internal_api
             .then(|| builder.named("api.internal")),
+        cloud_controller: cloud_controller(builder),
         cloud_config: builder.settings.cloud_config.clone(),
         registries: builder.settings.containerd.clone(),
     }
+}
+
+/// The configuration of the cloud controller manager (`CloudConfig` of k8s.io/cloud-provider-aws): its defaults, and where the
+/// services are if they are not at AWS.
+fn cloud_controller(builder: &Builder<'_>) -> String {
+    let mut text = "[global]\n".to_owned();
+    let region = &builder.catalog.region;
+    for (service, url) in CALLED.iter().zip(builder.settings.endpoint.iter().cycle()) {
+        text.push_str(&format!(
+            "[ServiceOverride \"{service}\"]\nService = \"{service}\"\nRegion = \"{region}\"\nURL = \"{url}\"\n\
+             SigningRegion = \"{region}\"\n"
+        ));
+    }
+    text
 }
 
 /// Settings as a spec of Slipway's own has them: what stands under the key `kops` stands beside it.

@@ -59,6 +59,26 @@ impl OwnProgram {
     }
 }
 
+/// The lines that find out what AWS calls the machine, from its metadata (IMDSv2). The machine waits for them.
+const IDENTIFY: &str = r#"ask() {
+if command -v curl >/dev/null; then curl -gfsS -m 5 -X "$1" -H "$2" "$3"
+else wget -q -T 5 -O - --method="$1" --header="$2" "$3"; fi
+}
+identify() {
+for host in 169.254.169.254 '[fd00:ec2::254]'; do
+url=http://$host/latest
+token=$(ask PUT 'X-aws-ec2-metadata-token-ttl-seconds: 60' $url/api/token) || continue
+token="X-aws-ec2-metadata-token: $token"
+zone=$(ask GET "$token" $url/meta-data/placement/availability-zone) || continue
+id=$(ask GET "$token" $url/meta-data/instance-id) || continue
+echo "aws:///$zone/$id"
+return
+done
+return 1
+}
+until SLIPWAY_PROVIDER_ID=$(identify); do sleep 2; done
+"#;
+
 /// By what a machine finds its cluster.
 pub(super) struct Found<'a> {
     /// The name of the endpoint.
@@ -97,7 +117,7 @@ pub(super) fn boot(
     let fetch = own.map(OwnProgram::fetch).unwrap_or_default();
     let tail = format!(
         "\"\n\
-         export {}\n\
+         {IDENTIFY}export SLIPWAY_PROVIDER_ID {}\n\
          {fetch}exec slipway node boot --document /etc/slipway/bootstrap.json --digest {digest}\n",
         if found.authority.is_some() { "SLIPWAY_ENDPOINT SLIPWAY_AUTHORITY" } else { "SLIPWAY_ENDPOINT" },
     );
