@@ -299,7 +299,7 @@ pub(crate) struct PlanArguments {
     /// Skip the preflight checks: permissions, quotas, capacity, name conflicts, hosts.
     #[arg(long)]
     pub no_preflight: bool,
-    /// Allow a plan whose machines will not become nodes. It creates the infrastructure only.
+    /// Plan the infrastructure only, without the API and what is installed in the cluster.
     #[arg(long)]
     pub infrastructure_only: bool,
     /// Treat the specs as untrusted, as in a pull request of somebody else.

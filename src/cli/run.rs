@@ -15,7 +15,7 @@ pub(crate) struct RunArguments {
     /// The plan lists the names that have to be confirmed. `--yes` does not confirm them.
     #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
-    /// Apply a plan whose machines will not become nodes. It creates the infrastructure only.
+    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
     #[arg(long)]
     pub infrastructure_only: bool,
     /// Wait at most this long for another run to release the cluster, such as 30s or 10m.

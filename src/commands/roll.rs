@@ -21,7 +21,8 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
     spec.check_pools(&arguments.pool)?;
     let environment = context.environment()?;
     let opened = Opened::open(&environment, spec).await?;
-    let request = Request::roll(&opened, &arguments.pool)?;
+    let mut request = Request::roll(&opened, &arguments.pool)?;
+    request.options.infrastructure_only = arguments.run.infrastructure_only;
     if arguments.dry_run {
         let planned = opened.plan(&request).await?;
         plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;

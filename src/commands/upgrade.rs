@@ -31,7 +31,8 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     let environment = context.environment()?;
     let mut upgrade = Upgrade::begin(&environment, written.clone(), &to).await?;
     while let Some(step) = upgrade.next(&environment).await? {
-        let UpgradeStep { opened, request, version, number, later } = step;
+        let UpgradeStep { opened, mut request, version, number, later } = step;
+        request.options.infrastructure_only = arguments.run.infrastructure_only;
         if arguments.dry_run {
             let mut planned = opened.plan(&request).await?;
             let then = |next: &KubernetesVersion| {

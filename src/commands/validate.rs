@@ -59,11 +59,19 @@ fn report(opened: &Opened, health: &Health) -> String {
             .collect();
         text.push_str(&table(&["NODE", "POOL", "PHASE", "LAST ERROR"], &rows));
     }
+    for node in health.nodes.iter().filter(|node| !node.console.is_empty()) {
+        text.push_str(&format!("\nCONSOLE of {}\n", node.name));
+        node.console.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
     if !health.pods.is_empty() {
         text.push('\n');
         let rows: Vec<Vec<String>> =
             health.pods.iter().map(|(name, reason)| vec![name.clone(), reason.clone()]).collect();
         text.push_str(&table(&["POD", "NOT READY BECAUSE"], &rows));
+    }
+    if !health.missing.is_empty() {
+        text.push_str("\nMACHINES\n");
+        health.missing.iter().for_each(|problem| text.push_str(&format!("{problem}\n")));
     }
     if !health.etcd.is_empty() {
         text.push_str("\nETCD\n");

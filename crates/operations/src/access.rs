@@ -12,7 +12,7 @@ use slipway_bootstrap::from_cluster::CA;
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
 use slipway_builtin::{KEYPAIR, Vault};
-use slipway_provider_kubernetes::{Access, SecretKubeconfig};
+use slipway_provider_kubernetes::{Access, ApiEndpoint, SecretKubeconfig};
 use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
 use slipway_trust::Reach;
 
@@ -97,19 +97,35 @@ impl ClusterAccess {
     /// # Errors
     /// When the authority cannot be opened here.
     pub async fn for_entry(&self, entry: &Entry) -> Result<Option<Kubeconfig>, ProviderError> {
+        let Some((authority, key)) = self.authority().await? else { return Ok(None) };
+        let server = match self.api.endpoints.first() {
+            Some(endpoint) if entry.endpoint_only => Some(endpoint.clone()),
+            _ => reachable(&self.api.endpoints, &self.api.networks).await,
+        };
+        let Some(server) = server else { return Ok(None) };
+        signed(&self.cluster, &server, (&authority, &key), entry).map(Some)
+    }
+
+    /// The certificate and the key of the cluster's authority; none when it does not have one yet.
+    async fn authority(&self) -> Result<Option<(String, SecretText)>, ProviderError> {
         let address = Address::new(KEYPAIR, CA);
         let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&address)) else {
             return Ok(None);
         };
         let key = self.vault.text(uid, &identity, "private_key_pem").await?;
         let shown = self.vault.attributes(uid, &identity).await?;
-        let authority = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
-        let server = match self.api.endpoints.first() {
-            Some(endpoint) if entry.endpoint_only => Some(endpoint.clone()),
-            _ => reachable(&self.api.endpoints, &self.api.networks).await,
-        };
-        let Some(server) = server else { return Ok(None) };
-        signed(&self.cluster, &server, (authority, &key), entry).map(Some)
+        let certificate = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
+        Ok(Some((certificate.to_owned(), key)))
+    }
+
+    /// A kubeconfig of Slipway's own, for a server that the spec or its provider names.
+    fn own(&self, kubeconfig: &Kubeconfig) -> SecretKubeconfig {
+        SecretKubeconfig {
+            text: kubeconfig.to_yaml(),
+            context: None,
+            is_callers: true,
+            networks: Some(self.api.networks.clone()),
+        }
     }
 }
 
@@ -198,12 +214,14 @@ impl Access for ClusterAccess {
             };
             return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(hint));
         }
-        // Its server is one that the spec names, by whatever name.
-        Ok(kubeconfig.map(|kubeconfig| SecretKubeconfig {
-            text: kubeconfig.to_yaml(),
-            context: None,
-            is_callers: true,
-            networks: Some(self.api.networks.clone()),
-        }))
+        Ok(kubeconfig.map(|kubeconfig| self.own(&kubeconfig)))
+    }
+
+    async fn kubeconfig_at(&self, endpoint: &ApiEndpoint) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        let Some((authority, key)) = self.authority().await? else { return Ok(None) };
+        let ApiEndpoint { host, port } = endpoint.clone();
+        let server = LocalEndpoint { host, port };
+        let kubeconfig = signed(&self.cluster, &server, (&authority, &key), &administrator())?;
+        Ok(Some(self.own(&kubeconfig)))
     }
 }

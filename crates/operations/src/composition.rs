@@ -11,7 +11,7 @@ use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_cluster_input::{ClusterInput, Host};
 use slipway_plan::{Providers, Snapshot};
-use slipway_provider_kubernetes::OBJECT;
+use slipway_provider_kubernetes::{API, ApiEndpoint, OBJECT};
 use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
 use slipway_resource::schema::Part;
 use slipway_resource::{Desired, Schema, SecretText};
@@ -147,6 +147,13 @@ pub(crate) fn endpoints(cluster: &Cluster, catalogs: &BTreeMap<String, Catalog>)
     endpoints
 }
 
+/// The address of the API that the machines of a provider serve, once the API has answered there.
+pub(crate) fn answered(prior: &Snapshot) -> Vec<LocalEndpoint> {
+    let apis = prior.resources.iter().filter(|(address, _)| address.kind() == API);
+    let endpoints = apis.filter_map(|(_, record)| ApiEndpoint::of_identity(&record.identity));
+    endpoints.map(|ApiEndpoint { host, port }| LocalEndpoint { host, port }).collect()
+}
+
 /// Whether a state has objects inside of its cluster.
 pub(crate) fn has_objects(prior: &Snapshot) -> bool {
     prior.resources.values().any(|record| record.provider == providers::KUBERNETES)
@@ -187,15 +194,20 @@ impl Linked {
     /// Those that desired resources need too.
     pub fn and_of(self, desired: &[Desired]) -> Self {
         Self {
-            objects: self.objects || desired.iter().any(is_object),
+            objects: self.objects || desired.iter().any(is_inside),
             keys: self.keys || desired.iter().any(is_key),
         }
     }
 }
 
-/// Whether a resource is an object inside a cluster.
-pub(crate) fn is_object(desired: &Desired) -> bool {
-    desired.address.kind() == OBJECT
+/// Whether a resource is inside a cluster whose machines a provider makes: its API, or an object behind it.
+pub(crate) fn is_inside(desired: &Desired) -> bool {
+    is_api(desired) || desired.address.kind() == OBJECT
+}
+
+/// Whether a resource is the API of a cluster.
+pub(crate) fn is_api(desired: &Desired) -> bool {
+    desired.address.kind() == API
 }
 
 /// The machines of a catalog; none for a provider that makes its machines itself.

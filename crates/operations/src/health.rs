@@ -1,4 +1,6 @@
-//! The health of a cluster on existing machines: its API, and the progress of each node.
+//! The health of a cluster: its API, and the progress of each node.
+
+mod launched;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use slipway_provider_kubernetes::{Access as _, Reader};
 use slipway_resource::provider::ReadRequest;
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
+use slipway_spec::model::{Cluster, Role};
 
 use crate::access::ClusterAccess;
 use crate::composition;
@@ -27,6 +30,8 @@ pub struct Health {
     pub pods: Vec<(String, String)>,
     /// What is wrong with etcd as a whole, each with a way out.
     pub etcd: Vec<String>,
+    /// Machines of the provider that are no nodes, by role.
+    pub missing: Vec<String>,
 }
 
 /// The progress of a node.
@@ -40,6 +45,8 @@ pub struct NodeHealth {
     pub phase: Phase,
     /// What went wrong last, while it is not ready, or what it lacks although its node is.
     pub error: Option<String>,
+    /// The last lines that its machine wrote to its console, if it did not become a node.
+    pub console: Vec<String>,
 }
 
 /// How far a machine is on its way to a node.
@@ -47,6 +54,8 @@ pub struct NodeHealth {
 pub enum Phase {
     /// It is not claimed for the cluster.
     Unclaimed,
+    /// Its provider launched it, and it has not registered.
+    Launched,
     /// It is claimed, and has no agent.
     Claimed,
     /// Its agent works, and its kubelet does not run yet.
@@ -65,6 +74,7 @@ impl Phase {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unclaimed => "unclaimed",
+            Self::Launched => "launched",
             Self::Claimed => "claimed",
             Self::Prepared => "prepared",
             Self::Started => "started",
@@ -81,6 +91,7 @@ impl Health {
         self.api.is_none()
             && self.pods.is_empty()
             && self.etcd.is_empty()
+            && self.missing.is_empty()
             && !self.nodes.is_empty()
             && self.nodes.iter().all(|node| node.phase == Phase::Ready && node.error.is_none())
     }
@@ -88,7 +99,7 @@ impl Health {
     /// The report for programs.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let node = |node: &NodeHealth| json!({ "name": node.name, "pool": node.pool, "phase": node.phase.as_str(), "error": node.error });
+        let node = |node: &NodeHealth| json!({ "name": node.name, "pool": node.pool, "phase": node.phase.as_str(), "error": node.error, "console": node.console });
         let pod = |(name, reason): &(String, String)| json!({ "name": name, "reason": reason });
         json!({
             "healthy": self.is_healthy(),
@@ -96,6 +107,7 @@ impl Health {
             "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
             "pods": self.pods.iter().map(pod).collect::<Vec<_>>(),
             "etcd": self.etcd,
+            "missing": self.missing,
         })
     }
 }
@@ -132,8 +144,8 @@ fn machines(state: &State) -> Result<Vec<Machine>, Error> {
 /// Reads the health of a cluster.
 ///
 /// # Errors
-/// [`Error::NoApi`] when the provider of the cluster makes machines that run no Kubernetes. Also when its state cannot be
-/// read, or when credentials for its API cannot be created.
+/// [`Error::NoApi`] when a provider makes the machines of the cluster, and its state does not have the authority of an API. Also
+/// when its state cannot be read, or when credentials for its API cannot be created.
 pub async fn look(opened: &Opened) -> Result<Health, Error> {
     let Some(state) = &opened.state else {
         return Ok(Health {
@@ -141,6 +153,7 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
             nodes: Vec::new(),
             pods: Vec::new(),
             etcd: Vec::new(),
+            missing: Vec::new(),
         });
     };
     let mut machines = machines(state)?;
@@ -156,17 +169,47 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
             Ok((nodes, pods)) => (None, nodes, pods),
             Err(error) => (Some(error.message), BTreeMap::new(), Vec::new()),
         },
-        // The provider of such a cluster cannot tell more than a plan does.
-        Err(_) if !opened.is_on_hosts() => return Err(opened.no_authority()),
         Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
     };
+    if !opened.is_on_hosts() {
+        if api.is_some() && !composition::has_keys(&state.snapshot) {
+            // The provider of such a cluster cannot tell more than a plan does.
+            return Err(opened.no_authority());
+        }
+        let silent = launched::without_node(opened, state, &nodes).await;
+        let missing = if api.is_none() { missing(&opened.spec.cluster, &nodes) } else { Vec::new() };
+        let nodes = nodes.into_iter().map(registered).chain(silent).collect();
+        return Ok(Health { api, nodes, pods, etcd: Vec::new(), missing });
+    }
     let parts = parts(opened, state);
     let mut health = Vec::new();
     for machine in &machines {
         health.push(one(opened, (state, &parts), machine, &nodes).await);
     }
     let etcd = never_started(opened, state).await;
-    Ok(Health { api, nodes: health, pods, etcd })
+    Ok(Health { api, nodes: health, pods, etcd, missing: Vec::new() })
+}
+
+/// The health of a node whose machine only its provider knows.
+fn registered((name, seen): (String, Seen)) -> NodeHealth {
+    let phase = if seen.unready.is_none() { Phase::Ready } else { Phase::Registered };
+    NodeHealth { name, pool: seen.pool, phase, error: seen.unready, console: Vec::new() }
+}
+
+/// The machines that the pools of a cluster have at least, and that are no nodes.
+fn missing(cluster: &Cluster, nodes: &Nodes) -> Vec<String> {
+    let of_role = |is_control_plane: bool| {
+        let pools = cluster.pools.iter().filter(|pool| match pool.role {
+            Role::ControlPlane => is_control_plane,
+            Role::Worker | Role::ApiServer => !is_control_plane,
+            Role::Bastion => false,
+        });
+        let wanted: u64 = pools.map(|pool| u64::from(pool.size.min())).sum();
+        let found = nodes.values().filter(|node| node.is_control_plane == is_control_plane).count() as u64;
+        let role = if is_control_plane { "control plane" } else { "worker" };
+        (found < wanted).then(|| format!("{found} of at least {wanted} {role} machines are nodes"))
+    };
+    [true, false].into_iter().filter_map(of_role).collect()
 }
 
 /// Members of etcd that were announced and never started, as the first member tells that answers.
@@ -201,15 +244,43 @@ async fn read(opened: &Opened, address: &Address, identity: &Identity) -> Option
 /// What a control plane lacks whose member of etcd never came to vote.
 const LEARNER: &str = "its member of etcd has no vote yet: `slipway apply` goes on with it, and taking the host out of the spec removes it";
 
-/// Why a node is not ready according to the API; none if it is ready.
-type Nodes = BTreeMap<String, Option<String>>;
+/// A node as the API has it.
+struct Seen {
+    /// The pool in its labels, or else its role.
+    pool: String,
+    is_control_plane: bool,
+    provider_id: Option<String>,
+    /// Why it is not ready, if so.
+    unready: Option<String>,
+}
+
+/// The nodes that the API has, by name.
+type Nodes = BTreeMap<String, Seen>;
+
+/// The label with the pool of a node, as kOps sets it.
+const POOL: &str = "kops.k8s.io/instancegroup";
+/// The beginning of a label with the role of a node.
+const ROLE: &str = "node-role.kubernetes.io/";
+
+fn seen_node(node: &Json) -> Seen {
+    let labels = node.pointer("/metadata/labels").and_then(Json::as_object);
+    let has = |role: &str| labels.is_some_and(|labels| labels.contains_key(&format!("{ROLE}{role}")));
+    let pool = labels.and_then(|labels| labels.get(POOL)?.as_str());
+    let role = labels.and_then(|labels| labels.keys().find_map(|label| label.strip_prefix(ROLE)));
+    Seen {
+        pool: pool.or(role).unwrap_or("-").to_owned(),
+        is_control_plane: has("control-plane"),
+        provider_id: node.pointer("/spec/providerID").and_then(Json::as_str).map(str::to_owned),
+        unready: unready(node),
+    }
+}
 
 async fn seen(api: &Reader) -> Result<(Nodes, Vec<(String, String)>), ProviderError> {
     let nodes = api.get("/api/v1/nodes").await?;
     let pods = api.get("/api/v1/namespaces/kube-system/pods").await?;
     let items = |list: &Json| list.get("items").and_then(Json::as_array).cloned().unwrap_or_default();
     let name = |object: &Json| text(object, "/metadata/name");
-    let nodes = items(&nodes).iter().map(|node| (name(node), unready(node))).collect();
+    let nodes = items(&nodes).iter().map(|node| (name(node), seen_node(node))).collect();
     let pods = items(&pods).iter().filter_map(|pod| Some((name(pod), ailing(pod)?))).collect();
     Ok((nodes, pods))
 }
@@ -269,15 +340,16 @@ async fn one(
 ) -> NodeHealth {
     let name = &machine.name;
     let has = |part: Part| parts.contains(&(part, name.as_str()));
-    let phase = match nodes.get(name) {
-        Some(None) => Phase::Ready,
-        Some(Some(_)) => Phase::Registered,
+    let node = nodes.get(name);
+    let phase = match node {
+        Some(node) if node.unready.is_none() => Phase::Ready,
+        Some(_) => Phase::Registered,
         None if has(Part::Kubelet) => Phase::Started,
         None if has(Part::HostAgent) => Phase::Prepared,
         None if has(Part::HostClaim) => Phase::Claimed,
         None => Phase::Unclaimed,
     };
-    let mut error = nodes.get(name).cloned().flatten();
+    let mut error = node.and_then(|node| node.unready.clone());
     if phase != Phase::Ready {
         let failed = state.replayed.failed.iter().filter(|(address, _)| machine_of(address) == name);
         let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
@@ -287,7 +359,7 @@ async fn one(
     if !machine.founding && has(Part::EtcdMember) && !has(Part::EtcdVoter) {
         error = error.or(Some(LEARNER.to_owned()));
     }
-    NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error }
+    NodeHealth { name: name.clone(), pool: machine.pool.clone(), phase, error, console: Vec::new() }
 }
 
 /// Why a machine cannot be read, if so.

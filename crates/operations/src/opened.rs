@@ -246,9 +246,11 @@ fn known_api(
 ) -> KnownApi {
     let exists = prior.is_some_and(|prior| composition::has_api(own, prior));
     let nothing = BTreeMap::new();
+    let mut endpoints = prior.map(composition::answered).unwrap_or_default();
+    endpoints.extend(composition::endpoints(&spec.cluster, prior.map_or(&nothing, |prior| &prior.catalogs)));
     KnownApi {
         uid: prior.map(|prior| prior.uid.clone()),
-        endpoints: composition::endpoints(&spec.cluster, prior.map_or(&nothing, |prior| &prior.catalogs)),
+        endpoints,
         exists,
         recorded: exists,
         interrupted: state.is_some_and(State::is_interrupted),

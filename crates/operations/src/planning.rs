@@ -61,10 +61,10 @@ impl Opened {
         let mut expansion = desired?;
         self.check_api(&expansion.catalogs)?;
         expansion.add_keys(prior);
-        self.add_inside(request, prior, &mut expansion).await?;
+        self.add_inside(&self.spec, request, prior, &mut expansion).await?;
         let stage = self.looking(request.mode, prior, &expansion).await?;
         let mut beside = match &request.version_change {
-            Some(change) => Some(change.expand(self, prior).await?),
+            Some(change) => Some(change.expand(self, request, prior).await?),
             None => None,
         };
         expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);

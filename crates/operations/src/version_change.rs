@@ -13,6 +13,7 @@ use slipway_spec::value::KubernetesVersion;
 
 use crate::error::Error;
 use crate::opened::Opened;
+use crate::request::Request;
 use crate::spec::ClusterSpec;
 use crate::state::{spec_of, to_json};
 
@@ -111,7 +112,12 @@ impl VersionChange {
     ///
     /// # Errors
     /// When the state has another spec by now, or a provider refuses.
-    pub async fn expand(&self, opened: &Opened, prior: Option<&Snapshot>) -> Result<Beside, Error> {
+    pub async fn expand(
+        &self,
+        opened: &Opened,
+        request: &Request,
+        prior: Option<&Snapshot>,
+    ) -> Result<Beside, Error> {
         let recorded = prior.map(|prior| &prior.spec);
         let own = to_json(&opened.spec.cluster)?;
         if recorded.is_none_or(|recorded| *recorded != self.found && *recorded != own) {
@@ -122,6 +128,8 @@ impl VersionChange {
         let mut written = opened.expand_as(&self.written, pinned()).await?;
         at_from.add_keys(prior);
         written.add_keys(prior);
+        opened.add_inside(&self.from, request, prior, &mut at_from).await?;
+        opened.add_inside(&self.written, request, prior, &mut written).await?;
         let mut secrets = at_from.secrets;
         secrets.extend(written.secrets);
         Ok(Beside {

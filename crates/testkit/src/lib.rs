@@ -7,6 +7,7 @@
 pub mod age;
 pub mod azurite;
 pub mod cache;
+pub mod cloud_controller;
 pub mod control_plane;
 pub mod fake_gcs;
 pub mod flannel;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use slipway_resource::{ErrorClass, ProviderError, SecretText};
 
+use crate::endpoint::ApiEndpoint;
+
 /// A kubeconfig: where an API is and as whom to speak with it. It is never shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretKubeconfig {
@@ -37,6 +39,18 @@ pub trait Access: Send + Sync {
     /// # Errors
     /// When it cannot be told. The objects are unreadable then, and not absent.
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError>;
+
+    /// The kubeconfig for an API at an address that a step of the session has or waits for. A kubeconfig that is at hand names
+    /// its own server, and remains.
+    ///
+    /// # Errors
+    /// As [`Access::kubeconfig`].
+    async fn kubeconfig_at(
+        &self,
+        _endpoint: &ApiEndpoint,
+    ) -> Result<Option<SecretKubeconfig>, ProviderError> {
+        self.kubeconfig().await
+    }
 }
 
 /// An API that does not exist yet.

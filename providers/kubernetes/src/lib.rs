@@ -29,6 +29,7 @@
 mod access;
 mod api;
 mod applyset;
+mod endpoint;
 pub mod fields;
 pub mod files;
 mod manifest;
@@ -47,8 +48,9 @@ mod view;
 
 pub use access::{Access, FileAccess, NotYet, SecretKubeconfig};
 pub use applyset::ApplySet;
+pub use endpoint::ApiEndpoint;
 pub use marks::MANAGER;
 pub use order::order;
 pub use provider::Kubernetes;
 pub use reader::Reader;
-pub use schema::{APPROVE_SERVING, NODE, OBJECT};
+pub use schema::{API, APPROVE_SERVING, NODE, OBJECT};

@@ -9,6 +9,8 @@ use slipway_resource::{Attribute, Names, ResourceType, Schema, Type};
 
 use crate::provider::RATE_CLASS;
 
+/// The type of the API itself: its address, and that it answers there.
+pub const API: &str = "kubernetes_api";
 /// The type of any API object.
 pub const OBJECT: &str = "kubernetes_object";
 /// The type of a node: what Slipway says about it, and its gates.
@@ -29,7 +31,11 @@ pub(crate) fn schema() -> Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
     SCHEMA
         .get_or_init(|| {
-            let types = BTreeMap::from([(OBJECT.to_owned(), object()), (NODE.to_owned(), node())]);
+            let types = BTreeMap::from([
+                (API.to_owned(), api()),
+                (OBJECT.to_owned(), object()),
+                (NODE.to_owned(), node()),
+            ]);
             Arc::new(Schema { config: config(), types })
         })
         .clone()
@@ -49,6 +55,27 @@ pub(crate) fn config() -> BTreeMap<String, Attribute> {
             Attribute::optional(Type::String).describe("The context in it; the current one without."),
         ),
     ])
+}
+
+fn api() -> ResourceType {
+    ResourceType {
+        attributes: attributes([
+            (
+                "host",
+                Attribute::required(Type::String)
+                    .immutable()
+                    .describe("A DNS name or an IP address at which it is served."),
+            ),
+            ("port", Attribute::required(Type::Integer).immutable().describe("The port.")),
+        ]),
+        // A step has ten times as long: 20 minutes for machines to boot and to become control planes.
+        durations: Durations { create_ms: 120_000, update_ms: 1_000, delete_ms: 100 },
+        ..ResourceType::new(
+            "The API that the machines of a provider serve. It exists as soon as it answers.",
+            OwnershipKind::Name,
+            RATE_CLASS,
+        )
+    }
 }
 
 fn object() -> ResourceType {

@@ -4,6 +4,7 @@ mod act;
 mod allocation;
 mod delete;
 mod discover;
+mod endpoint;
 mod node;
 mod node_gates;
 mod parent;

@@ -112,7 +112,8 @@ impl Error {
             }
             Self::File { source, .. } => vec![source.to_string()],
             Self::NoApi { .. } => vec![
-                "kubeconfig and validate need the authority of a cluster; the state has it only for clusters on hosts"
+                "kubeconfig and validate need the authority of a cluster and the address of its API, and its state does not \
+                 have both"
                     .to_owned(),
             ],
             _ => chain(self),
@@ -259,7 +260,9 @@ impl Error {
             }
             Self::NoApi { cluster, .. } => vec![
                 format!("`slipway drift {cluster}` compares the cluster's objects with the state"),
-                "`slipway explain cluster.spec.provider` names the providers; use `hosts` for a cluster with an API".to_owned(),
+                "`slipway apply` without `--infrastructure-only` waits for the API of a cluster on AWS; the provider \
+                 `hosts` also makes clusters with an API"
+                    .to_owned(),
             ],
             Self::NoAuthority { .. } => {
                 one("`slipway apply` makes it; for a cluster that Slipway did not make, ask who made it")

@@ -20,7 +20,7 @@ pub struct Expansion {
     /// The keys of a cluster whose control planes read them from its state. A plan decides whether it has them
     /// ([`keys`](super::keys)).
     pub(crate) keys: Vec<Desired>,
-    /// The objects of add-ons inside a cluster whose API the provider's machines serve. A plan decides whether it has them
+    /// The API that the provider's machines serve, and the objects of add-ons behind it. A plan decides whether it has them
     /// ([`inside`](super::inside)).
     pub(crate) inside: Vec<Desired>,
     /// Remarks on the spec.
@@ -71,7 +71,7 @@ impl Opened {
                 expansion.secrets.extend(inside.secrets);
             }
             let is_inside = |desired: &Desired| {
-                composition::is_object(desired) && !handle.schema.types.contains_key(desired.address.kind())
+                composition::is_inside(desired) && !handle.schema.types.contains_key(desired.address.kind())
             };
             let is_key = |desired: &Desired| {
                 composition::is_key(desired) && !handle.schema.types.contains_key(desired.address.kind())

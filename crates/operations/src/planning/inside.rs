@@ -1,26 +1,28 @@
-//! The objects of add-ons inside a cluster whose machines a provider makes.
+//! The API of a cluster whose machines a provider makes, and the objects of add-ons behind it.
 //!
-//! A plan has them as long as it creates the cluster: they are behind an API that the plan itself brings. Once the machines
-//! exist, the state must know a way to their API; without one the objects stay as they are, and the plan says so.
+//! A plan leaves them out where the machines exist and the state does not have the authority that credentials for their API
+//! are signed by. Such a cluster was adopted: the objects stay as they are, and the plan says so.
 
 use slipway_plan::Snapshot;
 use slipway_provider_kubernetes::order;
-use slipway_resource::Path;
 use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Address, Desired, Path};
 
 use super::expansion::Expansion;
 use crate::composition::{self, Manifests};
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::request::Request;
+use crate::spec::ClusterSpec;
 
 /// The field of the spec that remarks are about.
 const FIELD: &str = "addons";
 
 impl Opened {
-    /// Adds the objects inside the cluster to the desired resources, or says why they are left out.
-    pub(super) async fn add_inside(
+    /// Adds what is inside the cluster of a spec to its desired resources, or says why it is left out.
+    pub(crate) async fn add_inside(
         &self,
+        spec: &ClusterSpec,
         request: &Request,
         prior: Option<&Snapshot>,
         expansion: &mut Expansion,
@@ -29,19 +31,21 @@ impl Opened {
         if objects.is_empty() {
             return Ok(());
         }
-        if let Some(reason) = left_out(request, prior) {
-            let message = format!("{} objects of add-ons are not part of this plan: {reason}", objects.len());
+        let api = objects.iter().find(|desired| composition::is_api(desired));
+        if let Some(reason) = left_out(request, prior, api) {
+            let count = objects.iter().filter(|desired| !composition::is_api(desired)).count();
+            let message = format!("{count} objects of add-ons are not part of this plan: {reason}");
             expansion.notes.push(ExpandNote { field: FIELD.to_owned(), message });
             return Ok(());
         }
         let manifests = Manifests {
-            spec: &self.spec,
+            spec,
             grounds: &self.grounds,
             downloads: &*self.environment.downloads,
             offline: self.is_offline(),
             lenient: true,
         };
-        let behind = objects.first().map(|object| object.depends_on.clone()).unwrap_or_default();
+        let behind: Vec<Address> = api.map(|api| api.address.clone()).into_iter().collect();
         let brought = composition::user_objects(manifests).await?;
         for addon in brought.objects {
             for mut object in addon.objects {
@@ -64,13 +68,40 @@ impl Opened {
 }
 
 /// Why a plan does not have the objects inside the cluster.
-fn left_out(request: &Request, prior: Option<&Snapshot>) -> Option<&'static str> {
+fn left_out(request: &Request, prior: Option<&Snapshot>, api: Option<&Desired>) -> Option<&'static str> {
     if request.options.infrastructure_only {
         return Some("with --infrastructure-only nothing is installed inside the cluster");
     }
-    let exists = prior.is_some_and(|prior| !prior.resources.is_empty() && !composition::has_objects(prior));
-    exists.then_some(
-        "the machines exist already, and the state does not know a way to their API. What runs in the cluster stays as \
-         it is; in a cluster that kOps made, kOps keeps it",
+    let prior = prior?;
+    let servers = api.map(|api| api.depends_on.as_slice()).unwrap_or_default();
+    let is_served = servers.iter().any(|server| prior.resources.contains_key(server));
+    let has_way = composition::has_keys(prior) || composition::has_objects(prior);
+    (is_served && !has_way).then_some(
+        "the machines exist already, and the state does not have the authority of their API. What runs in the cluster \
+         stays as it is; in a cluster that kOps made, kOps keeps it",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::Value;
+
+    use super::*;
+    use crate::planning::keys::tests::state;
+
+    #[test]
+    fn only_machines_without_an_authority_in_the_state_keep_what_runs_in_them() {
+        let mut api = Desired::new("kubernetes_api.a".parse().unwrap(), Value::Null);
+        api.depends_on = vec!["cloud_group.masters".parse().unwrap()];
+        let reason = |state: &Snapshot| left_out(&Request::apply(), Some(state), Some(&api)).is_some();
+        let machines = ("cloud_group.masters", "cloud");
+        assert!(left_out(&Request::apply(), None, Some(&api)).is_none());
+        // The first run was interrupted, before the machines and after them.
+        assert!(!reason(&state(&[("cloud_network.a", "cloud")])));
+        assert!(!reason(&state(&[("keypair.kubernetes-ca", slipway_builtin::NAME), machines])));
+        assert!(reason(&state(&[machines])), "the cluster was adopted");
+        let mut request = Request::apply();
+        request.options.infrastructure_only = true;
+        assert!(left_out(&request, None, Some(&api)).is_some());
+    }
 }

@@ -48,7 +48,7 @@ impl Expansion {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use slipway_plan::Record;
@@ -71,7 +71,8 @@ mod tests {
         }
     }
 
-    fn state(resources: &[(&str, &str)]) -> Snapshot {
+    /// A state with resources of providers.
+    pub(in crate::planning) fn state(resources: &[(&str, &str)]) -> Snapshot {
         let mut snapshot = Snapshot::empty("a", ClusterUid::new("u1"));
         for (address, provider) in resources {
             let record = Record {

@@ -7,10 +7,15 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::{Image, suites};
-use crate::{cache, flannel, kubernetes};
+use crate::{cache, cloud_controller, flannel, kubernetes};
 
 /// The image that holds a pod's namespaces.
 pub const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
+
+/// The names of images in the add-ons of clusters on AWS. The versions that are built stand in for these.
+const ADDON_FLANNEL: &str = "ghcr.io/flannel-io/flannel:v0.27.4";
+const ADDON_FLANNEL_PLUGIN: &str = "ghcr.io/flannel-io/flannel-cni-plugin:v1.8.0-flannel1";
+const ADDON_CLOUD_CONTROLLER: &str = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1";
 
 /// Where the packages have busybox.
 pub(super) const BUSYBOX_PROGRAM: &str = "/bin/busybox";
@@ -53,11 +58,19 @@ pub fn all() -> Result<Vec<Image>> {
         daemon.files.push((format!("/opt/bin/{program}"), flannel.join(program)));
     }
     daemon.entrypoint = vec!["/opt/bin/flanneld".to_owned()];
+    images.push(Image { name: ADDON_FLANNEL.to_owned(), ..daemon.clone() });
     images.push(daemon);
     let mut plugin = with_busybox(Image::default(), &USUAL);
     plugin.name = flannel::PLUGIN_IMAGE.to_owned();
     plugin.files.push(("/flannel".to_owned(), flannel.join("flannel")));
+    images.push(Image { name: ADDON_FLANNEL_PLUGIN.to_owned(), ..plugin.clone() });
     images.push(plugin);
+    images.push(Image {
+        name: ADDON_CLOUD_CONTROLLER.to_owned(),
+        files: vec![("/bin/aws-cloud-controller-manager".to_owned(), cloud_controller::install()?)],
+        entrypoint: vec!["/bin/aws-cloud-controller-manager".to_owned()],
+        ..Image::default()
+    });
     images.extend(suites::all(&programs)?);
     Ok(images)
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 
-use crate::world::World;
+use crate::world::{PLAN, World};
 
 /// A rule that somebody adds to a security group is shown as drift and revoked; a rule of a controller stays.
 pub fn a_rule_of_somebody_is_drift() -> Result<()> {
@@ -34,7 +34,7 @@ pub fn a_rule_of_somebody_is_drift() -> Result<()> {
     let drift: Json = serde_json::from_str(&drift.out)?;
     let text = drift["resource_drift"].to_string();
     ensure!(text.contains("_tcp_2222_2222_0.0.0.0/0"), "no rule in {text}");
-    let shown = world.expect(2, &["plan", "-f", "spec.yaml"])?.out;
+    let shown = world.expect(2, PLAN)?.out;
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(words.contains("is not of Slipway and will be revoked"), "{shown}");
     world.apply()?;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 
 use crate::disturbance::Rules;
-use crate::world::World;
+use crate::world::{PLAN, World};
 
 const REFUSALS: usize = 3;
 
@@ -47,7 +47,7 @@ fn repeats(world: &World, code: i32, calls: &[(&'static str, &str)]) -> Result<(
 /// How often a plan makes a call, and what it says beside the plan.
 fn plan(world: &World, code: i32, action: &str) -> Result<(usize, String)> {
     world.disturbance.take();
-    let ended = world.expect(code, &["plan", "-f", "spec.yaml"])?;
+    let ended = world.expect(code, PLAN)?;
     let calls = world.disturbance.take();
     let count = calls.iter().filter(|(call, _)| call.action == action).map(|(_, count)| count).sum();
     Ok((count, ended.err))

@@ -3,9 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cloud::Object;
-use crate::world::{APPLY, World};
+use crate::world::{APPLY, PLAN, World};
 
-const PLAN: &[&str] = &["plan", "-f", "spec.yaml"];
 const DELETION: &[&str] = &["delete", "-f", "spec.yaml", "--delete-backups", "--dry-run"];
 const GROUP: &str = "workers.minimal.example.com";
 /// Workers with another image.

@@ -11,6 +11,8 @@ use crate::cloud::machines;
 use crate::cluster_api::BROKEN;
 use crate::world::{APPLY, PUBLIC, World};
 
+const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--infrastructure-only"];
+
 pub fn a_whole_life() -> Result<()> {
     let world = World::new()?;
     let mut text = PUBLIC.to_owned();
@@ -66,9 +68,9 @@ fn instances(world: &World) -> Result<BTreeSet<String>> {
 /// Every machine is replaced; the plan after it is empty.
 fn rolls(world: &World) -> Result<()> {
     let (before, sizes) = (instances(world)?, machines(&world.cloud.objects()?));
-    world.expect(2, &["roll", "-f", "spec.yaml", "--dry-run"])?;
+    world.expect(2, &[ROLL, &["--dry-run"]].concat())?;
     ensure!(instances(world)? == before, "a dry run has rolled");
-    world.expect(0, &["roll", "-f", "spec.yaml", "--yes"])?;
+    world.expect(0, &[ROLL, &["--yes"]].concat())?;
     world.disturbance.only_what_was_asked_for()?;
     let after = instances(world)?;
     ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");

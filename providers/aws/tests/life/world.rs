@@ -14,7 +14,9 @@ use crate::cloud::{Cloud, Object, shape};
 use crate::cluster_api::ClusterApi;
 use crate::disturbance::{Call, Disturbance};
 
-/// Brings a cluster to the spec; that its machines do not become nodes is known.
+/// Plans the infrastructure. The machines of this cloud run nothing, so that there is no API and nothing inside the cluster.
+pub const PLAN: &[&str] = &["plan", "-f", "spec.yaml", "--infrastructure-only"];
+/// Brings the infrastructure to the spec.
 pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
 /// Removes a cluster of the specs below. The name of each confirms that its own etcd goes.
 #[rustfmt::skip]
@@ -171,7 +173,7 @@ impl World {
 
     /// Plans the spec: the addresses that change, each with what is done to it and the attributes that differ.
     pub fn plan(&self) -> Result<BTreeMap<String, String>> {
-        let ended = self.place.run(&["plan", "-f", "spec.yaml", "--out", "saved.plan", "-o", "json"])?;
+        let ended = self.place.run(&[PLAN, &["--out", "saved.plan", "-o", "json"]].concat())?;
         ensure!(matches!(ended.code, Some(0 | 2)), "plan ended with {:?}:\n{}", ended.code, ended.err);
         let plan: Json = serde_json::from_str(&ended.out)?;
         let changes = changes_of(&plan)?;

@@ -1,7 +1,8 @@
-//! From nothing to a control plane that answers behind its load balancer and a worker that joins it, and back to nothing.
+//! From nothing to a healthy cluster, by the commands of an operator, and back to nothing.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -20,9 +21,7 @@ pub const PROGRAM: &str = "slipway";
 const PROVIDER: &str = "slipway-provider-aws";
 /// The name under which the API of the cluster is found.
 const ENDPOINT: &str = "https://api.lab.example.com";
-/// The operator is outside of the network, and does not reach the API.
-const APPLY: [&str; 5] = ["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
-/// The settings of the program on the image of the machines. The emulator has no TLS.
+/// The settings of the program, for the operator and on the image of the machines. The emulator has no TLS.
 const SETTINGS: &str = "[state]\nallow-http = true\n";
 const SIGNED: (&str, &str) = (
     "Authorization",
@@ -46,9 +45,11 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     })?;
     let mirror = Mirror::new(&program)?;
     let _server = lab.network().serve(mirror.folder.path())?;
-    let place = operator(&lab, &program, &identity, &mirror)?;
+    let operator = Operator::new(&lab, &program, &identity, &mirror)?;
 
-    place.expect(0, &APPLY)?;
+    let applied = operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let waits = format!("waiting until {ENDPOINT}:443 answers");
+    ensure!(applied.err.contains(&waits), "{}{}", applied.out, applied.err);
     let running = lab.running()?;
     ensure!(running.len() == 2, "{running:?}");
     let machines: Vec<LabInstance> = running.iter().map(|id| lab.instance(id)).collect::<Result<_>>()?;
@@ -91,6 +92,24 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     let gold = kubectl(&["get", "nodes", "-l", "tier=gold", "-o", "name"])?;
     ensure!(gold.trim() == name(joined), "{gold}");
 
+    // Nodes are ready and have what the cloud controller gives them; the pods of the add-ons run on them.
+    let health = operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"])?.out;
+    for node in [name(status), name(joined)] {
+        let node = node.trim_start_matches("node/");
+        ensure!(health.lines().any(|line| line.contains(node) && line.contains("ready")), "{health}");
+    }
+    ensure!(health.contains("lab.example.com is healthy."), "{health}");
+    let ids = kubectl(&["get", "nodes", "-o", "jsonpath={.items[*].spec.providerID}"])?;
+    ensure!(running.iter().all(|id| ids.contains(&format!("aws:///us-east-1a/{id}"))), "{ids}");
+    let zones = kubectl(&["get", "nodes", "-l", "topology.kubernetes.io/zone=us-east-1a", "-o", "name"])?;
+    ensure!(zones == nodes, "{zones}");
+    let kubeconfig = operator.expect(0, &["kubeconfig", "lab.example.com"])?.out;
+    let own = format!(
+        "cat > /tmp/own.conf <<'END'\n{kubeconfig}\nEND\nkubectl --kubeconfig /tmp/own.conf get nodes -o name"
+    );
+    let seen = machine.shell(&own)?;
+    ensure!(seen == nodes, "{seen}");
+
     // What the worker was given is gone, and nobody gets it again for another key.
     worker.shell("! ls /var/lib/slipway/boot/node-client.* /etc/kubernetes/bootstrap-kubelet.conf")?;
     // The endpoint comes back with its provider.
@@ -106,14 +125,65 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
         }
     }
 
-    place.expect(0, &["plan", "-f", "spec.yaml"])?;
-    place.expect(
+    operator.expect(0, &["plan", "-f", "spec.yaml"])?;
+    silent(&operator, (worker, joined), &kubectl)?;
+    let left = rolls(&operator, joined["node"].as_str().unwrap_or_default(), &kubectl)?;
+    let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
+    ensure!(silver.lines().count() == 1 && silver.trim() != name(joined), "{silver}");
+    ensure!(!lab.running()?.contains(&left), "{left} still runs");
+
+    operator.expect(
         0,
         &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "lab.example.com"],
     )?;
-    running.iter().try_for_each(|id| lab.until_off(id))?;
     ensure!(lab.running()?.is_empty(), "an instance is left");
     Ok(())
+}
+
+/// A machine that is no node is named with what it said last. Its kubelet registers it again when it is started.
+fn silent(
+    operator: &Operator<'_>,
+    (worker, status): (&LabInstance, &Json),
+    kubectl: &dyn Fn(&[&str]) -> Result<String>,
+) -> Result<()> {
+    let node = status["node"].as_str().unwrap_or_default();
+    kubectl(&["delete", "node", node])?;
+    let health = operator.expect(1, &["validate", "lab.example.com"])?.out;
+    for part in ["launched", "0 of at least 1 worker machines are nodes", "CONSOLE of i-"] {
+        ensure!(health.contains(part), "no {part}: {health}");
+    }
+    ensure!(health.contains(&format!("this machine is the node {node} of lab.example.com")), "{health}");
+    worker.check(["systemctl", "restart", "kubelet"])?;
+    operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"]).map(drop)
+}
+
+/// Changes a label, so that the worker is replaced: its node is drained through the API of the cluster. Returns the instance that
+/// left.
+fn rolls(operator: &Operator<'_>, node: &str, kubectl: &dyn Fn(&[&str]) -> Result<String>) -> Result<String> {
+    let path = operator.place.path().join("spec.yaml");
+    let spec = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, spec.replace("tier: gold", "tier: silver"))?;
+    let planned: Json =
+        serde_json::from_str(&operator.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out)?;
+    let steps = planned["steps"].as_array().context("no steps")?;
+    let of = |action: &str| {
+        let step = steps.iter().find(|step| step["action"] == action);
+        step.with_context(|| format!("no {action}: {steps:#?}"))
+    };
+    for action in ["cordon", "drain"] {
+        ensure!(of(action)?["address"] == format!("kubernetes_node.{node}"), "{:#}", of(action)?);
+    }
+    let verified = of("verify")?["address"].as_str().unwrap_or_default();
+    ensure!(verified.starts_with("kubernetes_node.nodes"), "{verified}");
+    let left = of("remove")?["arguments"]["member"].as_str().context("no member")?.to_owned();
+    operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    // The cloud controller takes a node away whose kubelet is silent and whose instance is gone.
+    until_within(Duration::from_secs(180), "the node of the instance is gone", || {
+        Ok((!kubectl(&["get", "nodes", "-o", "name"])?.contains(node)).then_some(()))
+    })?;
+    operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"])?;
+    operator.expect(0, &["plan", "-f", "spec.yaml"])?;
+    Ok(left)
 }
 
 /// A folder for mirrors, with the programs, and with other bytes below `other`.
@@ -149,7 +219,7 @@ fn refused(worker: &LabInstance, node: &str) -> Result<()> {
                   timeout 15 systemctl start slipway-boot; sleep 5; systemctl stop slipway-boot; \
                   mv /tmp/again/kubelet.conf /etc/kubernetes/; journalctl -u slipway-boot -n 60 --no-pager";
     let said = worker.shell(script)?;
-    let reason = format!("got the credential of the node {node} for another key before");
+    let reason = format!("the cluster has a node {node}, and it is ready");
     ensure!(said.contains("NODE0024") && said.contains(&reason), "{said}");
     let script = "systemctl start slipway-boot; for second in $(seq 60); do \
                   [ -e /var/lib/slipway/boot/node-client.key ] || exit 0; sleep 1; done; exit 1";
@@ -157,8 +227,37 @@ fn refused(worker: &LabInstance, node: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where the operator works: the program, the provider, a state in a bucket, and a hosted zone.
-fn operator(lab: &Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Place> {
+/// The operator: somebody in the network, with the program, the provider, and a state in a bucket.
+struct Operator<'a> {
+    lab: &'a Lab,
+    place: Place,
+}
+
+impl Operator<'_> {
+    /// Runs the program in the network, and wants an exit code.
+    fn expect(&self, code: i32, arguments: &[&str]) -> Result<Said> {
+        let own = self.place.command(arguments);
+        let words = std::iter::once(own.get_program()).chain(own.get_args());
+        let mut command = self.lab.network().command_in(self.place.path(), words);
+        for (name, value) in own.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let said = Said::by(command.stdin(Stdio::null()))?;
+        said.wanted(code, &format!("slipway {}", arguments.join(" ")))
+    }
+}
+
+impl<'a> Operator<'a> {
+    fn new(lab: &'a Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Self> {
+        Ok(Self { lab, place: place(lab, program, identity, mirror)? })
+    }
+}
+
+/// Where the operator works. There is a hosted zone.
+fn place(lab: &Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Place> {
     lab.moto().create_bucket("states")?;
     let port = lab.moto().port();
     let answer = http::request("POST", port, "/2013-04-01/hostedzone", &[SIGNED], ZONE.as_bytes())?;
@@ -171,10 +270,14 @@ fn operator(lab: &Lab, program: &Path, identity: &str, mirror: &Mirror) -> Resul
         ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let place = Place::new(program)?.with_environment(lab.moto().environment()).with_environment(own);
+    let place = Place::new(program)?.with_environment(lab.environment()).with_environment(own);
+    let trust = format!("{SETTINGS}[trust]\nendpoints = [\"{}\"]\n", lab.endpoint());
+    place.write("config/slipway/config.toml", &trust)?;
     place.write("identity.txt", &format!("{identity}\n"))?;
     let spec = include_str!("spec.yaml")
         .replace("KUBERNETES", kubernetes::VERSION)
+        .replace("COREDNS", &format!("v{}", kubernetes::COREDNS_VERSION))
+        .replace("ENDPOINT", &lab.endpoint())
         .replace("MIRROR", &lab.network().address())
         .replace("PROVIDER", &mirror.provider)
         .replace("SHA256", &mirror.program);

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::silence::Silence;
 use crate::access::{Access, SecretKubeconfig};
+use crate::endpoint::ApiEndpoint;
 
 /// A connection to a cluster's API.
 #[derive(Clone)]
@@ -32,13 +33,22 @@ impl Connection {
 /// Connects when asked, and again when the way to the API has changed.
 pub(crate) struct Connector {
     access: Arc<dyn Access>,
-    current: Mutex<Option<(SecretKubeconfig, Connection)>>,
+    current: Mutex<Current>,
     silence: Silence,
+}
+
+/// What a session has found out about the way to its API.
+#[derive(Default)]
+struct Current {
+    /// Where the API answered a step of this session.
+    found: Option<ApiEndpoint>,
+    /// The connection that is kept.
+    kept: Option<(SecretKubeconfig, Connection)>,
 }
 
 impl Connector {
     pub(crate) fn new(access: Arc<dyn Access>) -> Self {
-        Self { access, current: Mutex::new(None), silence: Silence::default() }
+        Self { access, current: Mutex::default(), silence: Silence::default() }
     }
 
     /// The connection; `None` when the API does not exist yet.
@@ -47,15 +57,19 @@ impl Connector {
     /// As the access says; `invalid` for a kubeconfig that cannot be used.
     pub(crate) async fn connection(&self) -> Result<Option<Connection>, ProviderError> {
         let mut current = self.current.lock().await;
-        if let Some((_, connection)) = current.as_ref()
+        if let Some((_, connection)) = current.kept.as_ref()
             && (!connection.is_broken.load(Ordering::Relaxed)
                 || self.silence.is_the_only_way(&connection.endpoint))
         {
             return Ok(Some(connection.clone()));
         }
         // Asking may make new credentials: it is done when there is need.
-        let Some(kubeconfig) = self.access.kubeconfig().await? else { return Ok(None) };
-        if let Some((known, connection)) = current.as_ref()
+        let kubeconfig = match &current.found {
+            Some(endpoint) => self.access.kubeconfig_at(endpoint).await?,
+            None => self.access.kubeconfig().await?,
+        };
+        let Some(kubeconfig) = kubeconfig else { return Ok(None) };
+        if let Some((known, connection)) = current.kept.as_ref()
             && *known == kubeconfig
         {
             connection.is_broken.store(false, Ordering::Relaxed);
@@ -64,8 +78,28 @@ impl Connector {
         }
         let connection = Connection { silence: self.silence.clone(), ..connect(&kubeconfig).await? };
         self.silence.looked(&connection.endpoint);
-        *current = Some((kubeconfig, connection.clone()));
+        current.kept = Some((kubeconfig, connection.clone()));
         Ok(Some(connection))
+    }
+
+    /// Tries an API at an address. The session keeps the address and the connection if the API answers there.
+    ///
+    /// # Errors
+    /// As the access and the request say; `permanent` when there are no credentials.
+    pub(crate) async fn try_at(
+        &self,
+        endpoint: &ApiEndpoint,
+        request: impl AsyncFnOnce(Connection) -> Result<(), ProviderError>,
+    ) -> Result<(), ProviderError> {
+        let kubeconfig = self.access.kubeconfig_at(endpoint).await?.ok_or_else(|| {
+            let text = format!("there are no credentials for the API at {endpoint}");
+            ProviderError::new(ErrorClass::Permanent, text)
+        })?;
+        let connection = Connection { silence: self.silence.clone(), ..connect(&kubeconfig).await? };
+        request(connection.clone()).await?;
+        *self.current.lock().await =
+            Current { found: Some(endpoint.clone()), kept: Some((kubeconfig, connection)) };
+        Ok(())
     }
 
     /// The connection, for what makes no sense without one.

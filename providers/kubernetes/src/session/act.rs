@@ -16,7 +16,7 @@ use crate::fields;
 use crate::manifest::{self, invalid};
 use crate::marks::{MANAGER, Marks};
 use crate::object::{ObjectIdentity, ObjectKey, map_at, split_api_version, text};
-use crate::schema::{NODE, OBJECT, schema};
+use crate::schema::{API, NODE, OBJECT, schema};
 use crate::view;
 
 /// What is wanted of an object, ready to be sent.
@@ -37,6 +37,9 @@ impl KubernetesSession {
         let address = &request.ownership.address;
         check_schema(request)?;
         events.send(ApplyEvent::Started);
+        if address.kind() == API {
+            return self.act_on_api(request, events, &ticket).await;
+        }
         let connection = self.connector.required().await?;
         match (address.kind(), &request.action) {
             (NODE, _) => self.act_on_node(&connection, request, events, &ticket).await,
@@ -288,6 +291,10 @@ impl KubernetesSession {
         let address = &request.ownership.address;
         let ticket = self.running.begin(&request.token);
         let Some(connection) = self.connector.connection().await? else { return Ok(Resolution::NotDone) };
+        if address.kind() == API {
+            // Waiting may begin anew, and there is nothing to delete.
+            return Ok(Resolution::NotDone);
+        }
         if address.kind() == NODE {
             return self.resume_node(&connection, request, events, &ticket).await;
         }

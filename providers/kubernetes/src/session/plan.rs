@@ -4,14 +4,16 @@ use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Path, ProviderError, Value};
 
 use super::unknown_type;
+use crate::endpoint;
 use crate::manifest::{self, invalid};
 use crate::node;
-use crate::schema::{FIELDS_DIGEST, NODE, OBJECT};
+use crate::schema::{API, FIELDS_DIGEST, NODE, OBJECT};
 
 pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let planned = match item.address.kind() {
         OBJECT => object(item),
         NODE => node::plan(item),
+        API => endpoint::plan(item),
         _ => Err(unknown_type(&item.address)),
     };
     planned.map_err(|error| error.with_address(&item.address))

@@ -14,7 +14,7 @@ use crate::manifest;
 use crate::marks::{MANAGER, Marks, PART_OF};
 use crate::node;
 use crate::object::{GroupKind, ObjectIdentity, ObjectKey, text};
-use crate::schema::{NODE, OBJECT};
+use crate::schema::{API, NODE, OBJECT};
 use crate::view;
 
 /// How many requests for single objects are under way at once.
@@ -42,6 +42,10 @@ impl KubernetesSession {
         let mut wanted: BTreeMap<GroupKind, Vec<(usize, ObjectIdentity)>> = BTreeMap::new();
         let mut answers: Vec<Option<Observation>> = vec![None; requests.len()];
         for (place, request) in requests.iter().enumerate() {
+            if request.address.kind() == API {
+                set(&mut answers, place, self.observed_api(&connection, &request.identity).await);
+                continue;
+            }
             let parsed = match request.address.kind() {
                 OBJECT | NODE => ObjectIdentity::parse(&request.identity),
                 _ => Err(unknown_type(&request.address)),
@@ -153,6 +157,8 @@ impl KubernetesSession {
 
     async fn locate_one(&self, connection: &Connection, item: LocateItem) -> Result<Located, ProviderError> {
         let key = match (&item.existing, item.address.kind()) {
+            // It is known once a step has waited for it.
+            (_, API) => None,
             (Some(identity), _) => Some(ObjectIdentity::parse(identity)?.key),
             (None, NODE) => node::key_of(&item.desired),
             (None, OBJECT) => {

@@ -1,6 +1,7 @@
 //! The provider against a real API server.
 
 mod allocation;
+mod booting;
 mod budget;
 mod conflict;
 mod conformance;

@@ -95,6 +95,11 @@ impl<'a> Builder<'a> {
         self.resources.contains_key(address)
     }
 
+    /// The addresses of all resources of some types.
+    pub(crate) fn addresses_of(&self, kinds: &[&str]) -> Vec<Address> {
+        self.resources.keys().filter(|address| kinds.contains(&address.kind())).cloned().collect()
+    }
+
     /// Says something about a field of the spec.
     pub(crate) fn note(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.notes.push(ExpandNote { field: field.into(), message: message.into() });

@@ -1,21 +1,25 @@
-//! What is inside the cluster: the objects of its add-ons, behind the API that the control planes serve.
+//! What is inside the cluster: the API that the control planes serve, and the objects of its add-ons behind it.
 
 use slipway_addons::{Facts, NodeGroup, address_name, install};
-use slipway_cluster_input::Role;
+use slipway_cluster_input::{ClusterInput, Endpoint, Role};
 use slipway_resource::{Address, Desired, Path, Value};
 
 use super::build::{Builder, address};
 use super::iam::has_termination_queue;
-use super::{compute, service_accounts, termination};
+use super::{compute, service_accounts, termination, user_data};
 use crate::names;
 
-/// The type of API objects, which the provider `kubernetes` has.
+/// The field of the spec that decides where the API is.
+const FIELD: &str = "controlPlane.endpoint";
+
+/// The types of the provider `kubernetes`: the API, and an object behind it.
+const API: &str = "kubernetes_api";
 const OBJECT: &str = "kubernetes_object";
 
-/// The objects of all add-ons that Slipway knows. The others are named.
+/// The API, and the objects of all add-ons that Slipway knows. The others are named.
 pub(super) fn add_ons(builder: &mut Builder<'_>) {
     let addons = install(builder.cluster, &facts(builder));
-    let behind = control_planes(builder);
+    let behind: Vec<Address> = api(builder).into_iter().collect();
     for addon in addons.installed {
         for object in addon.objects {
             let attributes = Value::map([("manifest", Value::from_json(&object))]);
@@ -31,6 +35,34 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
     }
     for remark in addons.remarks {
         builder.note(remark.field, remark.message);
+    }
+}
+
+/// Adds the API that the control planes serve, at the address by which machines find it. It answers once the machines, the load
+/// balancer with its listeners, and the DNS records exist.
+fn api(builder: &mut Builder<'_>) -> Option<Address> {
+    let mut before = control_planes(builder);
+    if before.is_empty() {
+        return None;
+    }
+    before.extend(builder.addresses_of(&["aws_lb_listener", "aws_route53_record"]));
+    let (host, port) = (user_data::api_host(builder), api_port(builder.cluster));
+    let attributes = Value::map([("host", host), ("port", i64::from(port).into())]);
+    let api = Address::new(API, builder.named("api"));
+    let mut desired = Desired::new(api.clone(), attributes);
+    desired.origins.insert(Path::root(), FIELD.to_owned());
+    desired.depends_on = before;
+    builder.add_other(desired);
+    Some(api)
+}
+
+/// The port at which the API is served with its own certificate: a load balancer with a certificate of its own has a second
+/// listener for that.
+fn api_port(cluster: &ClusterInput) -> u16 {
+    match &cluster.control_plane.endpoint {
+        Endpoint::Given(given) => given.port,
+        Endpoint::LoadBalancer(balancer) if balancer.certificate.is_some() => 8443,
+        _ => 443,
     }
 }
 

@@ -50,6 +50,15 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
     fitting(pool, assemble(&boot(Payload::Compressed)?, &pool.user_data))
 }
 
+/// The host at which the API is found, as the user data has it.
+pub(super) fn api_host(builder: &Builder<'_>) -> Value {
+    match document::endpoint(builder).as_slice() {
+        [TemplatePart::Text(host)] => host.as_str().into(),
+        [TemplatePart::Reference(reference)] => Value::Reference(reference.clone()),
+        parts => Value::Template(parts.to_vec()),
+    }
+}
+
 /// The boot script alone, or with the pool's own parts behind it, as a document of several parts (RFC 2046).
 fn assemble(boot: &[TemplatePart], more: &[UserData]) -> Vec<TemplatePart> {
     if more.is_empty() {

@@ -34,9 +34,6 @@ const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kub
                            slipway, containerd, runc, cniPlugins and kubelet";
 const NO_CREDENTIAL: &str =
     "workers need a credential, which they get when `assets.programs` lists the `provider`";
-/// What a cluster lacks although all its machines become nodes.
-const NO_OBJECTS: &str = "nothing is installed inside the cluster, such as its add-ons: `apply` does not find the API of a \
-                          new cluster on AWS";
 /// What a machine lacks whose image has nothing, and the line of the script that fetches the first of them.
 const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 const FETCHES: &str = "until is_program ";
@@ -133,10 +130,7 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let has_credential = is_control_plane || proves;
     let lacks = [(!has_programs).then_some(NO_PROGRAMS), (!has_credential).then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
-    match lacks.is_empty() {
-        true => is_control_plane.then(|| NO_OBJECTS.to_owned()),
-        false => Some(format!("{NO_NODES}{}", lacks.join(", and "))),
-    }
+    (!lacks.is_empty()).then(|| format!("{NO_NODES}{}", lacks.join(", and ")))
 }
 
 fn is_ours(text: &str) -> bool {
@@ -283,7 +277,7 @@ mod tests {
                 .unwrap_or_default()
         };
         let fetches = format!("{FETCHES}x; do :; done\n");
-        assert_eq!(script("controlPlane", &files, &fetches), NO_OBJECTS);
+        assert_eq!(script("controlPlane", &files, &fetches), "");
         assert_eq!(script("worker", &files, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
         assert_eq!(script("controlPlane", &files, ""), format!("{NO_NODES}{NO_PROGRAMS}"));
         let one = r#"{"name":"kubelet"}"#;

@@ -11,7 +11,8 @@ use slipway_spec::load::{Loaded, load_files, load_with};
 use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
 
-/// The type of API objects.
+/// The types of the API and of its objects.
+pub const API: &str = "kubernetes_api";
 const OBJECT: &str = "kubernetes_object";
 /// The types of keys in the state.
 pub const KEYS: [&str; 2] = ["keypair", "encryption_key"];
@@ -58,7 +59,7 @@ pub fn expanded(cluster: &Cluster, known: &Catalog) -> Result<Expansion, Provide
 /// What a cluster becomes when nothing is known of the account, without the objects inside of it and its keys.
 pub fn offline(cluster: &Cluster) -> Resources {
     let mut resources = expanded(cluster, &Catalog::offline("")).unwrap().resources;
-    let is_other = |kind: &str| kind == OBJECT || KEYS.contains(&kind);
+    let is_other = |kind: &str| [API, OBJECT].contains(&kind) || KEYS.contains(&kind);
     resources.retain(|resource| !is_other(resource.address.kind()));
     for resource in &mut resources {
         resource.depends_on.retain(|before| !is_other(before.kind()));

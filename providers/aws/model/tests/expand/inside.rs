@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use slipway_aws_model::catalog::Catalog;
 use slipway_spec::model::Cluster;
 
-use crate::harness::{clusters, expanded, inside};
+use crate::harness::{self, API, clusters, expanded, inside, spec};
 
 /// The folders in a folder.
 fn folders(parent: &Path) -> Vec<PathBuf> {
@@ -156,9 +156,9 @@ fn known_clusters_have_the_same_objects() {
     }
 }
 
-/// Each object waits for the machines that serve the API, and says which field asks for it.
+/// Each object waits for the API, and says which field asks for it. The API waits for the machines that serve it.
 #[test]
-fn every_object_is_behind_the_control_planes() {
+fn every_object_is_behind_the_api() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/addons");
     for folder in folders(&fixtures) {
         let cluster = &clusters(&folder.join("spec.yaml"))[0];
@@ -166,12 +166,37 @@ fn every_object_is_behind_the_control_planes() {
         assert!(objects.len() > 20, "{}", objects.len());
         for object in objects {
             let kinds: Vec<&str> = object.depends_on.iter().map(slipway_resource::Address::kind).collect();
-            assert!(
-                !kinds.is_empty() && kinds.iter().all(|kind| *kind == "aws_autoscaling_group"),
-                "{kinds:?}"
-            );
+            assert_eq!(kinds, [API]);
             let origin = object.origin(&slipway_resource::Path::root()).unwrap_or_default();
             assert!(!origin.is_empty(), "{}", object.address);
         }
     }
+}
+
+/// The address of the API in an expansion, and the types that it waits for.
+fn api(name: &str, changes: &[(&str, &str)]) -> (String, BTreeSet<String>) {
+    let resources = expanded(&spec(name, changes), &Catalog::offline("us-east-1")).unwrap().resources;
+    let mut found = resources.iter().filter(|resource| resource.address.kind() == API);
+    let api = found.next().unwrap();
+    assert!(found.next().is_none(), "{}", api.address);
+    let kinds = api.depends_on.iter().map(|before| before.kind().to_owned()).collect();
+    let part = |name: &str| harness::shown(api.attributes.get(name).unwrap());
+    (format!("{}:{}", part("host"), part("port")), kinds)
+}
+
+#[test]
+fn the_api_is_where_its_machines_look_for_it() {
+    let kinds = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect::<BTreeSet<_>>();
+    let all = ["aws_autoscaling_group", "aws_lb_listener", "aws_route53_record"];
+    let record = "dns: { kind: public, zone: example.com }";
+    assert_eq!(api("api", &[]), ("api.api.example.com:443".to_owned(), kinds(&all)));
+    let (place, before) = api("api", &[(record, "dns: { kind: none }")]);
+    assert_eq!(place, "aws_lb.api-api-example-com.dns_name:443");
+    assert_eq!(before, kinds(&all[..2]), "the load balancer itself is a reference");
+    // With a certificate of its own the load balancer ends TLS, and credentials do not get through.
+    let certificate = "scheme: public, certificate: arn:aws:acm:us-east-1:123456789012:certificate/a";
+    assert_eq!(api("api", &[("scheme: public", certificate)]).0, "api.api.example.com:8443");
+    let given = "endpoint: { given: { host: kubernetes.example.com, port: 7443 } }";
+    let (place, before) = api("api", &[("endpoint: { loadBalancer: { scheme: public } }", given)]);
+    assert_eq!((place.as_str(), before), ("kubernetes.example.com:7443", kinds(&all[..1])));
 }
