@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
-use slipway_operations::providers::{EMBEDDED, find_named};
+use slipway_operations::providers::{BUILT_IN, find_named};
 use slipway_protocol::LockFile;
 use slipway_resource::{Mode, ResourceType};
 
@@ -23,6 +23,9 @@ pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<
     }
 }
 
+/// Name, version, status, and executable of a provider; the last is empty without one.
+type Row = (String, String, String, String);
+
 fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode, CommandError> {
     let file = LockFile::read(context.policy.lock_file())?;
     let (installed, errors) = context.search_path().list();
@@ -30,13 +33,17 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
     for error in errors {
         context.output.notice(&format!("{}: {error}", context.output.style_error("error")));
     }
-    let mut rows = vec![(
-        EMBEDDED.to_owned(),
-        env!("CARGO_PKG_VERSION").to_owned(),
-        if file.get(EMBEDDED).is_some() { "built in, replaced by the locked one" } else { "built in" }
-            .to_owned(),
-        String::new(),
-    )];
+    let built_in = |name: &str| match file.get(name) {
+        Some(_) => "built in, replaced by the locked one",
+        None => "built in",
+    };
+    let mut rows: Vec<Row> = BUILT_IN
+        .iter()
+        .map(|name| {
+            let (version, status) = (env!("CARGO_PKG_VERSION"), built_in(name));
+            ((*name).to_owned(), version.to_owned(), status.to_owned(), String::new())
+        })
+        .collect();
     for provider in &installed {
         let status = match file.verify(provider) {
             Ok(_) => "locked",
@@ -46,6 +53,11 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
         let (name, version) = (provider.name().to_owned(), provider.manifest.version.clone());
         rows.push((name, version, status.to_owned(), provider.executable.display().to_string()));
     }
+    let is_missing = |name: &str| installed.iter().all(|provider| provider.name() != name);
+    rows.extend(file.providers().iter().filter(|locked| is_missing(&locked.name)).map(|locked| {
+        let status = "locked, and no executable was found";
+        (locked.name.clone(), locked.version.clone(), status.to_owned(), String::new())
+    }));
     if arguments.output == ReportFormat::Json {
         let rows: Vec<_> = rows
             .iter()
@@ -56,8 +68,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
         context.output.result(&json!(rows).to_string())?;
         return Ok(code);
     }
-    let width =
-        |column: fn(&(String, String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
+    let width = |column: fn(&Row) -> usize| rows.iter().map(column).max().unwrap_or(0);
     let (name, version, status) =
         (width(|row| row.0.len()), width(|row| row.1.len()), width(|row| row.2.len()));
     let text = rows.iter().fold(String::new(), |mut text, row| {

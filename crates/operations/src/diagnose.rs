@@ -32,6 +32,16 @@ pub(crate) fn code_of(error: &ProviderError) -> Code {
     }
 }
 
+/// A spec that names a provider that is not installed.
+pub(crate) fn provider_not_found(
+    error: &slipway_protocol::Error,
+    hint: String,
+    location: Option<&Location>,
+) -> Error {
+    let code = Code { id: error.code(), title: "the provider is not installed" };
+    Error::Specs(vec![with_line(Diagnostic::error(code, error.to_string()).at_location(location).hint(hint))])
+}
+
 /// A provider's configuration that does not fit its schema.
 const CONFIGURATION: Code =
     Code { id: "CLI0007", title: "the configuration of the provider is not as its schema says" };

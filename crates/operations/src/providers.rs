@@ -28,6 +28,9 @@ pub const EMBEDDED: &str = "sim";
 /// Name of the provider for machines that exist already, linked in unless the lock file pins an executable.
 const HOSTS: &str = "hosts";
 
+/// Names of the providers that are part of the program and that a spec or a command can name.
+pub const BUILT_IN: [&str; 3] = [EMBEDDED, HOSTS, KUBERNETES];
+
 /// Name of the provider of objects inside clusters.
 pub const KUBERNETES: &str = "kubernetes";
 
@@ -57,11 +60,14 @@ pub(crate) async fn open(
     let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
         Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
     })?;
-    let provider = if offline {
-        find_offline(environment, &granted).await?
-    } else {
-        find(environment, &granted).await?
-    };
+    let found =
+        if offline { find_offline(environment, &granted).await } else { find(environment, &granted).await };
+    let provider = found.map_err(|error| match error {
+        Error::Protocol(error @ slipway_protocol::Error::NotFound { .. }) => {
+            not_found(environment, &granted, &error, place("provider.name").as_ref())
+        }
+        other => other,
+    })?;
     let mut config = spec.cluster.provider.config.clone();
     let schema = provider.schema().await?;
     let vouched = Vouched { by_caller: &spec.from_caller, recorded: spec.recorded };
@@ -143,6 +149,29 @@ pub(crate) async fn find(
     let provider = running.provider();
     environment.processes.keep(running);
     Ok(provider)
+}
+
+/// A provider of a spec that nothing has: the place of its name, and the name that was probably meant or all that exist.
+fn not_found(
+    environment: &Environment,
+    granted: &TrustedProvider,
+    error: &slipway_protocol::Error,
+    place: Option<&Location>,
+) -> Error {
+    let (installed, _) = environment.search_path.list();
+    let locked = lock_file(granted).unwrap_or_else(|_| LockFile::empty());
+    let mut names: Vec<&str> = vec![EMBEDDED, HOSTS];
+    names.extend(installed.iter().map(Installed::name));
+    names.extend(locked.providers().iter().map(|locked| locked.name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| *name != granted.name());
+    let instead = match slipway_spec::diagnostic::closest(granted.name(), names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? Otherwise"),
+        None => format!("the providers here are {};", names.join(", ")),
+    };
+    let install = error.hint().map(|hint| format!(" {hint}")).unwrap_or_default();
+    diagnose::provider_not_found(error, format!("{instead}{install}"), place)
 }
 
 /// What pins a provider; nothing does where the policy names no lock file.

@@ -113,6 +113,8 @@ impl LockFile {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,
                 _ => Path::new("."),
             };
+            // The message about a missing folder names no temporary file.
+            std::fs::metadata(directory)?;
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
             file.write_all(
                 b"# Written by `slipway provider lock`. Commit it: only what it lists is run.\n\n",
@@ -153,6 +155,14 @@ mod tests {
         assert_eq!(read, lock);
         assert_eq!(read.providers(), [locked("aws"), locked("sim")]);
         assert!(std::fs::read_to_string(&path).unwrap().contains("[[provider]]"));
+    }
+
+    #[test]
+    fn a_missing_folder_is_named_without_a_temporary_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = LockFile::read(&directory.path().join("missing/slipway.lock")).unwrap();
+        let Error::File { source, .. } = lock.write().unwrap_err() else { panic!("another error") };
+        assert_eq!(source.to_string(), "No such file or directory (os error 2)");
     }
 
     #[test]
