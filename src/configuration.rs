@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::error::CommandError;
 use crate::keys::Encryption;
+use slipway_trust::path_in;
 use state::StatePlace;
 
 /// What a user sets once for all calls (TOML).
@@ -56,7 +57,15 @@ impl Configuration {
             },
         };
         let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::CONFIGURATION)
-            .map_err(|error| CommandError::file("the configuration file", &path, &error))?;
+            .map_err(|error| {
+                let failure = CommandError::file("the configuration file", &path, &error);
+                match (named, error.kind()) {
+                    (Some(_), std::io::ErrorKind::NotFound) => {
+                        failure.hint("correct the path in `--config` or SLIPWAY_CONFIG, or leave it out")
+                    }
+                    _ => failure,
+                }
+            })?;
         let mut read: Self = toml::from_str(&text).map_err(|error| {
             CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
                 .cause(error.to_string().trim_end())
@@ -64,12 +73,19 @@ impl Configuration {
         // The working directory may be a stranger's: it has no say in what the user's settings mean.
         let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
         if let Some(folder) = folder {
-            for path in &mut read.provider_path {
-                *path = folder.join(&*path);
-            }
-            read.trust = read.trust.relative_to(&folder, std::env::home_dir().as_deref());
+            read.place_paths(&folder, std::env::home_dir().as_deref());
         }
         Ok(read)
+    }
+
+    /// Lets every relative path start at the folder of the file.
+    fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
+        let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
+        self.provider_path.iter_mut().for_each(place);
+        self.encryption.age_identity_files.iter_mut().for_each(place);
+        self.encryption.passphrase_file.iter_mut().for_each(place);
+        self.state.place_paths(folder, home);
+        self.trust = std::mem::take(&mut self.trust).relative_to(folder, home);
     }
 }
 

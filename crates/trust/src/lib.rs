@@ -26,5 +26,5 @@ pub use policy::{Mode, Policy, ProviderKind, TrustedProvider};
 pub use reach::{Reach, Resolve, Resolving, SystemResolver};
 pub use refusal::Refusal;
 pub use reserved::is_reserved;
-pub use settings::{Settings, SettingsError};
+pub use settings::{Settings, SettingsError, path_in};
 pub use tree::Tree;

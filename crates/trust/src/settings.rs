@@ -80,12 +80,7 @@ impl Settings {
     /// The same with the paths of a file relative to that file's folder, and `~/` for the home directory.
     #[must_use]
     pub fn relative_to(mut self, folder: &Path, home: Option<&Path>) -> Self {
-        let place = |path: &mut PathBuf| {
-            *path = match (path.strip_prefix("~"), home) {
-                (Ok(rest), Some(home)) => home.join(rest),
-                _ => folder.join(&*path),
-            };
-        };
+        let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
         self.lock_file.iter_mut().for_each(place);
         self.file_roots.iter_mut().for_each(place);
         self.kubeconfigs.iter_mut().for_each(place);
@@ -104,6 +99,15 @@ impl Settings {
             Some(network) => Err(SettingsError::Network { network: network.clone() }),
             None => Ok(()),
         }
+    }
+}
+
+/// A path of the user's configuration: `~` is the home folder, and a relative path starts at the folder of the file.
+#[must_use]
+pub fn path_in(path: &Path, folder: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(path),
     }
 }
 
