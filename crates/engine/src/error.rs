@@ -200,6 +200,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Stale { planned, current } => Some(match (planned.parse::<u64>(), current.parse::<u64>()) {
+                (Ok(0), Ok(current)) if current > 0 => format!(
+                    "run `slipway plan` without `--offline`: this plan assumes that nothing exists, and generation \
+                     {current} is applied"
+                ),
                 (Ok(planned), Ok(current)) if current > planned => {
                     format!("run `slipway plan` again: generation {current} was applied after this plan was made")
                 }
@@ -218,7 +222,7 @@ impl Error {
             }
             Self::Unconfirmed(missing) => {
                 let flags = missing.iter().map(|confirmation| format!("--confirm {}", confirmation.name));
-                Some(format!("to lose them, say so: {}", flags.collect::<Vec<_>>().join(" ")))
+                Some(format!("to confirm the loss, add {}", flags.collect::<Vec<_>>().join(" ")))
             }
             Self::NewerFormat { .. } => Some("use the Slipway that wrote it, or a newer one".to_owned()),
             Self::Lost { .. } => Some(

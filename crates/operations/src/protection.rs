@@ -104,7 +104,7 @@ pub fn check_opened(opened: &Opened, unprotect: bool) -> Result<(), Error> {
 #[must_use]
 pub fn will_be_refused() -> ExpandNote {
     let message =
-        "this deletion will be refused: it is true, or only a run that did not complete has set it to false";
+        "this deletion will be refused: set it to false in the spec and complete an apply of that first";
     ExpandNote { field: FIELD.to_owned(), message: message.to_owned() }
 }
 

@@ -49,6 +49,20 @@ impl UserSecrets {
         file.read_text(size::SECRET).map_err(|error| error.to_string())
     }
 
+    /// Why the trust policy does not allow the spec to name a secret.
+    fn refusal(&self, source: &str) -> Option<Refusal> {
+        let Grounds { policy, tree } = &self.grounds;
+        match source.split_once(':')? {
+            ("env", name) => policy.variable(name).err(),
+            ("file", path) => policy.secret_file(tree, &self.folder.join(path)).err(),
+            ("sops", place) => {
+                let path = place.split('#').next().unwrap_or(place);
+                policy.secret_file(tree, &self.folder.join(path)).err()
+            }
+            _ => None,
+        }
+    }
+
     fn variable(&self, name: &str) -> Result<String, String> {
         let variable = self.grounds.policy.variable(name).map_err(|refusal| refused(&refusal))?;
         variable.text().ok_or_else(|| format!("the environment variable {name} is not set"))
@@ -264,17 +278,17 @@ pub(crate) fn missing(
     }
     let finding = |(name, address): (String, &Address)| {
         let error = source.text(&name).err()?;
-        let hint = match name.split_once(':') {
-            Some(("env", name)) => format!("set the environment variable {name} where `slipway` runs"),
-            Some((_, place)) => format!("make {place} readable, or correct its name in the spec"),
-            None => return None,
+        let (message, hint) = match (source.refusal(&name), name.split_once(':')?) {
+            (Some(refusal), _) => (format!("secret {name}: {refusal} [{}]", refusal.code()), refusal.hint()),
+            (None, ("env", name)) => {
+                (error.to_string(), format!("set the environment variable {name} where `slipway` runs"))
+            }
+            (None, (_, place)) => {
+                (error.to_string(), format!("make {place} readable, or correct its name in the spec"))
+            }
         };
-        Some(PreflightFinding {
-            address: Some(address.clone()),
-            class: ErrorClass::Invalid,
-            message: error.to_string(),
-            hint: Some(hint),
-        })
+        let (address, hint) = (Some(address.clone()), Some(hint));
+        Some(PreflightFinding { address, class: ErrorClass::Invalid, message, hint })
     };
     needed.into_iter().filter_map(finding).collect()
 }

@@ -69,6 +69,16 @@ pub struct ResourceChange {
 }
 
 impl ResourceChange {
+    /// Whether its machines are rolled: some are replaced, or all leave although the resource itself does not change. The
+    /// machines of a resource that is replaced or deleted are not rolled, and a pool that only gets smaller is updated.
+    pub(crate) fn rolls(&self) -> bool {
+        let (machines, action) = (&self.machines, self.action);
+        !action.is_replace()
+            && action != ChangeAction::Delete
+            && (machines.iter().any(|machine| machine.replaced)
+                || !machines.is_empty() && action != ChangeAction::Update)
+    }
+
     /// A change of which nothing is known but whose it is.
     pub(crate) fn bare(address: &Address, provider: &str, schema_version: u32) -> Self {
         Self {

@@ -175,9 +175,9 @@ impl Error {
             Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => {
                 let is_unread = |loss: &Loss| matches!(loss.kind, LossKind::KeyUnread { .. });
                 Some(if losses.iter().all(is_unread) {
-                    "make the secret readable, or undo the change in the spec".to_owned()
+                    "make the secret readable where `slipway` runs, or undo the change in the spec".to_owned()
                 } else {
-                    "undo the change in the spec, and leave out `--replace`".to_owned()
+                    "undo the change in the spec".to_owned()
                 })
             }
             Self::Irreplaceable { cluster, .. } => Some(format!(

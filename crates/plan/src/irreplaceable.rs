@@ -62,6 +62,8 @@ pub enum LossKind {
         paths: Vec<Path>,
         /// Where the text should have been read from, as `file:key.txt`.
         source: String,
+        /// Why it was not read, as a sentence that names the secret, where that is known.
+        why: Option<String>,
     },
 }
 
@@ -99,12 +101,15 @@ impl fmt::Display for Loss {
                     what.1
                 )
             }
-            LossKind::KeyUnread { paths, source } => write!(
-                formatter,
-                " has {}, and the secret `{source}` could not be read: it may be another key than the one in use, and \
-                 data cannot be read with another key",
-                listed(paths, ", ")
-            ),
+            LossKind::KeyUnread { paths, source, why } => {
+                let why = why.clone().unwrap_or_else(|| format!("the secret {source} cannot be read"));
+                write!(
+                    formatter,
+                    " has {}, and it may be another key than the one in use; data cannot be read with another key. \
+                     Slipway cannot compare them: {why}",
+                    listed(paths, ", ")
+                )
+            }
         }
     }
 }
@@ -123,6 +128,8 @@ pub(crate) struct Guard<'a> {
     pub is_key: &'a (dyn Fn(&Address, &Path) -> bool + 'a),
     /// Whether the state had fingerprints of a resource's secrets that nothing can be compared with any more.
     pub forgets: &'a (dyn Fn(&Address) -> bool + 'a),
+    /// Why a resource's secrets could not be read, where that is known.
+    pub unread: &'a (dyn Fn(&Address) -> Option<String> + 'a),
     /// What each desired resource depends on.
     pub depends_on: &'a BTreeMap<Address, Vec<Address>>,
 }
@@ -173,7 +180,7 @@ impl<'a> Guard<'a> {
             _ => None,
         });
         let kind = match unread {
-            Some(source) => LossKind::KeyUnread { paths, source },
+            Some(source) => LossKind::KeyUnread { paths, source, why: (self.unread)(&change.address) },
             None => LossKind::KeyReplaced { paths },
         };
         Some(Loss { address: change.address.clone(), fingerprint: None, kind })

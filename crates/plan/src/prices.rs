@@ -52,6 +52,9 @@ impl Prices {
             }
         };
         let lists = self.lists.join(", ");
+        if after == 0 && !unknown.is_empty() {
+            return format!("Price: unknown ({lists}).{rest}");
+        }
         format!("Price: {} a month, {change} ({lists}).{rest}", dollars(after))
     }
 }
@@ -114,6 +117,22 @@ const fn known(price: Option<&MonthlyPrice>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_month_of_which_no_price_is_known_has_no_sum() {
+        let pool = ResourcePrice {
+            address: Address::new("pool", "a"),
+            before: None,
+            after: Some(MonthlyPrice::Unknown("no price of x.large".to_owned())),
+        };
+        let lists = vec!["list of 2026-01-01".to_owned()];
+        let prices = Prices { lists, resources: vec![pool], ..Prices::default() };
+        assert_eq!(
+            prices.sentence(),
+            "Price: unknown (list of 2026-01-01). Not counted, since its price is unknown: pool.a (no price of \
+             x.large)."
+        );
+    }
 
     #[test]
     fn what_is_unknown_is_said_and_not_counted() {

@@ -148,7 +148,7 @@ impl Error {
             Self::Unconfirmed(missing) => {
                 let flags: Vec<String> =
                     missing.iter().map(|missing| format!("--confirm {}", missing.name)).collect();
-                vec![format!("to lose them, say so: {}", flags.join(" "))]
+                vec![format!("to confirm the loss, add {}", flags.join(" "))]
             }
             Self::File { source, .. } => {
                 Exceeded::of(source).map(Exceeded::hint).map(|hint| hint.to_string()).into_iter().collect()
@@ -211,7 +211,7 @@ impl Error {
                 "set kubernetesVersion to {from} or later; a component of an older minor version may not read what is stored"
             )],
             Self::VersionSkipped { to, .. } => {
-                vec![format!("`slipway upgrade --to {to}` goes one minor version at a time")]
+                vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
             }
             Self::Kubelets { problem: KubeletProblem::TooOld(_), .. } => {
                 one("upgrade the kubelet's package on these hosts first, one host after the other")
@@ -235,7 +235,8 @@ impl Error {
             }
             Self::InfrastructureOnly(_) => one("`--infrastructure-only` makes the infrastructure alone"),
             Self::Unapproved { .. } => one(
-                "store the plan with `slipway plan … --out state:`, have it approved with `slipway approve state:DIGEST`, and apply that",
+                "`slipway plan … --out state:` stores a plan; after another person has run `slipway approve state:DIGEST`, run \
+                 `slipway apply state:DIGEST`",
             ),
             Self::Interrupted { .. } => {
                 one("`slipway apply -f …` takes the run up and finds out what became of it; then try again")

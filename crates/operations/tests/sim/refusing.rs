@@ -59,7 +59,7 @@ async fn a_loss_that_nobody_names_is_refused_before_anything_is_decided() {
     let refused = delete(&world, &Unasked).await.unwrap_err();
     let Error::Unconfirmed(missing) = &refused else { panic!("{refused:?}") };
     assert_eq!(missing.iter().map(|missing| missing.name.as_str()).collect::<Vec<_>>(), [CLUSTER]);
-    assert_eq!(refused.hints(), [format!("to lose them, say so: --confirm {CLUSTER}")]);
+    assert_eq!(refused.hints(), [format!("to confirm the loss, add --confirm {CLUSTER}")]);
     assert!(!refused.causes().is_empty(), "each loss is named");
     assert_eq!(world.inventory().objects.len(), before);
     let other = Approve { names: Names::from(["other".to_owned()]) };

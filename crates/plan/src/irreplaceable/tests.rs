@@ -131,6 +131,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         is_asked_for: &|_| true,
         is_key: &|_, path| *path == Path::key("key"),
         forgets: &|_| false,
+        unread: &|_| None,
         depends_on: &BTreeMap::new(),
     };
     guard.enforce(&mut world.decided)
@@ -340,6 +341,7 @@ fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
         is_asked_for: &|_| true,
         is_key: &|_, _| false,
         forgets: &|_| false,
+        unread: &|_| None,
         depends_on: &BTreeMap::from([(group, vec![key.clone()])]),
     };
     guard.enforce(&mut world.decided).unwrap();

@@ -56,6 +56,10 @@ pub(super) async fn finish(
         declared.is_some_and(|declared| declared.is_key_material(path))
     };
     let forgets = |address: &Address| inputs.uncompared.get(address) == Some(&Uncompared::Forgotten);
+    let unread = |address: &Address| match inputs.uncompared.get(address) {
+        Some(Uncompared::Unread(why)) => Some(why.clone()),
+        _ => None,
+    };
     let guard = Guard {
         cluster: inputs.cluster,
         mode: inputs.mode,
@@ -65,6 +69,7 @@ pub(super) async fn finish(
         is_asked_for: &is_asked_for,
         is_key: &is_key,
         forgets: &forgets,
+        unread: &unread,
         depends_on: &dependencies.by_address,
     };
     // Before anything is left out: what a part makes may be what the whole would lose.

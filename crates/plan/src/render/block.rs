@@ -150,11 +150,16 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     let warn = |text: String| {
         wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
     };
+    let shrinks = !change.machines.is_empty() && change.machines.iter().all(|machine| !machine.replaced);
+    let text = match change.disruption {
+        Disruption::Rolling if shrinks => Some("nodes are removed one after the other, within their budgets"),
+        other => disruption(other),
+    };
     if let Some(node) = &change.drained {
         let text =
             format!("cordon and drain {0} before, uncordon {0} after", clean(&node.address.to_string()));
         out.extend(wrapped(&text, INDENT, options, Style::Plain));
-    } else if let Some(text) = disruption(change.disruption) {
+    } else if let Some(text) = text {
         match change.disruption {
             Disruption::Rolling => out.extend(wrapped(text, INDENT, options, Style::Plain)),
             _ => out.extend(warn(format!("! {text}"))),
@@ -165,7 +170,10 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
         let name = if view.plan.mode == Mode::Delete { "the cluster" } else { "it" };
         out.extend(warn(format!("! needs a confirmation that names {name}: {reason}")));
     } else if change.record.protected && change.action == ChangeAction::Update {
-        out.push(Line::at(INDENT).with(Style::Faint, "protected: never deleted or replaced unasked"));
+        out.push(Line::at(INDENT).with(
+            Style::Faint,
+            "protected: Slipway deletes or replaces it only after a confirmation by name",
+        ));
     }
     if !change.ignored.is_empty() {
         let paths: Vec<String> = change.ignored.iter().map(ToString::to_string).collect();

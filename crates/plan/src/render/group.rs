@@ -86,7 +86,7 @@ impl Group {
 
     /// The group of a change.
     pub(super) fn of(change: &ResourceChange) -> Self {
-        Self::of_action(change.action, !change.machines.is_empty())
+        Self::of_action(change.action, change.rolls())
     }
 
     /// The group of a change of which only the action is known, and whether machines are rolled.
@@ -150,6 +150,8 @@ impl Counts {
         match change.action {
             ChangeAction::NoOp => {}
             ChangeAction::Create => self.create += 1,
+            // A pool whose machines are rolled counts as that.
+            ChangeAction::Update if change.rolls() => {}
             ChangeAction::Update => self.update += 1,
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => self.replace += 1,
             ChangeAction::Delete => self.delete += 1,
@@ -161,9 +163,7 @@ impl Counts {
         if change.previous_address.is_some() {
             self.rename += 1;
         }
-        // The machines of a pool that is replaced go all at once, and a pool that is deleted counts as that.
-        let is_rolled = !change.action.is_replace() && change.action != ChangeAction::Delete;
-        if !change.machines.is_empty() && is_rolled {
+        if change.rolls() {
             self.roll += 1;
             self.machines += change.machines.len() as u64;
         }

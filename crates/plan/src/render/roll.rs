@@ -41,7 +41,7 @@ pub(super) fn lines(
         }
     }
     for (replaced, reason, names) in fates {
-        let what = if replaced { "replaced" } else { "retired, not replaced" };
+        let what = if replaced { "replaced" } else { "removed" };
         let head = format!("{what} because {}: ", clean(reason.trim_end_matches('.')));
         out.extend(wrapped(&format!("{head}{}", names::listed(&names)), indent + 2, options, Style::Plain));
     }

@@ -99,7 +99,7 @@ pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
             lines
         })
         .collect();
-    Section { title: "Would stop it", count: findings.len(), lines }
+    Section { title: "Problems that will stop this plan", count: findings.len(), lines }
 }
 
 /// What the infrastructure will not do.
