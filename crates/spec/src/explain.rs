@@ -68,6 +68,9 @@ fn document(name: &str) -> Result<(&'static str, Shape), Error> {
         _ => {
             let hint = match closest(name, ["cluster", "host", "nodepool"]) {
                 Some(meant) => format!("did you mean `{meant}`?"),
+                None if name == "spec" => {
+                    "a path starts with a kind, as in `cluster.spec.network`".to_owned()
+                }
                 None => "the kinds are `cluster`, `host` and `nodepool`".to_owned(),
             };
             Err(Error::UnknownKind { name: name.to_owned(), hint })

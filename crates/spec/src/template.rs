@@ -64,10 +64,33 @@ pub fn template(template: &Template) -> String {
         .replace("{{machineType}}", &template.machine_type)
 }
 
+/// A name that a cluster may have.
+///
+/// # Errors
+/// What the spec of a cluster with this name would be refused for.
+pub fn cluster_name(name: &str) -> Result<String, String> {
+    let text = template(&Template { name: name.to_owned(), ..Template::default() });
+    let loaded = crate::load_files(vec![crate::source::SourceFile::new("cluster.yaml", text)], &[]);
+    match loaded.diagnostics.into_iter().next() {
+        None => Ok(name.to_owned()),
+        Some(problem) => {
+            let hint = problem.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            Err(format!("{}{hint}", problem.message))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{load_files, source::SourceFile};
+
+    #[test]
+    fn a_name_that_the_spec_refuses_is_refused() {
+        assert_eq!(cluster_name("demo"), Ok("demo".to_owned()));
+        assert!(cluster_name("Bad_Name").is_err());
+        assert!(cluster_name("a: b").is_err());
+    }
 
     #[test]
     fn loads_without_a_word() {

@@ -74,6 +74,9 @@ impl FromStr for Duration {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Malformed::new("has no unit", format!("did you mean {text}s or {text}m?")));
         }
+        if let Some(meant) = spelled_otherwise(text) {
+            return Err(Malformed::new("is not a duration", format!("did you mean {meant}?")));
+        }
         let mut total: u64 = 0;
         let mut rest = text;
         let mut units = UNITS.iter();
@@ -90,7 +93,10 @@ impl FromStr for Duration {
                         "write large units first, each once, as in 1h30m",
                     )
                 } else {
-                    Malformed::new(format!("has the unknown unit {unit:?}"), how)
+                    match unit {
+                        "" => Malformed::new("is not a duration", how),
+                        _ => Malformed::new(format!("has the unknown unit {unit:?}"), how),
+                    }
                 }
             })?;
             total = number
@@ -105,6 +111,34 @@ impl FromStr for Duration {
         }
         Ok(Self(std::time::Duration::from_millis(total)))
     }
+}
+
+/// The duration that a text with spaces or with long names of units means: `15m` for `15 min`.
+fn spelled_otherwise(text: &str) -> Option<String> {
+    const LONG: [(&str, &[&str]); 5] = [
+        ("d", &["day", "days"]),
+        ("h", &["hr", "hrs", "hour", "hours"]),
+        ("m", &["min", "mins", "minute", "minutes"]),
+        ("s", &["sec", "secs", "second", "seconds"]),
+        ("ms", &["millisecond", "milliseconds"]),
+    ];
+    let mut meant = String::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let (number, tail) = rest.split_at(rest.find(|letter: char| !letter.is_ascii_digit())?);
+        let tail = tail.trim_start();
+        let end = tail.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
+        let unit = unit.to_ascii_lowercase();
+        let short = LONG.iter().find(|(short, long)| *short == unit || long.contains(&unit.as_str()))?.0;
+        if number.is_empty() {
+            return None;
+        }
+        meant.push_str(number);
+        meant.push_str(short);
+        rest = tail.trim_start();
+    }
+    (meant != text && !meant.is_empty()).then_some(meant)
 }
 
 string_value!(Duration, Format::Duration, "Duration", "A time span with units: d, h, m, s, ms.");
@@ -125,6 +159,11 @@ mod tests {
     fn refuses_with_a_way_out() {
         let hint = |text: &str| text.parse::<Duration>().unwrap_err().hint;
         assert_eq!(hint("15"), "did you mean 15s or 15m?");
+        assert_eq!(hint("15 min"), "did you mean 15m?");
+        assert_eq!(hint("1 hour 30 minutes"), "did you mean 1h30m?");
+        let message = |text: &str| text.parse::<Duration>().unwrap_err().message;
+        assert_eq!(message("15-"), "is not a duration");
+        assert_eq!(message("15x"), "has the unknown unit \"x\"");
         assert!(hint("15 minutes").contains("15m"));
         assert!(hint("5s1h").contains("1h30m"));
         assert!(hint("").contains("15m"));

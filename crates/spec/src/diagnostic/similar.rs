@@ -29,21 +29,23 @@ fn nearest<'a>(
         return None;
     }
     let folded = fold(text);
-    let mut best: Option<(usize, &str)> = None;
+    // Of two that are as close, a name of which the other is the beginning.
+    let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
         let target = fold(candidate);
         let mut distance = strsim::damerau_levenshtein(&folded, &target);
         // A name that begins with the other, as `count` for `replicaCount`'s tail, is closer than its length says.
         let shorter = folded.len().min(target.len());
-        if parts && shorter >= 4 && (target.starts_with(&folded) || folded.starts_with(&target)) {
+        let is_other = !target.starts_with(&folded) && !folded.starts_with(&target);
+        if parts && shorter >= 4 && !is_other {
             distance = distance.min(budget);
         }
         // What shares no letter is no likeness, however short it is.
         if distance <= budget
             && distance < folded.chars().count()
-            && best.is_none_or(|(least, _)| distance < least)
+            && best.is_none_or(|(least, _)| (distance, is_other) < least)
         {
-            best = Some((distance, candidate));
+            best = Some(((distance, is_other), candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
@@ -56,6 +58,12 @@ fn fold(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{closest, misspelt};
+
+    #[test]
+    fn of_two_that_are_as_close_the_longer_form_is_meant() {
+        assert_eq!(closest("networkin", ["networkID", "networking"]), Some("networking"));
+        assert_eq!(closest("networkin", ["networking", "networkID"]), Some("networking"));
+    }
 
     #[test]
     fn finds_what_was_meant() {

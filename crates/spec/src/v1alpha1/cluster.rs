@@ -119,7 +119,7 @@ pub struct ClusterSpec {
     /// Attributes that another tool manages: differences in them are shown, and never planned.
     #[serde(default)]
     pub ignore_changes: Vec<IgnoredChange>,
-    /// Resources that go by a new name: their record moves, they themselves are left alone.
+    /// Resources that have a new name. Their records move to it. The new name alone changes no object.
     #[serde(default)]
     pub moved: Vec<Moved>,
     /// How nodes are replaced in every pool that does not say otherwise.

@@ -1,6 +1,7 @@
 use super::context::{Context, error, warning};
 use crate::{
-    diagnostic::code::{CONTRADICTION, DUPLICATE_NAME},
+    diagnostic::code::{CONTRADICTION, DUPLICATE_NAME, UNKNOWN_REFERENCE},
+    diagnostic::misspelt,
     model::Manifest,
     value::Amount,
 };
@@ -68,9 +69,23 @@ fn is_address(text: &str) -> bool {
     })
 }
 
+/// The add-ons that clusters have without asking for them; turning another one off has no effect.
+const STANDARD_ADDONS: [&str; 2] = ["coredns", "metrics-server"];
+
 fn addons(context: &mut Context<'_>) {
     for addon in &context.cluster.addons {
         let path = format!("addons[{}]", addon.name);
+        if !addon.enabled
+            && !STANDARD_ADDONS.contains(&addon.name.as_str())
+            && let Some(meant) = misspelt(&addon.name, STANDARD_ADDONS)
+        {
+            let complaint = warning(
+                UNKNOWN_REFERENCE,
+                format!("`{}` is turned off, and no add-on has this name", addon.name),
+                format!("did you mean `{meant}`?"),
+            );
+            context.at(&format!("{path}.name"), complaint);
+        }
         if let (Some(replicas), Some(Amount::Count(available))) = (addon.replicas, addon.minimum_available)
             && available >= replicas
         {

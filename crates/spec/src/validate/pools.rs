@@ -25,7 +25,7 @@ fn size(context: &mut Context<'_>, pool: &NodePool, path: &str) {
         let complaint = error(
             POOL_SIZE,
             format!("the pool `{name}` has at least {min} and at most {max} nodes"),
-            format!("did you mean `bounds: {{ min: {max}, max: {min} }}`?"),
+            format!("exchange them: the minimum is {max}, and the maximum {min}"),
         );
         context.at(&format!("{path}.size.bounds"), complaint);
     }

@@ -142,7 +142,10 @@ fn pools(context: &mut Context<'_>) {
                         "the pool `{}` lives in the zone `{zone}`, which is not one of the cluster's",
                         pool.name
                     ),
-                    among(zone, &cluster.zones, "zones", "add it to `zones`"),
+                    match pool.hosts {
+                        Some(_) => "remove it: machines that exist already have no zones".to_owned(),
+                        None => among(zone, &cluster.zones, "zones", "add it to `zones`"),
+                    },
                 );
                 context.at(&format!("{path}.zones[{index}]"), complaint);
             }

@@ -53,3 +53,21 @@ fn says_which_ranges_overlap() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].contains("the pod range 10.0.128.0/17 overlaps the network 10.0.0.0/16"), "{found:?}");
 }
+
+#[test]
+fn an_add_on_that_is_turned_off_under_a_wrong_name_is_told() {
+    let found = messages(&format!("{CLUSTER}  addons: [{{ name: metric-server, enabled: false }}]\n{POOL}"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("did you mean `metrics-server`?"), "{found:?}");
+    let off = format!("{CLUSTER}  addons: [{{ name: metrics-server, enabled: false }}]\n{POOL}");
+    assert_eq!(messages(&off), Vec::<String>::new());
+}
+
+#[test]
+fn sizes_in_the_wrong_order_are_told_in_words_of_every_format() {
+    let pool = POOL.replace("control-plane }", "w }").replace("controlPlane", "worker");
+    let pool = pool.replace("{ fixed: 3 }", "{ bounds: { min: 5, max: 2 } }");
+    let found = messages(&format!("{CLUSTER}{POOL}{pool}"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("exchange them: the minimum is 2, and the maximum 5"), "{found:?}");
+}
