@@ -132,8 +132,16 @@ fn too_few(known: &Known<'_>, pool: &NodePool, assigned: &[Assigned<'_>]) -> Pro
     }
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
     let (wanted, count) = (pool.size.min(), fitting.len());
-    invalid(format!("the pool {} asks for {wanted} hosts, and {count} fit{why}", pool.name))
-        .with_hint("add Host documents with the labels of the pool's selection, or ask for fewer")
+    let (hosts, fit) = (if wanted == 1 { "host" } else { "hosts" }, if count == 1 { "fits" } else { "fit" });
+    let hint = match pool.hosts.as_ref().and_then(|selection| selection.inventory.as_deref()) {
+        Some(inventory) if known.hosts.iter().all(|host| host.inventory != inventory) => format!(
+            "no Host document has the inventory `{inventory}`: correct `hosts.inventory` of the pool, or `inventory` of \
+             the Host documents"
+        ),
+        _ => "add Host documents with the labels of the pool's selection, or ask for fewer".to_owned(),
+    };
+    invalid(format!("the pool {} asks for {wanted} {hosts}, and {count} {fit}{why}", pool.name))
+        .with_hint(hint)
 }
 
 #[cfg(test)]

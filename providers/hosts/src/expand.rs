@@ -44,6 +44,10 @@ fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     if !cluster.cloud_labels.is_empty() {
         note("cloudLabels".to_owned(), "hosts that exist already carry no tags; it has no effect");
     }
+    for pool in cluster.pools.iter().filter(|pool| !pool.cloud_labels.is_empty()) {
+        let field = format!("pools[{}].cloudLabels", pool.name);
+        note(field, "hosts that exist already carry no tags; it has no effect");
+    }
     for host in cluster.hosts.iter().filter(|host| host.lost) {
         note(
             format!("hosts[{}].lost", host.name),

@@ -83,7 +83,7 @@ fn all_pools_that_lack_hosts_are_named_at_once() {
     let refused = assign(&known).unwrap_err();
     assert_eq!(
         refused.message,
-        "the pool cp asks for 3 hosts, and 1 fit; the pool w asks for 2 hosts, and 1 fit"
+        "the pool cp asks for 3 hosts, and 1 fits; the pool w asks for 2 hosts, and 1 fits"
     );
     let hint = refused.hint.unwrap();
     assert_eq!(hint, "add Host documents with the labels of the pool's selection, or ask for fewer");

@@ -282,7 +282,7 @@ fn configures(printed: &str, address: &str) -> bool {
 /// What to do about a host that cannot be reached. What gives up what is on it comes last.
 fn unreached(name: &str, address: &str, port: u16) -> String {
     format!(
-        "start {name}, check that {address}:{port} can be reached from here, correct its address if it has moved, and run the command again; only for a machine that will never come back: `lost: true` in its Host document removes its node and its member of etcd from the cluster"
+        "start {name}, check that {address}:{port} can be reached from here, correct its address if it has moved, and run the command again; only for a machine that was a node and will never come back: `lost: true` in its Host document removes its node and its member of etcd from the cluster"
     )
 }
 

@@ -14,7 +14,7 @@ pub(super) fn addons(builder: &mut Builder<'_>) {
     for addon in &cluster.addons {
         if addon.enabled {
             add(builder, addon, home);
-        } else {
+        } else if has_settings(addon) {
             let message = format!("add-on {} is off, so its settings have no effect", addon.name);
             builder.note(format!("addons[{}].enabled", addon.name), message);
         }
@@ -34,6 +34,15 @@ pub(super) fn addons(builder: &mut Builder<'_>) {
         );
         builder.add(draft);
     }
+}
+
+/// Whether an add-on says more than its name.
+fn has_settings(addon: &Addon) -> bool {
+    addon.version.is_some()
+        || addon.replicas.is_some()
+        || addon.minimum_available.is_some()
+        || addon.manifest.is_some()
+        || !addon.config.is_null()
 }
 
 fn daemon(builder: &Builder<'_>, name: &str, origin: &str) -> super::build::Draft {
