@@ -50,6 +50,11 @@ impl Output {
         self.out_color
     }
 
+    /// Whether messages may be coloured.
+    pub fn error_color(self) -> bool {
+        self.error_color
+    }
+
     /// Whether a person can be asked and can see progress.
     pub fn is_interactive(self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()

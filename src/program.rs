@@ -84,17 +84,19 @@ impl Program {
 
     /// Runs one command: 0 for success, 1 for an error, 2 where changes are pending.
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-        let arguments: Vec<OsString> = arguments.into_iter().collect();
-        let parsed = crate::cli::command().try_get_matches_from(&arguments);
+        let command = crate::cli::command();
+        let arguments = mistakes::help_of_help(&command, arguments.into_iter().collect());
+        let parsed = command.try_get_matches_from(&arguments);
         let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
             Ok(cli) => cli,
             Err(error) => {
                 // Help and version are results; a mistake in the arguments is an error like any other.
                 let code = if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
-                let _ = error.print();
                 let words: Vec<String> =
                     arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-                if let Some(hint) = mistakes::hint(&error, &words) {
+                let hint = mistakes::hint(&error, &words);
+                let _ = mistakes::without_wrong_tips(error, hint.is_some()).print();
+                if let Some(hint) = hint {
                     let output = Output::standard();
                     output.notice(&format!("{}: {hint}", output.style_hint("hint")));
                 }

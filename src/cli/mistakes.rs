@@ -4,20 +4,156 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// Verbs of other tools, with the command that does the same.
+const VERBS: &[(&str, &str)] = &[
+    ("check", "spec check"),
+    ("create", "apply"),
+    ("describe", "state show"),
+    ("destroy", "delete"),
+    ("diff", "plan"),
+    ("import", "adopt"),
+    ("lint", "spec check"),
+    ("list", "get clusters"),
+    ("preview", "plan"),
+    ("refresh", "drift"),
+    ("remove", "delete"),
+    ("rolling-update", "roll"),
+    ("status", "validate"),
+    ("toolbox", "support-bundle"),
+    ("up", "apply"),
+    ("update", "apply"),
+];
+
+/// Options of other tools: the commands where they are tried, the option, and what to type instead.
+const OPTIONS: &[(&[&str], &str, &str)] = &[
+    (&["apply", "delete", "roll", "upgrade"], "--auto-approve", "`--yes` runs without a question"),
+    (
+        &["apply"],
+        "--out",
+        "`slipway plan -f cluster.yaml --out cluster.plan` saves a plan, `slipway apply cluster.plan` applies it",
+    ),
+    (&["apply"], "--dry-run", "`slipway plan -f cluster.yaml` shows what would change"),
+    (&["plan", "drift", "show", "validate"], "--dry-run", "leave it out: this command changes nothing"),
+    (
+        &["plan", "apply"],
+        "--destroy",
+        "`slipway delete` deletes a cluster, `slipway delete --dry-run` shows the plan",
+    ),
+    (&["init"], "--output", "`--out FILE` names the file that is written"),
+    (&["init"], "-o", "`--out FILE` names the file that is written"),
+];
+
 /// What to type instead, where a mistake is a frequent one.
 pub(crate) fn hint(error: &clap::Error, arguments: &[String]) -> Option<String> {
     let command = arguments.iter().skip(1).find(|word| !word.starts_with('-'))?;
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+            let known = |(commands, option, _): &&(&[&str], &str, &str)| {
+                commands.contains(&command.as_str()) && word.split('=').next() == Some(*option)
+            };
+            if let Some((_, _, hint)) = OPTIONS.iter().find(known) {
+                return Some((*hint).to_owned());
+            }
             let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
             let is_spec = Path::new(word).exists() && usage.contains("--file");
             is_spec.then(|| format!("name a spec with `-f`: `slipway {command} -f {word}`"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+                return None;
+            };
+            let (_, meant) = VERBS.iter().find(|(verb, _)| verb == word && verb == command)?;
+            Some(format!("`slipway {meant}` does this"))
         }
         ErrorKind::MissingRequiredArgument if command == "apply" => Some(
             "`slipway apply -f cluster.yaml` applies a spec, `slipway apply cluster.plan` a saved plan"
                 .to_owned(),
         ),
         _ => None,
+    }
+}
+
+/// The error without suggestions that lead nowhere: an option that does not exist is no value either, and a command with
+/// a similar name is not the one that has a [`hint`].
+pub(crate) fn without_wrong_tips(mut error: clap::Error, has_hint: bool) -> clap::Error {
+    let is_option = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if word.starts_with('-'));
+    if error.kind() == ErrorKind::UnknownArgument && is_option {
+        error.remove(ContextKind::Suggested);
+    }
+    if error.kind() == ErrorKind::InvalidSubcommand && has_hint {
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
+    error
+}
+
+/// The arguments with `help --help` read as `help`: the page of the command that `help` belongs to.
+pub(crate) fn help_of_help(
+    command: &clap::Command,
+    mut arguments: Vec<std::ffi::OsString>,
+) -> Vec<std::ffi::OsString> {
+    let mut command = command;
+    for (position, word) in arguments.iter().enumerate().skip(1) {
+        if word == "help" && command.has_subcommands() {
+            let is_flag = |word: &std::ffi::OsString| word == "--help" || word == "-h";
+            if arguments.len() == position + 2 && arguments.last().is_some_and(is_flag) {
+                arguments.pop();
+            }
+            return arguments;
+        }
+        match word.to_str().and_then(|word| command.find_subcommand(word)) {
+            Some(inner) => command = inner,
+            None => return arguments,
+        }
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint_of(line: &str) -> String {
+        let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
+        let error = crate::cli::command().try_get_matches_from(&words).unwrap_err();
+        let hint = hint(&error, &words);
+        let shown = without_wrong_tips(error, hint.is_some()).to_string();
+        assert!(!shown.contains("as a value") && !shown.contains("similar subcommand"), "{shown}");
+        hint.unwrap_or_default()
+    }
+
+    #[test]
+    fn words_of_other_tools_lead_to_commands() {
+        for (verb, meant) in VERBS {
+            assert_eq!(hint_of(&format!("slipway {verb}")), format!("`slipway {meant}` does this"));
+        }
+        for (commands, option, meant) in OPTIONS {
+            for command in *commands {
+                assert_eq!(hint_of(&format!("slipway {command} {option}")), *meant);
+            }
+        }
+    }
+
+    #[test]
+    fn hinted_commands_exist() {
+        for (_, meant) in VERBS {
+            let mut command = &crate::cli::command();
+            for word in meant.split(' ') {
+                command = command.find_subcommand(word).expect(meant);
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_of_help_is_the_page_of_its_command() {
+        let of = |line: &str| {
+            let words = line.split(' ').map(Into::into).collect();
+            let words = help_of_help(&crate::cli::command(), words);
+            words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("slipway help --help"), "slipway help");
+        assert_eq!(of("slipway state help -h"), "slipway state help");
+        assert_eq!(of("slipway drift help --help"), "slipway drift help --help");
+        assert_eq!(of("slipway plan --help"), "slipway plan --help");
     }
 }

@@ -9,10 +9,10 @@ use super::{ReportFormat, SpecArguments};
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
     /// Name of the cluster.
-    #[arg(default_value = "example", value_name = "NAME")]
+    #[arg(default_value = "example", value_name = "NAME", value_parser = slipway_spec::template::cluster_name)]
     pub name: String,
     /// File to write; `-` writes to standard output. An existing file is never overwritten.
-    #[arg(long, alias = "output", short_alias = 'o', default_value = "cluster.yaml", value_name = "FILE")]
+    #[arg(long, default_value = "cluster.yaml", value_name = "FILE")]
     pub out: PathBuf,
     /// Size of the cluster.
     #[arg(long, value_enum, default_value_t, value_name = "SHAPE")]
@@ -45,7 +45,7 @@ pub(crate) enum SpecCommand {
     Check(SpecCheckArguments),
     /// Convert kOps specs to Slipway specs.
     ///
-    /// The result contains the fields that differ from Slipway's defaults; a field that holds a default of kOps is marked.
+    /// The result contains the fields that differ from Slipway's defaults; a field that is derived, or a default of kOps, is marked.
     /// Both specs plan the same resources. Differences are reported on standard error.
     Convert(SpecConvertArguments),
 }

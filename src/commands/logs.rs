@@ -60,7 +60,7 @@ async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, 
     match (found.pop(), found.is_empty()) {
         (Some((_, host)), true) => Ok(host),
         (None, _) => Err(CommandError::new("CLI0043", format!("no cluster has a node {}", arguments.node))
-            .hint("`slipway validate CLUSTER` lists the nodes of a cluster")),
+            .hint("a machine of the simulated cloud has no logs; `slipway validate CLUSTER` lists the nodes of other clusters")),
         (Some((last, _)), false) => {
             let mut error =
                 CommandError::new("CLI0044", format!("several clusters have a node {}", arguments.node));

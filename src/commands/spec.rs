@@ -58,7 +58,10 @@ fn without_defaults(text: &str) -> String {
 }
 
 fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, CommandError> {
-    let loaded = slipway_operations::load(&context.policy, &arguments.specs.files);
+    let mut loaded = slipway_operations::load(&context.policy, &arguments.specs.files);
+    if !context.output.shows_notes() {
+        loaded.diagnostics.retain(|diagnostic| diagnostic.severity == diagnostic::Severity::Error);
+    }
     match arguments.output {
         ReportFormat::Text => {
             let names: Vec<&str> = loaded.clusters.iter().map(|cluster| cluster.name.as_str()).collect();

@@ -22,6 +22,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     let to: KubernetesVersion = arguments.to.parse().map_err(|error| {
         CommandError::new("CLI0017", format!("`{}` is not a Kubernetes version", arguments.to))
             .cause(format!("{error}"))
+            .hint("write all three numbers, as in `--to 1.35.2`")
     })?;
     plan_source::check(arguments.save.out.as_deref())?;
     let written = specs::one(context, &Selection::from(&arguments.specs))?;

@@ -36,7 +36,7 @@ impl Progress {
             .map(|step| Title { text: step.title(), waits_for: step.depends_on.clone() })
             .collect();
         let task = if output.shows_progress() {
-            tokio::spawn(bars(receiver, steps))
+            tokio::spawn(bars(receiver, output, steps))
         } else {
             tokio::spawn(lines(receiver, output, steps))
         };
@@ -110,10 +110,10 @@ fn waited_for<'t>(running: &BTreeMap<StepId, Instant>, title: &dyn Fn(StepId) ->
 }
 
 /// Bars: one for the whole, one line for each running step, and what the next ones wait for.
-async fn bars(mut events: mpsc::UnboundedReceiver<Event>, steps: Arc<[Title]>) {
+async fn bars(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps: Arc<[Title]>) {
     let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
     let whole = multi.add(ProgressBar::new(steps.len() as u64));
-    if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} [{bar:40.green}] {pos}/{len} {msg}") {
+    if let Ok(style) = ProgressStyle::with_template(&whole_template(output.error_color())) {
         whole.set_style(style.progress_chars("━╸ "));
     }
     whole.enable_steady_tick(Duration::from_millis(200));
@@ -134,9 +134,7 @@ async fn bars(mut events: mpsc::UnboundedReceiver<Event>, steps: Arc<[Title]>) {
             Event::Done(id, _) | Event::DoneBefore(id) | Event::Failed(id, _) => {
                 if let Event::Failed(_, error) = &event {
                     let title = steps.get(id.index()).map_or("", |step| step.text.as_str());
-                    whole.suspend(|| {
-                        Output::standard().message(&format!("failed: {title}: {}", error.message))
-                    });
+                    whole.suspend(|| output.message(&format!("failed: {title}: {}", error.message)));
                 }
                 if let Some(mark) = state.get_mut(id.index()) {
                     *mark = true;
@@ -150,6 +148,12 @@ async fn bars(mut events: mpsc::UnboundedReceiver<Event>, steps: Arc<[Title]>) {
         }
     }
     whole.finish_and_clear();
+}
+
+/// The bar for the whole, as a template of `indicatif`.
+fn whole_template(color: bool) -> String {
+    let style = if color { ".green" } else { "" };
+    format!("{{elapsed_precise}} [{{bar:40{style}}}] {{pos}}/{{len}} {{msg}}")
 }
 
 struct Running {
@@ -194,4 +198,15 @@ fn next(steps: &[Title], done: &[bool], running: &BTreeMap<StepId, Running>) -> 
 
 fn short(duration: Duration) -> String {
     render::duration(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_has_a_colour_only_where_colour_is_wanted() {
+        assert!(whole_template(true).contains("{bar:40.green}"));
+        assert_eq!(whole_template(false), "{elapsed_precise} [{bar:40}] {pos}/{len} {msg}");
+    }
 }

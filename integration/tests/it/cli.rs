@@ -432,6 +432,11 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
         row.and_then(|row| row["status"].as_str().map(str::to_owned)).unwrap_or_default()
     };
     ensure!(status(&json(&["provider", "list", "-o", "json"])?, true) == "not locked");
+    let listed = expect(0, &["provider", "list"])?.out;
+    for built_in in ["sim", "hosts", "kubernetes"] {
+        let is_shown = |line: &str| line.starts_with(built_in) && line.ends_with("built in");
+        ensure!(listed.lines().any(is_shown), "{built_in}: {listed}");
+    }
     let embedded = [
         expect(2, PLAN)?.out,
         expect(2, &[PLAN, &["-o", "json", "--out", "embedded.plan"]].concat())?.out,
@@ -458,6 +463,13 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
     std::fs::rename(place.path().join("slipway.lock"), place.path().join("away.lock"))?;
     expect(0, PLAN)?;
     std::fs::rename(place.path().join("away.lock"), place.path().join("slipway.lock"))?;
+
+    // One that is pinned and gone is listed.
+    let away = place.path().join("away");
+    std::fs::rename(place.path().join("providers"), &away)?;
+    let gone = expect(0, &["provider", "list"])?.out;
+    ensure!(gone.contains("locked, and no executable was found"), "{gone}");
+    std::fs::rename(&away, place.path().join("providers"))?;
 
     // An executable that changed is not run.
     let executable = place.path().join("providers/slipway-provider-sim");

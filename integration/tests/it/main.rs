@@ -9,6 +9,7 @@ mod failures;
 mod findings;
 mod formats;
 mod frozen_provider;
+mod hints;
 mod hostile;
 mod hosts_plans;
 mod laws;

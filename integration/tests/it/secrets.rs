@@ -13,7 +13,7 @@ pub(crate) fn vault(key: &str) -> String {
     SMALL.replace("name: line", "name: vault").replace("zones: [sim-1a]\n", &encryption)
 }
 
-const TEXT: &str = "c2VjcmV0LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
+pub(crate) const TEXT: &str = "c2VjcmV0LWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
 const OTHER: &str = "b3RoZXItLWtleS1vZi0zMi1ieXRlcy1mb3ItdGVzdHM=";
 const FIRST: &str = "Zmlyc3QtdGV4dC1vZi1hLWtleS1vZi0zMi1ieXRlcy0=";
 const SECOND: &str = "c2Vjb25kLXRleHQtb2YtYS1rZXktb2YtMzItYnl0ZXM=";
@@ -155,7 +155,7 @@ fn after_a_rekey_the_old_key_opens_nothing() -> Result<()> {
     );
     let fallback = ("SLIPWAY_FALLBACK_PASSPHRASE", "old horse");
     let done = expect(&place, 0, &["state", "rekey", "vault"], &[new, fallback])?;
-    ensure!(done.out.contains("vault: 1 object is sealed again"), "{}", done.out);
+    ensure!(done.out.contains("vault: encrypted 1 object again"), "{}", done.out);
     expect(&place, 0, PLAN, &[new])?;
     let planned = expect(&place, 1, PLAN, &[old])?;
     ensure!(planned.out.contains("cannot be compared"), "the old key still opens it: {}", planned.out);

@@ -12,7 +12,7 @@ use crate::program::Context;
 use crate::specs::{self, Selection};
 
 /// What stands behind values that the documents did not give.
-const REMARK: &str = "a default of kOps";
+const REMARK: &str = "derived, or a default of kOps";
 
 /// Writes clusters of another format as documents of Slipway's own, and says what is different.
 pub(super) fn run(context: &Context, arguments: &SpecConvertArguments) -> Result<ExitCode, CommandError> {
@@ -42,8 +42,8 @@ fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> 
     }
     let spelled_out = text.lines().filter(|line| line.ends_with(&format!("# {REMARK}"))).count();
     context.output.message(&format!(
-        "{}: {} pools; {spelled_out} values that kOps has as defaults and Slipway has not are written out, \
-         and marked",
+        "{}: {} pools; {spelled_out} values that differ from Slipway's defaults and are derived, or defaults of \
+         kOps, are written out and marked",
         cluster.name,
         cluster.pools.len(),
     ));

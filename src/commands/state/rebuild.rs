@@ -76,7 +76,8 @@ fn report(found: &rebuilding::Found) -> String {
     let count = rebuilt.snapshot.resources.len();
     text.push_str(&format!(
         "Found {count} resources of {} (uid {}) in the cloud.\n\
-         What was applied last is not known: fields that left the spec since are seen again after the next apply.\n",
+         The values of the last apply are unknown. A field that was removed from the spec since then is not reset by the \
+         next apply.\n",
         rebuilt.snapshot.cluster, rebuilt.snapshot.uid
     ));
     text

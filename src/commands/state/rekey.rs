@@ -19,10 +19,8 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
         let done = one(context, arguments, &place, &cluster).await?;
         let Rekeyed { resealed, sealed, cleared } = done;
         context.output.result(&format!(
-            "{cluster}: {} again, {} now, {} now.\n",
-            counted(resealed, "object is sealed", "objects are sealed"),
-            counted(sealed, "is sealed", "are sealed"),
-            counted(cleared, "is in clear", "are in clear"),
+            "{cluster}: encrypted {} again with the current keys, {sealed} for the first time; decrypted {cleared}.\n",
+            counted(resealed, "object", "objects"),
         ))?;
         total.resealed += resealed + sealed;
     }
