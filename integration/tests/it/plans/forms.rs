@@ -147,7 +147,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
     // A key that is not there cannot be shown to be the same, so it is refused.
     place.write("spec.yaml", &with("file: keys/none.txt"))?;
     let missing = run(1, "", PLAN)?;
-    ensure!(missing.err.contains("the secret `file:keys/none.txt` could not be read"), "{}", missing.err);
+    ensure!(missing.err.contains("the secret file:keys/none.txt cannot be read"), "{}", missing.err);
     run(0, "", &["delete", "small", "--yes", "--confirm", "small"])?;
     for secret in [FIRST, SECOND] {
         ensure!(!said.contains(secret), "a secret was printed");
