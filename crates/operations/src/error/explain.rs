@@ -261,8 +261,8 @@ impl Error {
             }
             Self::NoApi { cluster, .. } => vec![
                 format!("`slipway drift {cluster}` compares the cluster's objects with the state"),
-                "`slipway apply` without `--infrastructure-only` waits for the API of a cluster on AWS; the provider \
-                 `hosts` also makes clusters with an API"
+                "clusters of the providers `hosts` and `aws` have an API that Slipway reaches; on AWS not those that were \
+                 made with `--infrastructure-only`"
                     .to_owned(),
             ],
             Self::NoAuthority { .. } => {
