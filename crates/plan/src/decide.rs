@@ -88,7 +88,6 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     if action == ChangeAction::NoOp {
         let mut unrecorded = lifecycle_reasons(&known);
         unrecorded.extend(last_applied.filter(|_| known.forgets).map(forgotten_secrets));
-        unrecorded.extend(last_applied.and_then(|applied| outdated(&known, attributes, applied)));
         if !unrecorded.is_empty() {
             action = ChangeAction::Record;
             reasons.extend(unrecorded);
@@ -200,27 +199,6 @@ fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
         });
     }
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
-}
-
-/// The difference between an object and what was applied last, where the spec asks for it now: somebody else has made it, or the
-/// state is an old copy. Without a record of it, a report of drift would show it for ever.
-fn outdated(known: &KnownResource<'_>, attributes: &Value, applied: &Value) -> Option<Reason> {
-    let is_ignored = |path: &Path| {
-        let ignored = known.desired.lifecycle.ignore_changes.iter().chain(&known.ignored);
-        ignored.chain(known.as_found.keys()).any(|ignored| path.starts_with(ignored))
-    };
-    let at = |value: &Value, path: &Path| value.at(path).cloned().unwrap_or_default();
-    let changes = diff::diff(known.kind, attributes, applied, Some(applied));
-    let changed: Vec<String> = changes
-        .iter()
-        .filter(|change| change.after.is_known() && !is_ignored(&change.path))
-        .filter(|change| !known.kind.is_set_by_provider(&change.path, known.resolved))
-        .filter(|change| at(applied, &change.path) != at(known.resolved, &change.path))
-        .map(|change| change.path.to_string())
-        .collect();
-    let text =
-        format!("the object has what the spec asks for, and another {} was applied last", changed.join(", "));
-    (!changed.is_empty()).then(|| Reason::new(ReasonCode::Unrecorded, text))
 }
 
 /// Secrets of the user whose fingerprint the state cannot compare any more: they may be others than those that were applied.

@@ -42,28 +42,6 @@ fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {
     Ok(())
 }
 
-/// A change by hand that the spec asks for as well is recorded: a report of drift would show it for ever.
-#[test]
-fn what_others_changed_as_the_spec_wants_it_is_recorded() -> Result<()> {
-    let place = applied(&spec())?;
-    let group = object(&place, "sim_target_group.api")?;
-    let changed = spec().replace("team: platform", "team: network");
-    let tamper = Tamper::open(place.cloud());
-    for object in place.inventory()?.objects.iter().filter(|object| object.attributes.get("tags").is_some()) {
-        tamper.set(&object.id, &"tags.team".parse()?, "network".into())?;
-    }
-    place.write("spec.yaml", &changed)?;
-    place.expect(2, &["drift", "small"])?;
-    let plan = planned(&place, 2, &[])?;
-    ensure!(actions(&plan).iter().all(|(_, word)| word == "no-op"), "{:?}", actions(&plan));
-    ensure!(plan["counts"]["record"].as_u64() > Some(0), "{}", plan["counts"]);
-    place.expect(0, APPLY)?;
-    place.expect(0, &["drift", "small"])?;
-    place.expect(0, PLAN)?;
-    ensure!(object(&place, "sim_target_group.api")?.id == group.id, "it was replaced");
-    Ok(())
-}
-
 #[test]
 fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
     let place = applied(&spec())?;
