@@ -202,17 +202,19 @@ fn the_whole_state_is_encrypted_on_request() -> Result<()> {
 #[test]
 fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     let place = place("{ file: key.txt }")?;
-    place.write("key.txt", FIRST)?;
+    // Without a key in the spec, this profile encrypts nothing.
+    let kubeadm = |spec: String| spec.replace("  zones:", "  profile: kubeadm\n  zones:");
+    place.write("spec.yaml", &kubeadm(vault("{ file: key.txt }")))?;
     let passphrase = ("SLIPWAY_PASSPHRASE", "correct horse");
     // The key of the cluster exists, so that plans can have fingerprints: the spec has no secret yet.
     place.write("key.txt", FIRST)?;
     expect(&place, 0, APPLY, &[passphrase])?;
-    place.write("spec.yaml", &SMALL.replace("name: line", "name: vault"))?;
+    place.write("spec.yaml", &kubeadm(SMALL.replace("name: line", "name: vault")))?;
     let confirm = ["--yes", "--confirm", POOL];
     let removed = expect(&place, 1, &["apply", "-f", "spec.yaml", "--yes"], &[passphrase])?;
     ensure!(removed.out.contains("it removes encryption_key"), "{}", removed.out);
     expect(&place, 0, &[&["apply", "-f", "spec.yaml"][..], &confirm].concat(), &[passphrase])?;
-    place.write("spec.yaml", &vault("{ file: key.txt }"))?;
+    place.write("spec.yaml", &kubeadm(vault("{ file: key.txt }")))?;
     place.write("key.txt", SECOND)?;
     expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "a.plan"], &[passphrase])?;
     let file = std::fs::read_to_string(place.path().join("a.plan"))?;

@@ -44,7 +44,7 @@ fn rebuilds(place: &Place, name: &str) -> Result<()> {
     ensure!(verified.code == Some(1) && verified.out.contains("state rebuild line"), "{name}: {verified:?}");
     let before = tree(&place.state())?;
     let dry = place.expect(2, &[REBUILD, &["--dry-run"]].concat()).context(name.to_owned())?;
-    ensure!(dry.out.contains("What was applied last is not known"), "{name}: {dry:?}");
+    ensure!(dry.out.contains("The values of the last apply are unknown"), "{name}: {dry:?}");
     ensure!(tree(&place.state())? == before, "{name}: a dry run writes");
     ensure!(place.expect(1, REBUILD)?.err.contains("CLI0014"), "{name}");
     place.expect(0, &[REBUILD, &["--yes"]].concat()).context(name.to_owned())?;

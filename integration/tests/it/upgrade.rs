@@ -41,7 +41,7 @@ fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
     place.write("spec.yaml", spec)?;
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     for (version, code, hint) in [
-        ("1.36.0", "CLI0012", "slipway upgrade --to 1.36.0"),
+        ("1.36.0", "CLI0012", "slipway upgrade -f … --to 1.36.0"),
         ("1.33.9", "CLI0011", "set kubernetesVersion to 1.34.2 or later"),
     ] {
         place.write("spec.yaml", &spec.replace("1.34.2", version))?;
