@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_builtin::{Builtin, Vault};
 use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
-use slipway_protocol::{Installed, LockFile, Running, SearchPath};
+use slipway_protocol::{Installed, LockFile, Running};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sim::Sim;
@@ -56,7 +56,9 @@ pub(crate) async fn open(
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
-    let kind = kind(&environment.search_path, name)?;
+    // What is beside the program is looked for only where it matters: a spec of a stranger names any provider.
+    let beside = offline && environment.search_path.find_own(name).is_ok_and(|own| own.is_some());
+    let kind = if beside && linked(name).is_none() { ProviderKind::Beside } else { kind(name) };
     let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
         Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
     })?;
@@ -183,13 +185,12 @@ fn lock_file(granted: &TrustedProvider) -> Result<LockFile, Error> {
 }
 
 /// Where a provider is.
-fn kind(search_path: &SearchPath, name: &str) -> Result<ProviderKind, Error> {
-    Ok(match name {
+fn kind(name: &str) -> ProviderKind {
+    match name {
         EMBEDDED => ProviderKind::Embedded,
         _ if linked(name).is_some() => ProviderKind::Linked,
-        _ if search_path.find_own(name)?.is_some() => ProviderKind::Beside,
         _ => ProviderKind::Process,
-    })
+    }
 }
 
 /// The provider of a name that the caller's own command or state says.
@@ -197,7 +198,7 @@ fn kind(search_path: &SearchPath, name: &str) -> Result<ProviderKind, Error> {
 /// # Errors
 /// When the policy does not grant it, or when it cannot be started.
 pub async fn find_named(environment: &Environment, name: &str) -> Result<Arc<dyn Provider>, Error> {
-    find(environment, &environment.policy.provider(name, kind(&environment.search_path, name)?, false)?).await
+    find(environment, &environment.policy.provider(name, kind(name), false)?).await
 }
 
 /// The providers that are part of the program.

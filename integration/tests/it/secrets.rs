@@ -212,7 +212,7 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     place.write("spec.yaml", &kubeadm(SMALL.replace("name: line", "name: vault")))?;
     let confirm = ["--yes", "--confirm", POOL];
     let removed = expect(&place, 1, &["apply", "-f", "spec.yaml", "--yes"], &[passphrase])?;
-    ensure!(removed.out.contains("it removes encryption_key"), "{}", removed.out);
+    ensure!(removed.out.contains("it removes encryption_at_rest, encryption_key"), "{}", removed.out);
     expect(&place, 0, &[&["apply", "-f", "spec.yaml"][..], &confirm].concat(), &[passphrase])?;
     place.write("spec.yaml", &kubeadm(vault("{ file: key.txt }")))?;
     place.write("key.txt", SECOND)?;
