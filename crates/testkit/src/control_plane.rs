@@ -23,6 +23,8 @@ pub struct Options {
     pub controllers: bool,
     /// Whether kube-scheduler runs.
     pub scheduler: bool,
+    /// The etcd of kube-apiserver, if it is not [`ControlPlane::etcd`].
+    pub storage: Option<Etcd>,
     /// Arguments of kube-apiserver, behind ours: of a flag that is given twice, the last counts.
     pub api_arguments: Vec<String>,
 }
@@ -179,8 +181,24 @@ impl ControlPlane {
         self.wait_for_api()
     }
 
+    /// Starts the API server again with another etcd, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it cannot be started, or ends.
+    pub fn start_api_on(&mut self, storage: Etcd) -> Result<()> {
+        self.stop_api();
+        self.options.storage = Some(storage);
+        self.spawn_api()?;
+        self.wait_for_api()
+    }
+
     fn spawn_api(&mut self) -> Result<()> {
-        let mut arguments = arguments::api(self.folder(), self.ports);
+        let storage = self.options.storage.clone().unwrap_or_else(|| Etcd {
+            certificate: self.certificates().join("apiserver-etcd-client.crt"),
+            key: self.certificates().join("apiserver-etcd-client.key"),
+            ..self.etcd()
+        });
+        let mut arguments = arguments::api(self.folder(), self.ports, &storage);
         arguments.extend(self.options.api_arguments.iter().cloned());
         self.api = Some(self.spawn("kube-apiserver", arguments)?);
         Ok(())

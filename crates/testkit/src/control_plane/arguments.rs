@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Ports;
 use super::pki::ADVERTISED;
+use super::{Etcd, Ports};
 
 /// etcd's. Nothing has to survive the machine, so it need not wait for the disk.
 pub fn etcd(folder: &Path, ports: Ports) -> Vec<String> {
@@ -33,7 +33,7 @@ pub fn etcd(folder: &Path, ports: Ports) -> Vec<String> {
 }
 
 /// kube-apiserver's: what kubeadm gives it, but for the addresses.
-pub fn api(folder: &Path, ports: Ports) -> Vec<String> {
+pub fn api(folder: &Path, ports: Ports, etcd: &Etcd) -> Vec<String> {
     let pki = folder.join("pki");
     let pki = pki.display();
     vec![
@@ -53,10 +53,10 @@ pub fn api(folder: &Path, ports: Ports) -> Vec<String> {
         format!("--client-ca-file={pki}/ca.crt"),
         format!("--tls-cert-file={pki}/apiserver.crt"),
         format!("--tls-private-key-file={pki}/apiserver.key"),
-        format!("--etcd-servers=https://127.0.0.1:{}", ports.etcd),
-        format!("--etcd-cafile={pki}/etcd/ca.crt"),
-        format!("--etcd-certfile={pki}/apiserver-etcd-client.crt"),
-        format!("--etcd-keyfile={pki}/apiserver-etcd-client.key"),
+        format!("--etcd-servers={}", etcd.url),
+        format!("--etcd-cafile={}", etcd.ca.display()),
+        format!("--etcd-certfile={}", etcd.certificate.display()),
+        format!("--etcd-keyfile={}", etcd.key.display()),
         format!("--kubelet-client-certificate={pki}/apiserver-kubelet-client.crt"),
         format!("--kubelet-client-key={pki}/apiserver-kubelet-client.key"),
         format!("--proxy-client-cert-file={pki}/front-proxy-client.crt"),
