@@ -57,8 +57,13 @@ pub(crate) async fn open(
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
     // What is beside the program is looked for only where it matters: a spec of a stranger names any provider.
-    let beside = offline && environment.search_path.find_own(name).is_ok_and(|own| own.is_some());
-    let kind = if beside && linked(name).is_none() { ProviderKind::Beside } else { kind(name) };
+    let kind = match kind(name) {
+        ProviderKind::Process if offline => {
+            let own = environment.search_path.find_own(name);
+            if own.is_ok_and(|own| own.is_some()) { ProviderKind::Beside } else { ProviderKind::Process }
+        }
+        kind => kind,
+    };
     let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
         Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
     })?;
