@@ -422,8 +422,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_has_nothing_of_its_own_to_lose() {
-        assert_eq!(asked_for(Purpose::JoinWorker).await, [""; 0]);
+    async fn every_machine_is_given_up_by_name() {
+        assert_eq!(asked_for(Purpose::JoinWorker).await, ["node"]);
         assert_eq!(asked_for(Purpose::JoinControlPlane).await, ["node"]);
     }
 }
