@@ -2,11 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::object::{Family, SYSTEM, named, rule};
+
 /// The name of all objects.
 const NAME: &str = "slipway-cloud-controller";
 /// The Lease of cloud controller managers: while one holds it, another one waits.
 const LEASE: &str = "cloud-controller-manager";
-const LEASE_NAMESPACE: &str = "kube-system";
 /// The folder of the configuration in the container, and its file.
 const CONFIGURATION: &str = "/etc/slipway";
 const FILE: &str = "cloud.yaml";
@@ -31,59 +32,36 @@ pub struct CloudControllerManifest<'a> {
 #[must_use]
 pub fn cloud_controller_manifest(manifest: CloudControllerManifest<'_>) -> Vec<Json> {
     let namespace = manifest.namespace;
-    let subject = json!({ "kind": "ServiceAccount", "name": NAME, "namespace": namespace });
+    let family = Family::within(namespace, []);
+    let of_leases = Family::within(SYSTEM, []);
+    let mut own_namespace = family.global("v1", "Namespace", namespace);
+    // The network of the host is not allowed to others.
+    own_namespace["metadata"]["labels"] = json!({"pod-security.kubernetes.io/enforce": "privileged"});
+    let of_cluster = json!([
+        rule("", &["nodes"], &["get", "list", "watch", "patch", "delete"]),
+        rule("", &["nodes/status"], &["patch"]),
+        rule("events.k8s.io", &["events"], &["create", "patch"]),
+    ]);
+    let of_lease = json!([
+        // The name of what is created cannot be limited.
+        rule("coordination.k8s.io", &["leases"], &["create"]),
+        named("coordination.k8s.io", &["leases"], &[LEASE], &["get", "update"]),
+    ]);
     let mut objects = vec![
-        json!({
-            "apiVersion": "v1", "kind": "Namespace",
-            // The network of the host is not allowed to others.
-            "metadata": {"name": namespace, "labels": {"pod-security.kubernetes.io/enforce": "privileged"}},
-        }),
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}}),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": NAME},
-            "rules": [
-                rule("", &["nodes"], &["get", "list", "watch", "patch", "delete"]),
-                rule("", &["nodes/status"], &["patch"]),
-                rule("events.k8s.io", &["events"], &["create", "patch"]),
-            ],
-        }),
-        binding("ClusterRole", None, &subject),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-            "metadata": {"name": NAME, "namespace": LEASE_NAMESPACE},
-            "rules": [
-                // The name of what is created cannot be limited.
-                rule("coordination.k8s.io", &["leases"], &["create"]),
-                {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [LEASE],
-                 "verbs": ["get", "update"]},
-            ],
-        }),
-        binding("Role", Some(LEASE_NAMESPACE), &subject),
+        own_namespace,
+        family.service_account(NAME),
+        family.cluster_role(NAME, of_cluster),
+        family.cluster_binding(NAME, NAME, NAME),
+        of_leases.role(NAME, of_lease),
+        of_leases.binding_of(NAME, NAME, (NAME, namespace)),
     ];
     if let Some(text) = manifest.configuration {
-        objects.push(json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME, "namespace": namespace},
-            "stringData": {FILE: text},
-        }));
+        let mut secret = family.object("v1", "Secret", NAME);
+        secret["stringData"] = json!({FILE: text});
+        objects.push(secret);
     }
     objects.push(deployment(manifest));
     objects
-}
-
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Json {
-    json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
-}
-
-fn binding(kind: &str, namespace: Option<&str>, subject: &Json) -> Json {
-    let mut binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": {"name": NAME},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": NAME},
-        "subjects": [subject],
-    });
-    if let Some(namespace) = namespace {
-        binding["metadata"]["namespace"] = namespace.into();
-    }
-    binding
 }
 
 fn deployment(manifest: CloudControllerManifest<'_>) -> Json {

@@ -9,7 +9,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// What the objects of one add-on have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    namespace: &'static str,
+    namespace: String,
     labels: Map<String, Value>,
 }
 
@@ -21,11 +21,11 @@ impl Family {
 
     /// Objects in a namespace with these labels.
     pub(crate) fn within<'a>(
-        namespace: &'static str,
+        namespace: impl Into<String>,
         labels: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
         let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
-        Self { namespace, labels }
+        Self { namespace: namespace.into(), labels }
     }
 
     /// The labels of every object.
@@ -36,7 +36,7 @@ impl Family {
     /// An object of a namespace.
     pub(crate) fn object(&self, api: &str, kind: &str, name: &str) -> Value {
         let mut object = self.global(api, kind, name);
-        object["metadata"]["namespace"] = self.namespace.into();
+        object["metadata"]["namespace"] = self.namespace.as_str().into();
         object
     }
 
@@ -71,21 +71,20 @@ impl Family {
     /// Gives a service account a role of the whole cluster.
     pub(crate) fn cluster_binding(&self, name: &str, role: &str, account: &str) -> Value {
         let mut binding = self.global(&format!("{RBAC}/v1"), "ClusterRoleBinding", name);
-        self.bind(&mut binding, "ClusterRole", role, account);
+        bind(&mut binding, ("ClusterRole", role), (account, &self.namespace));
         binding
     }
 
     /// Gives a service account a role of the namespace.
     pub(crate) fn binding(&self, name: &str, role: &str, account: &str) -> Value {
-        let mut binding = self.object(&format!("{RBAC}/v1"), "RoleBinding", name);
-        self.bind(&mut binding, "Role", role, account);
-        binding
+        self.binding_of(name, role, (account, &self.namespace))
     }
 
-    fn bind(&self, binding: &mut Value, kind: &str, role: &str, account: &str) {
-        binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": role});
-        binding["subjects"] =
-            json!([{"kind": "ServiceAccount", "name": account, "namespace": self.namespace}]);
+    /// Gives a service account, which may be of another namespace, a role of the namespace.
+    pub(crate) fn binding_of(&self, name: &str, role: &str, account: (&str, &str)) -> Value {
+        let mut binding = self.object(&format!("{RBAC}/v1"), "RoleBinding", name);
+        bind(&mut binding, ("Role", role), account);
+        binding
     }
 
     /// A service.
@@ -101,6 +100,12 @@ impl Family {
         budget["spec"] = spec;
         budget
     }
+}
+
+/// Refers to a role by its kind and name, and to a service account by its name and namespace.
+fn bind(binding: &mut Value, (kind, role): (&str, &str), (account, namespace): (&str, &str)) {
+    binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": role});
+    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": account, "namespace": namespace}]);
 }
 
 /// A rule of a role.

@@ -43,7 +43,7 @@ pub use pool::{
     Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
 };
 pub use runtime::{
-    Assets, ContainerRuntime, EgressProxy, ProgramFile, ProgramName, Programs, RegistryMirror,
+    Assets, ContainerRuntime, EgressProxy, ProgramFile, ProgramName, Programs, RegistryMirror, mirror_urls,
 };
 pub use ssh::Ssh;
 

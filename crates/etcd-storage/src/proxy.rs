@@ -5,14 +5,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`keys`] | maps the tenant's keys and ranges to keys of the core, and back |
-//! | [`translate`] | maps whole requests and answers; pure |
-//! | [`mask`], [`leases`] | map lease ids, and know which leases are the tenant's |
-//! | [`usage`], [`pace`] | quotas of keys, bytes and requests |
-//! | [`methods`] | the methods that exist for a tenant |
-//! | [`refusal`] | the error texts that a tenant may see |
-//! | [`core`], [`listener`], [`files`] | connections on both sides, and certificates that change |
-//! | [`records`] | what the proxy itself keeps in the core |
+//! | `keys` | maps the tenant's keys and ranges to keys of the core, and back |
+//! | `translate` | maps whole requests and answers; pure |
+//! | `mask`, `leases` | map lease ids, and know which leases are the tenant's |
+//! | `usage`, `pace` | quotas of keys, bytes and requests |
+//! | `methods` | the methods that exist for a tenant |
+//! | `refusal` | the error texts that a tenant may see |
+//! | `core`, `listener`, `files` | connections on both sides, and certificates that change |
+//! | `records` | what the proxy itself keeps in the core |
 
 mod core;
 mod error;

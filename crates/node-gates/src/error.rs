@@ -66,7 +66,7 @@ impl Error {
         matches!(self, Self::Refused { status: 404, .. })
     }
 
-    /// Whether the same request may succeed later: nobody answers, or the server is busy or failing.
+    /// Whether the same request may succeed later: no server answers, or the server is busy or fails.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Refused { status: 408 | 429 | 500.., .. })

@@ -90,7 +90,7 @@ impl Client {
         self.send_document(Method::PATCH, &path, document).await.map(drop)
     }
 
-    /// Ends what [`Client::cordon_for_a_change`] began: a node that somebody else has cordoned stays so.
+    /// Ends what [`Client::cordon_for_a_change`] began: a node that was cordoned before stays cordoned.
     ///
     /// # Errors
     /// As the API says.

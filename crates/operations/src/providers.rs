@@ -56,14 +56,7 @@ pub(crate) async fn open(
     place: &dyn Fn(&str) -> Option<Location>,
 ) -> Result<Providers, Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
-    // What is beside the program is looked for only where it matters: a spec of a stranger names any provider.
-    let kind = match kind(name) {
-        ProviderKind::Process if offline => {
-            let own = environment.search_path.find_own(name);
-            if own.is_ok_and(|own| own.is_some()) { ProviderKind::Beside } else { ProviderKind::Process }
-        }
-        kind => kind,
-    };
+    let kind = kind(environment, name, offline);
     let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
         Error::Specs(vec![diagnose::refusal(&refusal, place("provider.name").as_ref())])
     })?;
@@ -189,11 +182,14 @@ fn lock_file(granted: &TrustedProvider) -> Result<LockFile, Error> {
     })
 }
 
-/// Where a provider is.
-fn kind(name: &str) -> ProviderKind {
+/// Where a provider is. The folder of the program is searched only for an offline plan: an untrusted spec can name any
+/// provider.
+fn kind(environment: &Environment, name: &str, offline: bool) -> ProviderKind {
+    let is_beside = || environment.search_path.find_own(name).is_ok_and(|own| own.is_some());
     match name {
         EMBEDDED => ProviderKind::Embedded,
         _ if linked(name).is_some() => ProviderKind::Linked,
+        _ if offline && is_beside() => ProviderKind::Beside,
         _ => ProviderKind::Process,
     }
 }
@@ -203,7 +199,7 @@ fn kind(name: &str) -> ProviderKind {
 /// # Errors
 /// When the policy does not grant it, or when it cannot be started.
 pub async fn find_named(environment: &Environment, name: &str) -> Result<Arc<dyn Provider>, Error> {
-    find(environment, &environment.policy.provider(name, kind(name), false)?).await
+    find(environment, &environment.policy.provider(name, kind(environment, name, false), false)?).await
 }
 
 /// The providers that are part of the program.

@@ -185,14 +185,14 @@ mod tests {
         assert!(listed.contains("kubelets (worker-0 v1.33.5) go to 1.34.4"), "{listed}");
         assert!(listed.contains("each node is drained"), "{listed}");
         // What cannot be known is not supposed, unless it does not matter.
-        let dead = || Err("nobody answers".to_owned());
+        let dead = || Err("no server answers".to_owned());
         assert!(
             format!("{:?}", on_hosts("home", (&from, &to), &dead(), false).unwrap_err())
-                .contains("nobody answers")
+                .contains("no server answers")
         );
         let patch = on_hosts("home", (&from, &version("1.33.6")), &dead(), true).unwrap();
         assert!(patch.contains("while their pods keep running"), "{patch}");
-        assert!(patch.contains("etcd stays") && patch.contains("nobody answers"), "{patch}");
+        assert!(patch.contains("etcd stays") && patch.contains("no server answers"), "{patch}");
     }
 
     fn version(text: &str) -> KubernetesVersion {

@@ -43,8 +43,8 @@ impl Plan {
 
     /// The confirmations that the plan needs and that are not among the names that were given.
     ///
-    /// The name of a cluster confirms its deletion, and is needed for every one: what is deleted, or forgotten since it was not
-    /// found, is never right by accident. Any other loss is confirmed by the address of the resource.
+    /// Every deletion of a cluster must be confirmed by the name of the cluster, also when the plan only removes resources from
+    /// the state because they were not found. Any other loss is confirmed by the address of the resource.
     #[must_use]
     pub fn unconfirmed(&self, given: &BTreeSet<String>) -> Vec<Confirmation> {
         if self.mode == Mode::Drift {

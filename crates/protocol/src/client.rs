@@ -97,7 +97,7 @@ impl Client {
     /// Speaks with a provider over a stream of bytes.
     ///
     /// # Errors
-    /// `transient` when nobody answers at the other end.
+    /// `transient` when the other end does not answer.
     pub async fn over<S>(stream: S, life: Life, deadlines: Deadlines) -> Result<Self, ProviderError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,

@@ -29,7 +29,7 @@ impl Tunnel {
     /// Starts a process and speaks the contract over its standard input and output.
     ///
     /// # Errors
-    /// `transient` when it cannot be started, or when nobody answers at its other end: what it wrote to its standard
+    /// `transient` when it cannot be started, or when its other end does not answer: what it wrote to its standard
     /// error is in the message, and how it ended in [`TunnelError::status`].
     pub async fn open(mut command: Command, name: &str, deadlines: Deadlines) -> Result<Self, TunnelError> {
         let failed = |text: String| TunnelError {

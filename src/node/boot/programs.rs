@@ -48,11 +48,7 @@ pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) 
         let layout = layout(root)?;
         let folder = below(root, DOWNLOADS);
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-        let url = |mirror: &String| {
-            format!("{}/{}", mirror.trim_end_matches('/'), file.path.trim_start_matches('/'))
-        };
-        let urls: Vec<String> = programs.mirrors.iter().map(url).collect();
-        let fetched = slipway_programs::fetch(&urls, &file.sha256, &folder).await;
+        let fetched = slipway_programs::fetch(&programs.urls(file), &file.sha256, &folder).await;
         let download = fetched.map_err(|reasons| {
             let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
             Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))

@@ -1,4 +1,5 @@
 use serde::Deserialize;
+use slipway_cluster_input::mirror_urls;
 use slipway_resource::provider::executable_name;
 use slipway_spec::model::ContainerRuntime;
 
@@ -12,6 +13,14 @@ pub struct Programs {
     pub mirrors: Vec<String>,
     /// The files.
     pub files: Vec<ProgramFile>,
+}
+
+impl Programs {
+    /// The URLs of a file, one for each mirror, in the order in which they are tried.
+    #[must_use]
+    pub fn urls(&self, file: &ProgramFile) -> Vec<String> {
+        mirror_urls(&self.mirrors, &file.path)
+    }
 }
 
 /// One file with a program, or with several.

@@ -31,10 +31,9 @@ pub(super) fn kubelet(cluster: &ClusterInput, machine: &Machine) -> Option<Kubel
     let file = fitting(programs, version, architecture(machine))?;
     let folder = machine.facts.program_folder.as_deref().unwrap_or(FOLDER);
     let short = file.sha256.get(..12).unwrap_or(&file.sha256);
-    let url = |mirror: &String| format!("{}/{}", mirror.trim_end_matches('/'), file.path);
     Some(KubeletProgram {
         path: format!("{folder}/kubelet-{version}-{short}"),
-        urls: programs.mirrors.iter().map(url).collect(),
+        urls: programs.urls(file),
         sha256: file.sha256.clone(),
         version: version.to_string(),
     })

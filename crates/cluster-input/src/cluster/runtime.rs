@@ -62,6 +62,19 @@ impl Programs {
     pub fn is_empty(&self) -> bool {
         self.mirrors.is_empty() && self.files.is_empty()
     }
+
+    /// The URLs of a file, one for each mirror, in the order in which they are tried.
+    #[must_use]
+    pub fn urls(&self, file: &ProgramFile) -> Vec<String> {
+        mirror_urls(&self.mirrors, &file.path)
+    }
+}
+
+/// The URLs of a path below each mirror.
+#[must_use]
+pub fn mirror_urls(mirrors: &[String], path: &str) -> Vec<String> {
+    let path = path.trim_start_matches('/');
+    mirrors.iter().map(|mirror| format!("{}/{path}", mirror.trim_end_matches('/'))).collect()
 }
 
 /// One file with a program, or with several.

@@ -99,6 +99,24 @@ pub fn driven<T: Send + 'static>(
     Box::pin(stream::select(ReceiverStream::new(answers), session))
 }
 
+/// Runs both directions of a session until one ends with an error, both have ended, or the proxy stops. The client gets
+/// the error.
+async fn run_session<T>(
+    parts: &Parts,
+    answers: &mpsc::Sender<Result<T, Status>>,
+    ask: impl Future<Output = Result<(), Status>>,
+    answer: impl Future<Output = Result<(), Status>>,
+) {
+    let both = async { tokio::try_join!(ask, answer) };
+    let error = match parts.stop.run_until_cancelled(both).await {
+        Some(Ok(_)) => return,
+        Some(Err(status)) => status,
+        None => refusal::stopping(),
+    };
+    // A client that has gone reads no error.
+    let _ = answers.send(Err(error)).await;
+}
+
 /// Messages that wait on a stream, in one direction. More than that waits at the sender.
 pub const WAITING: usize = 64;
 

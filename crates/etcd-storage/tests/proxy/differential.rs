@@ -1,4 +1,4 @@
-//! A tenant cannot tell its proxy from an etcd of its own: the same random requests get the same answers.
+//! The same random requests get the same answers from the proxy of a tenant and from an etcd that only this tenant uses.
 
 use std::fmt::Write as _;
 

@@ -111,7 +111,7 @@ pub mod operation {
     pub const VERIFY: &str = "verify";
     /// Marks a node as unschedulable. With the argument [`TEMPORARY`], a node that was schedulable is marked for [`UNCORDON`].
     pub const CORDON: &str = "cordon";
-    /// Makes a node schedulable again. With the argument [`TEMPORARY`], a node that somebody else has cordoned stays so.
+    /// Makes a node schedulable again. With the argument [`TEMPORARY`], a node that was cordoned before stays cordoned.
     pub const UNCORDON: &str = "uncordon";
     /// The argument of [`CORDON`] and [`UNCORDON`] around a change after which the node is as it was before.
     pub const TEMPORARY: &str = "temporary";

@@ -227,7 +227,7 @@ fn refused(worker: &LabInstance, node: &str) -> Result<()> {
     Ok(())
 }
 
-/// The operator: somebody in the network, with the program, the provider, and a state in a bucket.
+/// The operator: a machine in the network with the program, the provider, and a state in a bucket.
 struct Operator<'a> {
     lab: &'a Lab,
     place: Place,

@@ -91,7 +91,7 @@ async fn a_step_waits_for_the_api_and_the_session_goes_on_there() -> Result<()> 
     let identity = Identity::new(format!("https://{host}:{port}"));
     assert_eq!(applied.identity.as_ref(), Some(&identity));
     let said = said.lock().unwrap().clone();
-    assert_eq!(said.len(), 1, "the same reason is told once: {said:?}");
+    assert_eq!(said.len(), 1, "the same reason is shown once: {said:?}");
     let begins = format!("waiting until https://{host}:{port} answers: ");
     ensure!(said[0].starts_with(&begins), "{said:?}");
     found().await?;

@@ -35,7 +35,8 @@ impl Api {
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", folder.path().join("audit.log").display()),
         ];
-        let plane = ControlPlane::start(&PlaneOptions { controllers, scheduler: false, api_arguments })?;
+        let options = PlaneOptions { controllers, api_arguments, ..PlaneOptions::default() };
+        let plane = ControlPlane::start(&options)?;
         Ok(Self { plane, folder })
     }
 

@@ -12,7 +12,7 @@ use crate::api::etcdserverpb::lease_client::LeaseClient;
 use crate::api::etcdserverpb::{LeaseKeepAliveRequest, LeaseKeepAliveResponse};
 use crate::proxy::refusal;
 
-use super::{Parts, Place, WAITING, driven, with_leader};
+use super::{Parts, Place, WAITING, driven, run_session, with_leader};
 
 type Answer = Result<LeaseKeepAliveResponse, Status>;
 
@@ -44,14 +44,8 @@ impl Session {
         to_core: mpsc::Sender<LeaseKeepAliveRequest>,
         requests: Request<ReceiverStream<LeaseKeepAliveRequest>>,
     ) {
-        let both = async { tokio::try_join!(self.ask(client, to_core), self.answer(requests)) };
-        let error = match self.parts.stop.run_until_cancelled(both).await {
-            Some(Ok(_)) => return,
-            Some(Err(status)) => status,
-            None => refusal::stopping(),
-        };
-        // A client that has gone reads no error.
-        let _ = self.answers.send(Err(error)).await;
+        let (ask, answer) = (self.ask(client, to_core), self.answer(requests));
+        run_session(&self.parts, &self.answers, ask, answer).await;
     }
 
     async fn ask(

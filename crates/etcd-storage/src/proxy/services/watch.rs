@@ -14,7 +14,7 @@ use crate::api::etcdserverpb::watch_server::Watch;
 use crate::api::etcdserverpb::{WatchCancelRequest, WatchCreateRequest, WatchRequest, WatchResponse};
 use crate::proxy::refusal;
 
-use super::{Parts, Place, Server, WAITING, driven, with_leader};
+use super::{Parts, Place, Server, WAITING, driven, run_session, with_leader};
 
 type Answer = Result<WatchResponse, Status>;
 
@@ -69,14 +69,8 @@ impl Session {
     ) {
         // Cancellations of the proxy's own. They do not keep the stream open.
         let cancel = to_core.downgrade();
-        let both = async { tokio::try_join!(self.ask(client, to_core), self.answer(requests, &cancel)) };
-        let error = match self.parts.stop.run_until_cancelled(both).await {
-            Some(Ok(_)) => return,
-            Some(Err(status)) => status,
-            None => refusal::stopping(),
-        };
-        // A client that has gone reads no error.
-        let _ = self.answers.send(Err(error)).await;
+        let (ask, answer) = (self.ask(client, to_core), self.answer(requests, &cancel));
+        run_session(&self.parts, &self.answers, ask, answer).await;
     }
 
     async fn ask(

@@ -15,7 +15,7 @@ pub(super) const WANTED: &str = "program_version";
 /// The attribute with the version that runs.
 pub(super) const RUNNING: &str = "version";
 
-/// The version of the program that a service runs; none where nobody asks for it, or its process is not known.
+/// The version of the program that a service runs. Absent when the service does not declare a program, or when its process is unknown.
 pub(super) async fn of_running(
     service: &str,
     wanted: Attributes<'_>,

@@ -217,12 +217,11 @@ fn fetched<'a>(builder: &Builder<'a>, pool: &NodePool) -> Fetched<'a> {
 
 /// Slipway's own program for the machines of a pool: the URLs to fetch it from, and its SHA-256.
 pub(super) fn own_program(builder: &Builder<'_>, pool: &NodePool) -> Option<OwnProgram> {
-    let Programs { mirrors, files } = &builder.cluster.assets.programs;
+    let programs = &builder.cluster.assets.programs;
     let is_own =
         |file: &&ProgramFile| file.name == ProgramName::Slipway && file.architecture == pool.architecture;
-    let file = files.iter().find(is_own)?;
-    let url = |mirror: &String| format!("{}/{}", mirror.trim_end_matches('/'), file.path);
-    Some(OwnProgram { urls: mirrors.iter().map(url).collect(), sha256: file.sha256.clone() })
+    let file = programs.files.iter().find(is_own)?;
+    Some(OwnProgram { urls: programs.urls(file), sha256: file.sha256.clone() })
 }
 
 /// The authority of the cluster for the workers of a pool, by which they trust the control plane that gives them the credential of
