@@ -118,10 +118,15 @@ fn read_files(
         let mut strangers = Vec::new();
         let mut at_home: BTreeSet<usize> = BTreeSet::new();
         for parsed in documents {
-            let document = document(file, parsed);
+            let mut document = document(file, parsed);
+            let slip = strangers::correct(&mut document, &readers);
+            let is_slip = slip.is_some();
+            loaded.diagnostics.extend(slip);
             match readers.iter().position(|reader| reader.handles(&document.api_version, &document.kind)) {
                 Some(reader) => {
-                    at_home.insert(reader);
+                    if !is_slip {
+                        at_home.insert(reader);
+                    }
                     by_reader.entry(reader).or_default().push(document);
                 }
                 None => strangers.push(document),

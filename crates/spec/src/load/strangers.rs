@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    diagnostic::{Diagnostic, closest, code},
+    diagnostic::{Diagnostic, closest, code, misspelt},
     reader::{Document, Reader},
-    yaml::Node,
+    yaml::{Node, Value},
 };
 
 /// How many documents of a file are named.
@@ -51,6 +51,21 @@ fn note(documents: &[&Document]) -> Option<Diagnostic> {
     let message = format!("{what} not read as a spec: {}", names.join(", "));
     let hint = "the cluster gets a manifest only by an entry of `addons` that names its file";
     Some(Diagnostic::note(code::UNKNOWN_KIND, message).at(&first.file, span).hint(hint))
+}
+
+/// The error for a document whose `kind` is a slip of the keys, as `Nodepool` is. The document gets the kind that was meant and is
+/// read like the others, so that nothing is reported that follows from the slip only, as a cluster without control planes.
+pub(super) fn correct(document: &mut Document, readers: &[&dyn Reader]) -> Option<Diagnostic> {
+    if readers.iter().any(|reader| reader.handles(&document.api_version, &document.kind)) {
+        return None;
+    }
+    let known: Vec<(String, String)> = readers.iter().flat_map(|reader| reader.kinds()).collect();
+    let kinds = known.iter().filter(|(version, _)| *version == document.api_version);
+    let meant = misspelt(&document.kind, kinds.map(|(_, kind)| kind.as_str()))?.to_owned();
+    let error = unknown(document, readers)?;
+    document.root.get_mut("kind")?.value = Value::Text(meant.clone());
+    document.kind = meant;
+    Some(error)
 }
 
 /// The error for a document whose `apiVersion` or `kind` Slipway does not know.
