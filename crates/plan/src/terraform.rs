@@ -4,6 +4,7 @@
 //! An object or a collection of objects becomes blocks, everything else an attribute. What nobody can know offline
 //! becomes a variable, and so does a secret.
 
+mod aligned;
 mod expression;
 mod import;
 mod labels;
@@ -88,7 +89,7 @@ impl Export<'_> {
         let variables = scope.variables();
         let blocks = variables.into_iter().chain(scope.data()?).chain(resources).chain(imports);
         let body = blocks.fold(body, |body, block| body.add_block(block)).build();
-        Ok(hcl::format::to_string(&body)?)
+        Ok(aligned::aligned(&hcl::format::to_string(&body)?))
     }
 }
 

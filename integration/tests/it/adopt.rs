@@ -140,6 +140,8 @@ fn a_configuration_of_terraform_imports_what_exists() -> Result<()> {
     ensure!(!before.contains("import {"), "{before}");
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     let after = export(&[])?.out;
+    crate::terraform_cases::is_formatted(&before)?;
+    crate::terraform_cases::is_formatted(&after)?;
     let made = place.inventory()?.objects.len();
     ensure!(after.matches("import {").count() == made, "{after}");
     for object in place.inventory()?.objects {

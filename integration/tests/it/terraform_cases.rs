@@ -2,7 +2,9 @@
 //! consist of: the cases of `SLIPWAY_CASES`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use hcl::{Body, Expression, Structure};
@@ -54,9 +56,28 @@ fn every_case_is_a_configuration_of_terraform() -> Result<()> {
         let ended = run(&place, &["export", "terraform", "-f", &spec, "--offline"], &[])?;
         ensure!(ended.code == Some(0), "{}: {}", case.display(), ended.err);
         let body = hcl::parse(&ended.out).with_context(|| case.display().to_string())?;
+        is_formatted(&ended.out).with_context(|| case.display().to_string())?;
         let expected = serde_json::from_slice(&std::fs::read(case.join("expected.json"))?)?;
         is_as_expected(&body, &expected).with_context(|| case.display().to_string())?;
     }
+    Ok(())
+}
+
+/// Whether `terraform fmt` leaves a configuration as it is, where there is a Terraform.
+pub(crate) fn is_formatted(text: &str) -> Result<()> {
+    let mut command = Command::new("terraform");
+    command.args(["fmt", "-"]).env_remove("TF_CLI_CONFIG_FILE").env("CHECKPOINT_DISABLE", "1");
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = piped.spawn() else { return Ok(()) };
+    let mut input = child.stdin.take().context("standard input")?;
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || input.write_all(text.as_bytes()));
+        child.wait_with_output()
+    })?;
+    let (formatted, problems) = (String::from_utf8(output.stdout)?, String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{problems}");
+    let differs = formatted.lines().zip(text.lines()).find(|(theirs, ours)| theirs != ours);
+    ensure!(formatted == text, "terraform fmt changes it: {differs:?}");
     Ok(())
 }
 
