@@ -119,9 +119,7 @@ pub struct Counts {
     pub machines: u64,
     /// Deleted; older and doubled objects of a resource that stays count too.
     pub delete: u64,
-    /// Found and recorded.
-    pub adopt: u64,
-    /// Remembered otherwise.
+    /// Staying as they are, while their record in the state is added or changed.
     pub record: u64,
     /// Given another address.
     pub rename: u64,
@@ -156,8 +154,7 @@ impl Counts {
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => self.replace += 1,
             ChangeAction::Delete => self.delete += 1,
             ChangeAction::Forget => self.forget += 1,
-            ChangeAction::Adopt => self.adopt += 1,
-            ChangeAction::Record => self.record += 1,
+            ChangeAction::Adopt | ChangeAction::Record => self.record += 1,
             ChangeAction::Deferred => self.deferred += 1,
         }
         if change.previous_address.is_some() {
@@ -184,7 +181,6 @@ impl fmt::Display for Counts {
         }
         write!(formatter, "{} to delete", self.delete)?;
         for (count, what) in [
-            (self.adopt, "to adopt"),
             (self.record, "to record"),
             (self.rename, "to rename"),
             (self.forget, "to forget"),

@@ -57,7 +57,7 @@ fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
     let plan = planned(&place, 2, &[])?;
     ensure!(actions(&plan).iter().all(|(_, word)| word == "no-op"), "{:?}", actions(&plan));
     ensure!(
-        plan["counts"]["adopt"].as_u64().is_some_and(|count| count as usize == before.len()),
+        plan["counts"]["record"].as_u64().is_some_and(|count| count as usize == before.len()),
         "{}",
         plan["counts"]
     );

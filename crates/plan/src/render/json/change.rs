@@ -83,7 +83,7 @@ fn body(change: &ResourceChange) -> Json {
     body
 }
 
-/// The actions that the form knows; what is adopted is a `no-op` with `importing`.
+/// The actions that the form knows; an object without a record is a `no-op` with `importing`.
 fn actions(action: ChangeAction) -> &'static [&'static str] {
     match action {
         ChangeAction::NoOp | ChangeAction::Adopt | ChangeAction::Record | ChangeAction::Deferred => {
