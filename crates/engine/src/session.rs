@@ -108,11 +108,13 @@ struct Desk {
     watch: Watch,
     /// Rate classes that were told to wait, until when.
     holds: Mutex<BTreeMap<String, Instant>>,
+    /// Failures that were reported, until when their calls wait: several calls may fail for the same reason at once.
+    reported: Mutex<BTreeMap<String, Instant>>,
 }
 
 impl Desk {
     fn new(provider: &str, watch: Watch) -> Self {
-        Self { provider: provider.to_owned(), watch, holds: Mutex::default() }
+        Self { provider: provider.to_owned(), watch, holds: Mutex::default(), reported: Mutex::default() }
     }
 
     fn holds(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
@@ -191,8 +193,21 @@ impl Desk {
             self.hold(rate_class, Instant::now() + delay);
         }
         tracing::info!(provider = %self.provider, what, error = %error, delay = ?delay, "again");
-        self.watch.waits.send(Wait::Again { provider: self.provider.clone(), what, error, delay });
+        if self.is_news(&error, delay) {
+            self.watch.waits.send(Wait::Again { provider: self.provider.clone(), what, error, delay });
+        }
         tokio::time::sleep(delay).await;
+    }
+
+    /// Whether a failure was not reported by another call that still waits because of it.
+    fn is_news(&self, error: &ProviderError, delay: Duration) -> bool {
+        let now = Instant::now();
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.retain(|_, until| *until > now);
+        let text = error.to_string();
+        let is_news = !reported.contains_key(&text);
+        reported.entry(text).or_insert(now + delay);
+        is_news
     }
 }
 

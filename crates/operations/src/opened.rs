@@ -105,7 +105,8 @@ impl Opened {
             Ok::<_, Error>(settings)
         };
         let asked = Asked { spec: &spec, grounds: &grounds, offline };
-        let own = providers::open(environment, asked, core_settings, &at).await?;
+        let own = providers::open(environment, asked, core_settings, &at).await;
+        let own = own.map_err(|error| spec.placed(error))?;
         let vault = match store {
             Some(store) => Vault::new(
                 store.backend.clone(),
@@ -291,7 +292,7 @@ impl Plannable for Opened {
     }
 
     async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, Error> {
-        self.plan_for(request, prior).await
+        self.plan_for(request, prior).await.map_err(|error| self.spec.placed(error))
     }
 
     /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use slipway_plan::Located;
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::Diagnostic;
-use slipway_spec::model::Cluster;
+use slipway_spec::model::{Cluster, NodePool};
 use slipway_spec::source::{FieldSources, Location, Origin};
 use slipway_spec::{Loaded, load_guarded};
 use slipway_trust::{Policy, Tree};
@@ -94,10 +94,33 @@ impl ClusterSpec {
 
     /// A provider's failure; one about a field of the spec is shown at its place.
     pub(crate) fn refused(&self, error: ProviderError) -> Error {
-        let location = error.field.as_deref().and_then(|field| self.sources.nearest(field));
-        match location {
+        match error.field.as_deref().and_then(|field| self.place_of(field)) {
             Some(location) => diagnose::at_field(&error, location),
             None => error.into(),
+        }
+    }
+
+    /// Where a field stands, or what is nearest around it: of a host without a document the list of addresses that has it.
+    fn place_of(&self, field: &str) -> Option<&Location> {
+        let host = field.strip_prefix("hosts[").and_then(|rest| rest.split_once(']')).map(|(host, _)| host);
+        let pool = host.and_then(|host| {
+            let lists = |pool: &&NodePool| {
+                let listed = pool.hosts.iter().flat_map(|selection| &selection.addresses);
+                listed.into_iter().any(|listed| listed.name == host)
+            };
+            self.cluster.pools.iter().find(lists)
+        });
+        match pool {
+            Some(pool) => self.sources.nearest(&format!("pools[{}].hosts.addresses", pool.name)),
+            None => self.sources.nearest(field),
+        }
+    }
+
+    /// A failure with the place of the field that it is about, where a provider named one.
+    pub(crate) fn placed(&self, error: Error) -> Error {
+        match error {
+            Error::Provider(error) => self.refused(error),
+            error => error,
         }
     }
 

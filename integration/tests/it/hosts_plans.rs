@@ -1,5 +1,7 @@
 //! Plans for machines that exist, without entering any: their addresses, and the endpoint of the control plane.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
@@ -51,6 +53,29 @@ fn has(plan: &Json, part: &str) -> bool {
         .into_iter()
         .flatten()
         .any(|change| change["address"].as_str().is_some_and(|name| name.contains(part)))
+}
+
+/// A host that nobody gets into is named at its place in the spec, and each time that it is tried again is told once, though
+/// several calls wait for the host at once.
+#[test]
+fn a_host_that_cannot_be_reached_is_named_at_its_place() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-single/cluster.yaml");
+    let spec = format!("{}---\n{HOST}", std::fs::read_to_string(example)?);
+    place.write("spec.yaml", &spec)?;
+    let client = place.write("bin/ssh", "#!/bin/sh\necho 'nobody is there' >&2\nexit 255\n")?;
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", place.path().join("bin").display(), std::env::var("PATH")?);
+    let refused = Ended::of(place.command(&["plan", "-f", "spec.yaml"]).env("PATH", path).output()?)?;
+    let line = spec.lines().position(|line| line.contains("ssh: {")).context("the line")? + 1;
+    for part in ["error[PROVIDER0000]: server (203.0.113.10:22)", &format!("--> spec.yaml:{line}:")] {
+        ensure!(refused.code == Some(1) && refused.err.contains(part), "no {part}\n{}", refused.err);
+    }
+    let again: Vec<&str> =
+        refused.err.lines().filter_map(|line| Some(line.split_once("trying again")?.1)).collect();
+    let different: BTreeSet<&str> = again.iter().copied().collect();
+    ensure!(!again.is_empty() && again.len() == different.len(), "{}", refused.err);
+    Ok(())
 }
 
 #[test]

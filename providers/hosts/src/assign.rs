@@ -142,6 +142,7 @@ fn too_few(known: &Known<'_>, pool: &NodePool, assigned: &[Assigned<'_>]) -> Pro
     };
     invalid(format!("the pool {} asks for {wanted} {hosts}, and {count} {fit}{why}", pool.name))
         .with_hint(hint)
+        .with_field(format!("pools[{}].hosts", pool.name))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use slipway_resource::ProviderError;
 use slipway_resource::provider::{Catalog, CatalogRequest};
 
 use crate::assign::{Assigned, Known, assign};
-use crate::error::{invalid, permanent, together};
+use crate::error::{about_host, invalid, permanent, together};
 use crate::facts::{self, Seen, SeenNode};
 use crate::session::HostsSession;
 
@@ -102,6 +102,7 @@ impl HostsSession {
         let rule = pool.hosts.as_ref().map(|selection| selection.address.clone()).unwrap_or_default();
         let address = rule.choose(host).ok_or_else(|| {
             invalid(format!("the host {} has no address that the pool {} allows", host.name, pool.name))
+                .with_field(format!("hosts[{}].addresses", host.name))
         })?;
         let before = pinned.and_then(|pinned| pinned.machine(&host.name));
         let seen = match before {
@@ -109,7 +110,7 @@ impl HostsSession {
                 Seen { facts: before.facts.clone(), cri_sockets: before.cri_sockets.clone(), node: None }
             }
             None if self.offline => facts::of_unseen(host, &self.config),
-            None => self.agents.look(&host.name).await?,
+            None => self.agents.look(&host.name).await.map_err(|error| about_host(error, &host.name))?,
         };
         let told = seen.node.clone();
         let node = seen.node.filter(|_| adopting);

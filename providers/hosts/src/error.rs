@@ -36,9 +36,14 @@ pub(crate) fn together(mut failures: Vec<ProviderError>) -> Option<ProviderError
     let hint = lines(failures.iter().filter_map(|failure| failure.hint.clone()).collect());
     // One that may pass by itself does not make the others pass.
     let lasting = failures.iter().position(|failure| !failure.class.is_retryable()).unwrap_or_default();
-    let class = failures.swap_remove(lasting).class;
-    let failure = ProviderError::new(class, message);
+    let ProviderError { class, field, .. } = failures.swap_remove(lasting);
+    let failure = ProviderError { field, ..ProviderError::new(class, message) };
     Some(if hint.is_empty() { failure } else { failure.with_hint(hint) })
+}
+
+/// A failure about a host, with the field of the spec that says how the host is reached; one that names a field keeps it.
+pub(crate) fn about_host(failure: ProviderError, host: &str) -> ProviderError {
+    if failure.field.is_some() { failure } else { failure.with_field(format!("hosts[{host}].ssh")) }
 }
 
 pub(crate) fn not_found(text: impl Into<String>) -> ProviderError {

@@ -77,6 +77,17 @@ async fn every_kind_of_read_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_that_fail_at_once_for_one_reason_are_reported_once() {
+    let (session, seen) = watched(Scripted::default().first_each(|| failure(ErrorClass::Transient)));
+    let (catalog, nodes) = tokio::join!(session.catalog(), session.nodes());
+    assert!(catalog.is_ok() && nodes.is_ok());
+    assert_eq!(seen.lock().unwrap().len(), 1, "{seen:?}");
+    // The same failure at another time is reported again.
+    session.preflight(Vec::new()).await.unwrap();
+    assert_eq!(seen.lock().unwrap().len(), 2, "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_will_not_pass_is_not_repeated() {
     let classes = [
         ErrorClass::Invalid,

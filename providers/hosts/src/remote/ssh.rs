@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 use super::fingerprint::{self, Shown};
 use crate::config::Config;
-use crate::error::{invalid, permanent, transient};
+use crate::error::{about_host, invalid, permanent, transient};
 
 /// How long a command may take that only looks.
 const LOOKING: Duration = Duration::from_secs(60);
@@ -67,10 +67,14 @@ impl Ssh {
     pub fn to(host: &Host, config: &Config) -> Result<Option<Self>, ProviderError> {
         let Some(access) = &host.ssh else { return Ok(None) };
         let address = access.address.clone().or_else(|| Some(host.addresses.first()?.address.to_string()));
-        let address =
-            address.ok_or_else(|| invalid(format!("the host {} has no address to enter by", host.name)))?;
+        let address = address.ok_or_else(|| {
+            invalid(format!("the host {} has no address to enter by", host.name))
+                .with_field(format!("hosts[{}].addresses", host.name))
+        })?;
         // Settings may come from a state too, where no spec was checked.
-        let bad = |what: &str, fault: &str| invalid(format!("the host {}: the {what} {fault}", host.name));
+        let bad = |what: &str, fault: &str| {
+            about_host(invalid(format!("the host {}: the {what} {fault}", host.name)), &host.name)
+        };
         if let Some(fault) = ssh_client::user_fault(&access.user) {
             return Err(bad("user", fault));
         }
