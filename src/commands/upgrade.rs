@@ -42,6 +42,13 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             planned.plan.outlook = later.iter().map(then).collect();
             plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
             ui::show::plan(context, &planned.plan, &arguments.show)?;
+            if arguments.save.out.is_some() {
+                let written = written.place("kubernetesVersion");
+                let file = written.map_or_else(|| "the spec file".to_owned(), |place| place.file.to_string());
+                context.output.message(&format!(
+                    "`slipway apply` of a saved plan writes no spec file: after it, write `kubernetesVersion: {version}` into {file}."
+                ));
+            }
             return Ok(pending(&planned.plan));
         }
         if upgrade.steps() > 1 {
@@ -51,7 +58,9 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if !carry_out(context, &environment, &opened, &request, manner).await? {
             return Ok(done(false));
         }
-        if !arguments.keep_spec {
+        if arguments.keep_spec {
+            say_kept(context, &written, &version);
+        } else {
             write_version(context, &written, &version)?;
         }
         if context.signals.is_stopped() && !later.is_empty() {
@@ -73,6 +82,16 @@ fn check_writable(written: &ClusterSpec) -> Result<(), CommandError> {
         )
         .hint("name the file with `-f FILE`, or leave the spec as it is with `--keep-spec`")),
         _ => Ok(()),
+    }
+}
+
+/// Says that the spec still has the old version, which the next plan refuses.
+fn say_kept(context: &Context, written: &ClusterSpec, version: &KubernetesVersion) {
+    let old = &written.cluster.kubernetes_version;
+    if let Some(place) = written.place("kubernetesVersion").filter(|_| old != version) {
+        context.output.message(&format!(
+            "{place}: kubernetesVersion is still {old}. Write `kubernetesVersion: {version}` there: the next plan would be refused."
+        ));
     }
 }
 

@@ -11,6 +11,7 @@ use slipway_plan::Confirmation;
 use slipway_resource::provider::PreflightFinding;
 use slipway_resource::{Address, AddressError, Identity, ProviderError};
 use slipway_spec::diagnostic::Diagnostic;
+use slipway_spec::source::Location;
 use slipway_spec::stored::Unreadable;
 use slipway_spec::value::KubernetesVersion;
 use slipway_trust::Refusal;
@@ -202,7 +203,7 @@ pub enum Error {
         to: KubernetesVersion,
     },
     /// Kubernetes does not support a lower version.
-    #[error("{}Kubernetes cannot go back from {from} to {to}", about(cluster))]
+    #[error("{}Kubernetes cannot go back from {from} to {to}{}", about(cluster), at(place))]
     VersionBack {
         /// The cluster, where one is meant.
         cluster: Option<String>,
@@ -210,6 +211,8 @@ pub enum Error {
         from: KubernetesVersion,
         /// The version that is asked for.
         to: KubernetesVersion,
+        /// Where the spec asks for it.
+        place: Option<Location>,
     },
     /// Kubernetes goes one minor version at a time.
     #[error("{cluster}: Kubernetes cannot go from {from} to {to} in one step")]
@@ -412,6 +415,10 @@ fn problems(diagnostics: &[Diagnostic]) -> String {
 
 fn about(cluster: &Option<String>) -> String {
     cluster.as_ref().map(|cluster| format!("{cluster}: ")).unwrap_or_default()
+}
+
+fn at(place: &Option<Location>) -> String {
+    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
 }
 
 fn approvals(needed: u16) -> String {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use slipway_engine::{EventHandler, Recovery, Wait, WaitHandler};
 use slipway_plan::Plan;
+use slipway_spec::value::KubernetesVersion;
 
 /// An event of an operation.
 #[derive(Clone, Debug)]
@@ -24,6 +25,13 @@ pub enum Event {
     Step(slipway_engine::Event),
     /// The run has ended.
     RunEnded,
+    /// A saved plan has changed the Kubernetes version of a cluster, and the spec file may have the version before.
+    VersionApplied {
+        /// The cluster.
+        cluster: String,
+        /// The version that it has now.
+        version: KubernetesVersion,
+    },
 }
 
 /// Follows an operation. It never blocks, and what it does has no influence on the operation.

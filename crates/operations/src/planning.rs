@@ -141,7 +141,7 @@ impl Opened {
             Err(error) => return Err(self.explained(error).await),
         };
         if request.mode == Mode::Apply {
-            version::check_existing(&plan, &self.spec.cluster)?;
+            version::check_existing(&plan, &self.spec)?;
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)
@@ -181,7 +181,7 @@ impl Opened {
             slipway_engine::check_account(prior, self.providers())?;
         }
         if request.mode == Mode::Apply {
-            version::check_version_change(prior, cluster)?;
+            version::check_version_change(prior, &self.spec)?;
             at_rest::check_generated(prior, &self.spec)?;
             if request.options.is_partial() {
                 version::check_partial(prior, cluster)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_plan::{Mode, Plan};
 use slipway_resource::ClusterUid;
+use slipway_spec::model::Cluster;
 use slipway_spec::stored;
 use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
@@ -20,6 +21,7 @@ use crate::plannable::Planned;
 use crate::protection;
 use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
+use crate::version;
 
 /// What a place in the state store begins with.
 pub const STORE: &str = "state:";
@@ -89,6 +91,7 @@ impl Saved {
         if plan.mode == Mode::Delete {
             protection::check_opened(&opened, false)?;
         }
+        let before = version::applied_version(opened.prior())?;
         let uid = plan.binding.uid.clone();
         let taking = Taking { operation: "apply", wait: manner.terms.wait, uid: uid.as_ref() };
         let held = Held::take(environment, &opened, taking).await?;
@@ -96,6 +99,14 @@ impl Saved {
         let planned = Planned { plan, observed_at: None, uid: uid.clone(), texts: Arc::new(texts) };
         let applied: Applied =
             applying::run(environment, &opened, planned, held, (confirmed, manner.stop)).await?;
+        let Cluster { name: cluster, kubernetes_version: version, .. } = &opened.spec.cluster;
+        if applied.is_complete()
+            && applied.plan.mode == Mode::Apply
+            && before.is_some_and(|before| before != *version)
+        {
+            let (cluster, version) = (cluster.clone(), version.clone());
+            environment.observer.event(Event::VersionApplied { cluster, version });
+        }
         Ok(Outcome::Applied(applied))
     }
 }

@@ -9,6 +9,7 @@ use slipway_spec::model::Cluster;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::error::{Error, KubeletProblem};
+use crate::spec::ClusterSpec;
 use crate::state::spec_of;
 
 /// The version that the state has.
@@ -31,12 +32,13 @@ pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Resu
     }
 }
 
-/// Refuses a change of version that Kubernetes' skew policy does not allow in one step.
-pub(crate) fn check_version_change(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
+/// Refuses a change of version that Kubernetes does not support in one step: to an older version, also of the same minor version,
+/// or past a minor version.
+pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
     let Some(from) = applied_version(prior)? else { return Ok(()) };
-    let (name, to) = (cluster.name.to_string(), cluster.kubernetes_version.clone());
-    if (to.major, to.minor) < (from.major, from.minor) {
-        return Err(Error::VersionBack { cluster: Some(name), from, to });
+    let (name, to) = (spec.cluster.name.to_string(), spec.cluster.kubernetes_version.clone());
+    if to < from {
+        return Err(back(spec, from));
     }
     if to.major != from.major || to.minor > from.minor + 1 {
         return Err(Error::VersionSkipped { cluster: name, from, to });
@@ -44,22 +46,30 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, cluster: &Cluster) 
     Ok(())
 }
 
-/// Refuses a plan that would take what exists back to an older minor version. What exists counts, whatever the state says of the
+/// Refuses a plan that would take what exists back to an older version. What exists counts, whatever the state says of the
 /// cluster's version: the state may have been made anew from an older spec, or be an old copy.
 ///
 /// A change goes back when its value differs from the present one by the version only, as `1.36.1` and `1.35.2` or two tags of
 /// one image do, and the new one is the version of the cluster. Pools with an older version of their own may have it.
-pub(crate) fn check_existing(plan: &Plan, cluster: &Cluster) -> Result<(), Error> {
-    let to = &cluster.kubernetes_version;
+pub(crate) fn check_existing(plan: &Plan, spec: &ClusterSpec) -> Result<(), Error> {
+    let to = &spec.cluster.kubernetes_version;
     let is_done =
         |change: &&ResourceChange| change.action == ChangeAction::Update || change.action.is_replace();
     let changed = plan.changes.iter().filter(is_done).flat_map(|change| &change.changes);
     let newest = changed.filter_map(|change| version_before(&change.before, &change.after, to)).max();
     match newest {
-        Some(from) if (to.major, to.minor) < (from.major, from.minor) => {
-            Err(Error::VersionBack { cluster: Some(cluster.name.to_string()), from, to: to.clone() })
-        }
+        Some(from) if *to < from => Err(back(spec, from)),
         _ => Ok(()),
+    }
+}
+
+/// The refusal of a spec whose version is older than the one that the cluster has.
+fn back(spec: &ClusterSpec, from: KubernetesVersion) -> Error {
+    Error::VersionBack {
+        cluster: Some(spec.cluster.name.to_string()),
+        from,
+        to: spec.cluster.kubernetes_version.clone(),
+        place: spec.place("kubernetesVersion").cloned(),
     }
 }
 
@@ -78,7 +88,7 @@ pub(crate) fn hops(
     to: &KubernetesVersion,
 ) -> Result<Vec<KubernetesVersion>, Error> {
     if to < from {
-        return Err(Error::VersionBack { cluster: None, from: from.clone(), to: to.clone() });
+        return Err(Error::VersionBack { cluster: None, from: from.clone(), to: to.clone(), place: None });
     }
     if to.major != from.major {
         return Err(Error::NoWay { from: from.clone(), to: to.clone() });

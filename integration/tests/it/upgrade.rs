@@ -42,13 +42,37 @@ fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
     place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     for (version, code, hint) in [
         ("1.36.0", "CLI0012", "slipway upgrade -f … --to 1.36.0"),
-        ("1.33.9", "CLI0011", "set kubernetesVersion to 1.34.2 or later"),
+        ("1.33.9", "CLI0011", "write `kubernetesVersion: 1.34.2` into spec.yaml"),
+        ("1.34.1", "CLI0011", "Kubernetes cannot go back from 1.34.2 to 1.34.1 (spec.yaml:"),
     ] {
         place.write("spec.yaml", &spec.replace("1.34.2", version))?;
         let refused = place.expect(1, &["plan", "-f", "spec.yaml"])?;
         ensure!(refused.err.contains(code) && refused.err.contains(hint), "{}", refused.err);
     }
     Ok(())
+}
+
+/// Neither a saved plan nor `--keep-spec` writes the spec file. Both say so, and the file with the old version is refused.
+#[test]
+fn a_spec_file_with_the_version_before_is_named_and_refused() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let upgrade = ["upgrade", "-f", "spec.yaml", "--to"];
+    let saved =
+        place.expect(2, &[&upgrade[..], &["1.34.3", "--dry-run", "--out", "upgrade.plan"]].concat())?;
+    ensure!(saved.err.contains("write `kubernetesVersion: 1.34.3` into spec.yaml"), "{}", saved.err);
+    let applied = place.expect(0, &["apply", "upgrade.plan", "--yes"])?;
+    ensure!(applied.err.contains("write `kubernetesVersion: 1.34.3` into it"), "{}", applied.err);
+    let kept = place.expect(0, &[&upgrade[..], &["1.34.4", "--keep-spec", "--yes"]].concat())?;
+    ensure!(kept.err.contains("kubernetesVersion is still 1.34.2"), "{}", kept.err);
+    ensure!(std::fs::read_to_string(&path)? == spec, "the spec was changed");
+    for arguments in [&["plan", "-f", "spec.yaml"][..], &["apply", "-f", "spec.yaml", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        for part in ["CLI0011", "(spec.yaml:", "write `kubernetesVersion: 1.34.4` into spec.yaml"] {
+            ensure!(refused.err.contains(part), "{part}: {}", refused.err);
+        }
+    }
+    place.write("spec.yaml", &spec.replace("1.34.2", "1.34.4"))?;
+    place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
 }
 
 /// The spec at each version of the way is checked before the first step: what would be refused afterwards is not begun.

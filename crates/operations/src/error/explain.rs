@@ -207,9 +207,10 @@ impl Error {
             Self::PartialVersion { to, .. } => vec![format!(
                 "`slipway upgrade -f … --to {to}` changes it for the whole cluster; do the part before or after"
             )],
-            Self::VersionBack { cluster: Some(_), from, .. } => vec![format!(
-                "set kubernetesVersion to {from} or later; a component of an older minor version may not read what is stored"
-            )],
+            Self::VersionBack { cluster: Some(_), from, place, .. } => vec![match place {
+                Some(place) => format!("write `kubernetesVersion: {from}` into {}", place.file),
+                None => format!("set `kubernetesVersion` to {from} or later"),
+            }],
             Self::VersionSkipped { to, .. } => {
                 vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
             }
