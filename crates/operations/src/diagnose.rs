@@ -71,6 +71,17 @@ pub(crate) fn encryption_key(message: String, hint: String, location: Option<&Lo
     )])
 }
 
+/// A setting that a cluster keeps as long as it exists.
+const FIXED: Code = Code { id: "PLAN0043", title: "a setting of a running cluster cannot change" };
+
+/// Settings that a cluster keeps as long as it exists and that the spec changes: what and why, the way out, and where.
+pub(crate) fn fixed(problems: Vec<(String, String, Option<Location>)>) -> Error {
+    let problem = |(message, hint, location): (String, String, Option<Location>)| {
+        with_line(Diagnostic::error(FIXED, message).at_location(location.as_ref()).hint(hint))
+    };
+    Error::Specs(problems.into_iter().map(problem).collect())
+}
+
 /// What is wrong with the configuration of a provider.
 pub(crate) fn configuration(provider: &str, problems: Vec<Misconfigured>) -> Error {
     let lists = format!("`slipway provider info {provider}` lists its settings");

@@ -3,6 +3,7 @@
 mod at_rest;
 mod expansion;
 mod failures;
+mod fixed;
 mod inside;
 mod keys;
 mod retained;
@@ -182,6 +183,7 @@ impl Opened {
         }
         if request.mode == Mode::Apply {
             version::check_version_change(prior, &self.spec)?;
+            fixed::check(prior, &self.spec)?;
             at_rest::check_generated(prior, &self.spec)?;
             if request.options.is_partial() {
                 version::check_partial(prior, cluster)?;

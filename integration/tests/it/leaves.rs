@@ -137,7 +137,12 @@ const REFUSED: &[&str] = &[
     "Cluster spec.encryption.atRest.resources",
     "Cluster spec.etcd[].members[].pool",
     "Cluster spec.etcd[].members[].volume.deleteOnTermination",
+    // A running cluster keeps these.
+    "Cluster spec.network.clusterDomain",
+    "Cluster spec.network.dnsAddress",
     "Cluster spec.network.ipFamily",
+    "Cluster spec.network.podCidrs",
+    "Cluster spec.network.serviceCidrs",
     "Cluster spec.network.topology",
     // The state belongs to one provider, account and region.
     "Cluster spec.provider.config",
