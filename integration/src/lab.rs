@@ -203,6 +203,7 @@ impl Lab {
         let addresses = plan.changes.iter().map(|change| change.address.to_string());
         let confirmed = addresses.chain([plan.cluster.clone()]).collect();
         let run = Run {
+            spec: plan.spec.clone(),
             plan: &plan,
             providers: &providers,
             state,

@@ -32,6 +32,8 @@ use crate::stop::StopSignal;
 pub struct Run<'a> {
     /// The plan.
     pub plan: &'a Plan,
+    /// The spec of the plan as the state keeps it.
+    pub spec: serde_json::Value,
     /// Who does it.
     pub providers: &'a Providers,
     /// The state as the hold found it, interrupted steps resolved.
@@ -165,7 +167,7 @@ impl Run<'_> {
     }
 
     fn snapshot_bytes(&self, mut snapshot: Snapshot) -> Result<Vec<u8>, Error> {
-        snapshot.spec = self.plan.spec.clone();
+        snapshot.spec = self.spec.clone();
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();
         snapshot.scopes = scopes(self.plan);
@@ -210,13 +212,13 @@ impl Run<'_> {
         };
         let resumed = self.state.replayed.run.as_ref().filter(|run| run.plan == digest);
         let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
-        let run = RunBegin { plan: digest, epoch, spec: self.plan.spec.clone() };
+        let run = RunBegin { plan: digest, epoch, spec: self.spec.clone() };
         let done = resumed.map(|run| run.done.clone()).unwrap_or_default();
         let nodes = resumed.map(|run| run.nodes.clone()).unwrap_or_default();
         let outputs = self.outputs_of(&done).await?;
         let occupied = if self.observed_at.is_none() { self.occupied(&done).await? } else { BTreeMap::new() };
         let mut snapshot = self.state.snapshot.clone();
-        snapshot.spec = self.plan.spec.clone();
+        snapshot.spec = self.spec.clone();
         let uid: ClusterUid = snapshot.uid.clone();
         let work = Work {
             plan: self.plan,

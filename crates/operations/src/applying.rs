@@ -222,10 +222,12 @@ pub(crate) async fn run(
     (confirmed, stop): (Names, StopSignal),
 ) -> Result<Applied, Error> {
     let acting = match plannable.acting(&plan, held.holder.journal(), &held.state).await {
-        Ok(providers) => plannable.secret_store(&held.state.snapshot.uid).map(|store| (providers, store)),
+        Ok(providers) => plannable
+            .secret_store(&held.state.snapshot.uid)
+            .and_then(|store| Ok((providers, store, plannable.kept_spec(&plan)?))),
         Err(error) => Err(error),
     };
-    let (providers, store) = match acting {
+    let (providers, store, spec) = match acting {
         Ok(acting) => acting,
         Err(error) => return held.give_back(error).await,
     };
@@ -233,6 +235,7 @@ pub(crate) async fn run(
     environment.observer.event(Event::RunBegins(plan.clone()));
     let run = Run {
         plan: &plan,
+        spec,
         providers: &providers,
         state: held.state,
         secrets: texts,

@@ -10,6 +10,7 @@ use slipway_plan::{Mode, Plan, Providers, Snapshot};
 use slipway_resource::provider::{Capabilities, Catalog};
 use slipway_resource::{ClusterUid, Schema, SecretText};
 use slipway_secrets::SecretStore;
+use slipway_spec::stored;
 use slipway_state_store::{Backend, ClusterName, Journal};
 
 use crate::access::{ClusterAccess, KnownApi};
@@ -284,6 +285,14 @@ impl Plannable for Opened {
 
     fn spec(&self) -> Result<Option<serde_json::Value>, Error> {
         to_json(&self.spec.cluster).map(Some)
+    }
+
+    fn kept_spec(&self, plan: &Plan) -> Result<serde_json::Value, Error> {
+        let unreadable = |source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source };
+        match stored::read(&plan.spec).map_err(unreadable)? {
+            Some(planned) => to_json(&self.spec.found(planned)),
+            None => Ok(plan.spec.clone()),
+        }
     }
 
     fn secret_store(&self, uid: &ClusterUid) -> Result<Option<SecretStore>, Error> {

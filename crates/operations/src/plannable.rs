@@ -50,6 +50,15 @@ pub trait Plannable {
         Ok(None)
     }
 
+    /// What the state keeps as the spec when a plan is carried out: the spec of the plan, with files named so that they are found
+    /// from every folder.
+    ///
+    /// # Errors
+    /// When it cannot be read from the plan, or not be written as JSON.
+    fn kept_spec(&self, plan: &Plan) -> Result<serde_json::Value, Error> {
+        Ok(plan.spec.clone())
+    }
+
     /// Its own secrets in the state store; none for what keeps none there.
     ///
     /// # Errors

@@ -112,7 +112,7 @@ impl Opened {
         options.only =
             beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
         let observations = beside.as_ref().map(|_| observed.observations.clone());
-        let mut spec = to_json(&self.spec.cluster)?;
+        let mut spec = to_json(&self.spec.planned())?;
         let mut sets_protection = None;
         if request.mode == Mode::Apply
             && let Some(planned) = protection::planned(self.protection, &mut spec, options.is_partial())
@@ -151,7 +151,7 @@ impl Opened {
                 cluster: name,
                 uid: uid.clone(),
                 mode: request.mode,
-                spec: to_json(&change.written.cluster)?,
+                spec: to_json(&change.written.planned())?,
                 desired: beside.written,
                 notes: Vec::new(),
                 prior,

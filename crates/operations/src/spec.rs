@@ -1,12 +1,13 @@
 //! From files to clusters, with every problem reported in one run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
 
 use slipway_plan::Located;
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::Diagnostic;
-use slipway_spec::model::{Cluster, NodePool};
+use slipway_spec::model::{Cluster, Manifest, NodePool};
 use slipway_spec::source::{FieldSources, Location, Origin};
 use slipway_spec::{Loaded, load_guarded};
 use slipway_trust::{Policy, Tree};
@@ -25,6 +26,8 @@ pub struct ClusterSpec {
     files: FileNames,
     /// The folders in which it may name files.
     pub tree: Tree,
+    /// By add-on: the file of its manifest.
+    manifests: BTreeMap<String, ManifestFile>,
     /// The settings of its provider that a flag says, and not the spec.
     pub from_caller: BTreeSet<String>,
     /// Whether it is as the caller's own state or plan has it.
@@ -41,6 +44,7 @@ impl ClusterSpec {
             sources: FieldSources::default(),
             files: FileNames::default(),
             tree,
+            manifests: BTreeMap::new(),
             from_caller: BTreeSet::new(),
             recorded: true,
         }
@@ -86,10 +90,46 @@ impl ClusterSpec {
         }
         for addon in &mut self.cluster.addons {
             let field = format!("addons[{}]", addon.name);
-            if let Some(slipway_spec::model::Manifest::File(file)) = &mut addon.manifest {
+            if let Some(Manifest::File(file)) = &mut addon.manifest {
+                let written = file.clone();
                 absolute(file, &field);
+                let planned = match Path::new(&written).is_absolute() {
+                    true => written,
+                    false => self.files.relative(Path::new(file)),
+                };
+                let place = ManifestFile { here: file.clone(), planned };
+                self.manifests.insert(addon.name.clone(), place);
             }
         }
+    }
+
+    /// The cluster as plans keep it and as providers receive it: files of manifests are named from the deepest folder that has
+    /// all files of the spec. So a plan is the same for every checkout of the spec.
+    #[must_use]
+    pub fn planned(&self) -> Cluster {
+        self.with_manifests(self.cluster.clone(), |place| (&place.here, &place.planned))
+    }
+
+    /// The cluster of a plan of this spec as the state keeps it: files of manifests are found from every folder.
+    #[must_use]
+    pub(crate) fn found(&self, planned: Cluster) -> Cluster {
+        self.with_manifests(planned, |place| (&place.planned, &place.here))
+    }
+
+    fn with_manifests(
+        &self,
+        mut cluster: Cluster,
+        names: impl Fn(&ManifestFile) -> (&String, &String),
+    ) -> Cluster {
+        for addon in &mut cluster.addons {
+            if let Some(Manifest::File(file)) = &mut addon.manifest
+                && let Some((from, to)) = self.manifests.get(&addon.name).map(&names)
+                && file == from
+            {
+                file.clone_from(to);
+            }
+        }
+        cluster
     }
 
     /// A provider's failure; one about a field of the spec is shown at its place.
@@ -146,10 +186,21 @@ impl ClusterSpec {
     }
 }
 
+/// The file of an add-on's manifest.
+#[derive(Clone, Debug)]
+struct ManifestFile {
+    /// Its absolute path on this machine.
+    here: String,
+    /// Its name in plans.
+    planned: String,
+}
+
 /// What the files of a cluster are called in plans: their paths from the deepest folder that has them all. So a plan is the
 /// same, however its files are spelled and wherever the program is called.
 #[derive(Clone, Debug, Default)]
 struct FileNames {
+    /// The deepest folder that has them all.
+    folder: PathBuf,
     by_given: BTreeMap<String, String>,
 }
 
@@ -163,15 +214,38 @@ impl FileNames {
             while !folder.starts_with(&shared) && shared.pop() {}
             common = Some(shared);
         }
-        let common = common.unwrap_or_default();
-        let name = |file: &Path| file.strip_prefix(&common).unwrap_or(file).display().to_string();
-        Self { by_given: files.iter().map(|(given, file)| ((*given).to_owned(), name(file))).collect() }
+        let folder = common.unwrap_or_default();
+        let name = |file: &Path| file.strip_prefix(&folder).unwrap_or(file).display().to_string();
+        let by_given = files.iter().map(|(given, file)| ((*given).to_owned(), name(file))).collect();
+        Self { folder, by_given }
+    }
+
+    /// The path of another file from the folder of these.
+    fn relative(&self, file: &Path) -> String {
+        let (from, to) = (parts(&self.folder), parts(file));
+        let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+        let up = from.iter().skip(shared).map(|_| Component::ParentDir.as_os_str());
+        let path: PathBuf = up.chain(to.into_iter().skip(shared)).collect();
+        path.display().to_string()
     }
 
     fn locate(&self, place: &Location) -> Located {
         let name = self.by_given.get(&*place.file).map_or(&*place.file, String::as_str);
         Located { location: format!("{name}:{}:{}", place.line, place.column), shown: place.to_string() }
     }
+}
+
+/// The parts of an absolute path, without `.` and `..`.
+fn parts(path: &Path) -> Vec<&OsStr> {
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            Component::Normal(name) => parts.push(name),
+            _ => {}
+        }
+    }
+    parts
 }
 
 /// A file under its own name in its real folder; as it is given where that cannot be found.
@@ -219,6 +293,7 @@ impl Specs {
                 sources,
                 files: files_of,
                 tree: policy.tree(files),
+                manifests: BTreeMap::new(),
                 from_caller: BTreeSet::new(),
                 recorded: false,
             };

@@ -154,6 +154,7 @@ impl World {
         let holder = Holder::acquire(backend.clone(), &name, acquire, Arc::new(SystemClock)).await.unwrap();
         let run = Run {
             plan,
+            spec: plan.spec.clone(),
             providers: &providers,
             state: State::of_view(CLUSTER, holder.read().await.unwrap()).unwrap(),
             secrets: Arc::new(crate::secrets::NoSecrets),

@@ -97,6 +97,7 @@ async fn run(
     });
     let run = Run {
         plan: &plan,
+        spec: plan.spec.clone(),
         providers: &providers,
         state: State::of_view(CLUSTER, holder.read().await.unwrap()).unwrap(),
         secrets: key,

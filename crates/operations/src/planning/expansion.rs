@@ -103,8 +103,8 @@ impl Opened {
         let place = self.environment.store.as_ref().map(|store| store.place.as_str());
         let place = place.filter(|place| place.contains("://") && !place.starts_with("file:"));
         let asks = !handle.info.capabilities.hosts && handle.schema.config.get(STATE).is_some_and(is_asked);
-        let Some(place) = place.filter(|_| asks) else { return to_provider(&spec.cluster) };
-        let mut cluster = spec.cluster.clone();
+        let mut cluster = spec.planned();
+        let Some(place) = place.filter(|_| asks) else { return to_provider(&cluster) };
         let config = &mut cluster.provider.config;
         if config.is_null() {
             *config = serde_json::Value::Object(serde_json::Map::new());

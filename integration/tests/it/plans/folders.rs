@@ -1,7 +1,7 @@
 //! What a folder of specs may have beside them, and how one of several clusters is chosen.
 
 use anyhow::{Result, ensure};
-use slipway_integration::place::Place;
+use slipway_integration::place::{Ended, Place};
 
 use crate::{PROGRAM, SMALL};
 
@@ -46,4 +46,40 @@ fn several_clusters_are_listed_with_the_way_to_choose_one() -> Result<()> {
     let names = ["CLI0005", "several clusters (line, other)", "--cluster line"];
     ensure!(names.iter().all(|name| refused.err.contains(name)), "{}", refused.err);
     place.expect(2, &["plan", "-f", "specs", "--cluster", "other"]).map(|_| ())
+}
+
+/// A plan names the files of manifests as the spec does: every checkout, called from every folder, gives the same bytes.
+#[test]
+fn a_plan_with_a_manifest_does_not_depend_on_the_folder() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let addon = "  addons: [ { name: own, manifest: { file: addons/b.yaml } } ]\n---";
+    let spec = SMALL.replacen("\n---", &format!("\n{addon}"), 1);
+    ensure!(spec.contains("addons/b.yaml"), "{spec}");
+    for checkout in ["one/specs", "a/deeper/two/specs"] {
+        place.write(&format!("{checkout}/a.yaml"), &spec)?;
+        place.write(&format!("{checkout}/addons/b.yaml"), MANIFESTS)?;
+    }
+    std::os::unix::fs::symlink("one", place.path().join("link"))?;
+    let absolute = place.path().join("one/specs").display().to_string();
+    let calls: [(&str, &str); 6] = [
+        (".", "one/specs"),
+        (".", "./one/../one/specs/a.yaml"),
+        (".", "link/specs"),
+        (".", &absolute),
+        ("one/specs", "a.yaml"),
+        (".", "a/deeper/two/specs"),
+    ];
+    let mut plans = Vec::new();
+    for (folder, file) in calls {
+        let out = place.path().join("out.plan").display().to_string();
+        let state = place.state().display().to_string();
+        let mut command = place.command(&["plan", "-f", file, "--out", &out, "--state", &state]);
+        let planned = Ended::of(command.current_dir(place.path().join(folder)).output()?)?;
+        ensure!(planned.code == Some(2), "{file}: {}", planned.err);
+        let plan = std::fs::read_to_string(&out)?;
+        ensure!(!plan.contains("/one/") && !plan.contains("/two/"), "{file}: the plan names the checkout");
+        plans.push(plan);
+    }
+    ensure!(plans.iter().all(|plan| *plan == plans[0]), "the plans differ");
+    Ok(())
 }

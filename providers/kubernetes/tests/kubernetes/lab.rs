@@ -206,6 +206,7 @@ impl Lab {
         let known = state.head.snapshot.is_some() || state.is_interrupted();
         let plan = self.plan_from(desired, mode, &providers, Some(&state).filter(|_| known)).await?;
         let run = Run {
+            spec: plan.spec.clone(),
             plan: &plan,
             providers: &providers,
             state,
