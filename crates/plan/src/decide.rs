@@ -9,6 +9,7 @@ use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, Resource
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
 use crate::nodes::Gates;
 use crate::observations::Found;
+use crate::outdated;
 use crate::precondition::Precondition;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::state::Record;
@@ -88,6 +89,11 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     if action == ChangeAction::NoOp {
         let mut unrecorded = lifecycle_reasons(&known);
         unrecorded.extend(last_applied.filter(|_| known.forgets).map(forgotten_secrets));
+        unrecorded.extend(
+            last_applied.and_then(|applied| {
+                outdated::reason(&known, &object.attributes, &planned.normalised, applied)
+            }),
+        );
         if !unrecorded.is_empty() {
             action = ChangeAction::Record;
             reasons.extend(unrecorded);

@@ -26,6 +26,7 @@ mod nodes;
 pub mod observations;
 mod on_demand;
 mod orphans;
+mod outdated;
 mod planner;
 pub mod precondition;
 pub mod prices;

@@ -42,6 +42,36 @@ fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {
     Ok(())
 }
 
+/// A change by hand that the spec asks for by now is recorded, and nothing is called for it: a report of drift would show it for
+/// ever.
+#[test]
+fn what_others_changed_as_the_spec_asks_is_recorded() -> Result<()> {
+    let place = applied(&spec())?;
+    let group = object(&place, "sim_target_group.api")?;
+    let changed = spec().replace("team: platform", "team: network");
+    let tamper = Tamper::open(place.cloud());
+    for object in place.inventory()?.objects.iter().filter(|object| object.attributes.get("tags").is_some()) {
+        tamper.set(&object.id, &"tags.team".parse()?, "network".into())?;
+    }
+    place.expect(2, &["drift", "small"])?;
+    place.write("spec.yaml", &changed)?;
+    let plan = planned(&place, 2, &[])?;
+    ensure!(actions(&plan).iter().all(|(_, word)| word == "no-op"), "{:?}", actions(&plan));
+    ensure!(plan["counts"]["record"].as_u64() > Some(0), "{}", plan["counts"]);
+    ensure!(plan["counts"]["update"] == 0, "{}", plan["counts"]);
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("tags.team was changed outside Slipway, to what the spec asks for"), "{text}");
+    place.expect(0, APPLY)?;
+    place.expect(0, &["drift", "small"])?;
+    place.expect(0, PLAN)?;
+    ensure!(object(&place, "sim_target_group.api")?.id == group.id, "it was replaced");
+    // What is changed after that is drift again, and not a change of the spec.
+    tamper.set(&group.id, &"tags.team".parse()?, "others".into())?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(drift.contains("sim_target_group.api"), "{drift}");
+    Ok(())
+}
+
 #[test]
 fn a_lost_state_is_found_again_in_the_cloud() -> Result<()> {
     let place = applied(&spec())?;
