@@ -149,6 +149,7 @@ impl Lab {
             uid: observed.uid,
             mode,
             spec,
+            changed: Vec::new(),
             desired,
             notes: Vec::new(),
             prior,

@@ -303,6 +303,7 @@ impl Plannable for PlannableNode {
             uid: uid.clone(),
             mode: request.mode,
             spec: self.spec.to_json()?,
+            changed: Vec::new(),
             desired,
             notes: self.leaving.notes(),
             prior,

@@ -28,7 +28,7 @@ use crate::protection;
 use crate::request::Request;
 use crate::secrets::{self, UserSecrets};
 use crate::stage::Stage;
-use crate::state::{head, to_json};
+use crate::state::{head, spec_of, to_json};
 use crate::version;
 use crate::version_change::{self, Beside};
 
@@ -113,6 +113,7 @@ impl Opened {
             beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
         let observations = beside.as_ref().map(|_| observed.observations.clone());
         let mut spec = to_json(&self.spec.planned())?;
+        let changed = self.changed_fields(prior, &spec)?;
         let mut sets_protection = None;
         if request.mode == Mode::Apply
             && let Some(planned) = protection::planned(self.protection, &mut spec, options.is_partial())
@@ -126,6 +127,7 @@ impl Opened {
             uid: uid.clone(),
             mode: request.mode,
             spec,
+            changed,
             desired: expansion.desired,
             notes: expansion.notes,
             prior,
@@ -152,6 +154,7 @@ impl Opened {
                 uid: uid.clone(),
                 mode: request.mode,
                 spec: to_json(&change.written.planned())?,
+                changed: Vec::new(),
                 desired: beside.written,
                 notes: Vec::new(),
                 prior,
@@ -173,6 +176,17 @@ impl Opened {
         let (changes, steps) = (plan.changes.len(), plan.steps.len());
         tracing::info!(cluster = %plan.cluster, changes, steps, "planned");
         Ok(Planned { plan, observed_at: Some(observed.at), uid, texts: Arc::new(texts) })
+    }
+
+    /// The fields in which a spec, as plans keep it, differs from the one that was applied last.
+    fn changed_fields(
+        &self,
+        prior: Option<&Snapshot>,
+        spec: &serde_json::Value,
+    ) -> Result<Vec<String>, Error> {
+        let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(Vec::new()) };
+        let applied = to_json(&self.spec.planned_as(applied))?;
+        Ok(slipway_plan::fields::causes(&applied, spec))
     }
 
     /// Refuses what no plan may ask for, by what was applied.

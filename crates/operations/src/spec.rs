@@ -107,7 +107,12 @@ impl ClusterSpec {
     /// all files of the spec. So a plan is the same for every checkout of the spec.
     #[must_use]
     pub fn planned(&self) -> Cluster {
-        self.with_manifests(self.cluster.clone(), |place| (&place.here, &place.planned))
+        self.planned_as(self.cluster.clone())
+    }
+
+    /// The same for another form of the cluster, such as the one in its state.
+    pub(crate) fn planned_as(&self, cluster: Cluster) -> Cluster {
+        self.with_manifests(cluster, |place| (&place.here, &place.planned))
     }
 
     /// The cluster of a plan of this spec as the state keeps it: files of manifests are found from every folder.

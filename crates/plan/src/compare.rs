@@ -1,11 +1,11 @@
 //! What differs between two states of a cluster, in the form of a plan's changes.
 
-use serde::Serialize;
 use slipway_resource::diff;
 use slipway_resource::{Address, ResourceType};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::sensitive_paths;
+use crate::fields::{self, SpecChange};
 use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::reason::{Reason, ReasonCode};
 use crate::state::{Record, Snapshot};
@@ -17,17 +17,6 @@ pub struct Comparison {
     pub plan: Plan,
     /// The fields of the spec that differ.
     pub spec: Vec<SpecChange>,
-}
-
-/// A field of the spec that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SpecChange {
-    /// Which field, as `network.podCidr`.
-    pub field: String,
-    /// As it was; null where it was not.
-    pub before: serde_json::Value,
-    /// As it is; null where it is not any more.
-    pub after: serde_json::Value,
 }
 
 impl Comparison {
@@ -55,8 +44,7 @@ pub fn compare<'t>(
             None => unchanged += 1,
         }
     }
-    let mut spec = Vec::new();
-    fields("", &before.spec, &after.spec, &mut spec);
+    let spec = fields::changed(&before.spec, &after.spec);
     Comparison { plan: plan(after, changes, unchanged), spec }
 }
 
@@ -143,32 +131,6 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
     }
 }
 
-/// Every field that differs, the deepest that can be named; lists are compared position by position.
-fn fields(path: &str, before: &serde_json::Value, after: &serde_json::Value, found: &mut Vec<SpecChange>) {
-    use serde_json::Value as Json;
-    if before == after {
-        return;
-    }
-    match (before, after) {
-        (Json::Object(left), Json::Object(right)) => {
-            let mut names: Vec<&String> = left.keys().chain(right.keys()).collect();
-            names.sort();
-            names.dedup();
-            for name in names {
-                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                let null = Json::Null;
-                fields(&below, left.get(name).unwrap_or(&null), right.get(name).unwrap_or(&null), found);
-            }
-        }
-        (Json::Array(left), Json::Array(right)) if left.len() == right.len() => {
-            for (index, (left, right)) in left.iter().zip(right).enumerate() {
-                fields(&format!("{path}[{index}]"), left, right, found);
-            }
-        }
-        _ => found.push(SpecChange { field: path.to_owned(), before: before.clone(), after: after.clone() }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use slipway_resource::{ClusterUid, Identity, Value};
@@ -218,16 +180,5 @@ mod tests {
         assert_eq!(actions, [Delete, Update, ReplaceCreateFirst, Create]);
         assert_eq!(comparison.plan.unchanged, 1);
         assert!(compare(&before, &before, |_| None).is_empty());
-    }
-
-    #[test]
-    fn the_deepest_field_of_the_spec_is_named() {
-        let mut before = snapshot(&[]);
-        let mut after = snapshot(&[]);
-        before.spec = serde_json::json!({"a": {"b": 1, "c": 2}, "l": [{"x": 1}, {"x": 2}]});
-        after.spec = serde_json::json!({"a": {"b": 1, "c": 3}, "l": [{"x": 1}, {"x": 4}], "n": true});
-        let found: Vec<String> =
-            compare(&before, &after, |_| None).spec.into_iter().map(|change| change.field).collect();
-        assert_eq!(found, ["a.c", "l[1].x", "n"]);
     }
 }

@@ -7,6 +7,7 @@ use slipway_resource::provider::{Disruption, Planned, Rollout};
 use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, ResourceType, Type, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::fields::narrowed;
 use crate::nodes::Gates;
 use crate::observations::Found;
 use crate::outdated;
@@ -61,6 +62,8 @@ pub(crate) struct Decision {
 /// Where a field of the spec stands, and which other resources give way to new ones.
 pub(crate) struct Context<'a> {
     pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
+    /// The fields of the spec that differ from those that were applied last.
+    pub changed: &'a [String],
     pub replaced: &'a BTreeMap<Address, Vec<Reason>>,
 }
 
@@ -309,7 +312,7 @@ fn change_reason(
 ) -> Reason {
     let wanted = known.resolved.at(&change.path).unwrap_or(&Value::Null);
     let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
-    let origin = known.desired.origin(&change.path).map(str::to_owned);
+    let origin = known.desired.origin(&change.path);
     let mut reason = match applied {
         _ if known.kind.is_set_by_provider(&change.path, known.resolved) => {
             Reason::new(ReasonCode::FieldChanged, format!("{} is set by its provider", change.path))
@@ -340,6 +343,12 @@ fn change_reason(
             }
         });
     }
+    // A resource that is replaced names the field by itself.
+    let origin = origin.map(|origin| match reason.code {
+        ReasonCode::FieldDrifted => origin.to_owned(),
+        _ if !causes.is_empty() => origin.to_owned(),
+        _ => narrowed(origin, context.changed),
+    });
     reason.causes.extend(causes);
     reason = reason.located(origin.as_deref().and_then(context.locate));
     reason.origin = origin;

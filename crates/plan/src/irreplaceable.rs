@@ -3,10 +3,12 @@
 //! A type declares by [`slipway_resource::schema::Irreplaceable`] that its objects hold a key, an authority or data. The rule
 //! is one of the planner: it holds for every provider, also for one that gets it wrong, and after the state was lost.
 
+mod loss;
 mod readers;
 
+pub use loss::{Loss, LossKind};
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use slipway_resource::diff::Change;
 use slipway_resource::schema::{Held, Irreplaceable};
@@ -15,104 +17,10 @@ use slipway_resource::{Address, Identity, Path, Value};
 use crate::assemble::Decided;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::Decision;
-use crate::error::{Error, listed};
+use crate::error::Error;
 use crate::file::Mode;
 use crate::observations::Observations;
 use crate::state::Record;
-
-/// A loss that a plan would bring, and that no confirmation makes right.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// The object that would lose what it holds.
-    pub address: Address,
-    /// The fingerprint of what it holds; none when it is gone already.
-    pub fingerprint: Option<String>,
-    /// What the plan would do.
-    pub kind: LossKind,
-}
-
-/// How something irreplaceable would be lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LossKind {
-    /// Something else would be written over it: the state does not have what the object holds.
-    Overwritten {
-        /// The fingerprint of what would be written, when it is known.
-        by: Option<String>,
-    },
-    /// The state names the object, it is gone, and another one would take its place.
-    Vanished,
-    /// Several objects have its address, and nothing tells which is the right one.
-    Ambiguous {
-        /// All of them.
-        identities: Vec<Identity>,
-    },
-    /// Its type has no replacement, for this reason.
-    Refused {
-        /// The reason.
-        reason: String,
-    },
-    /// A key for data would be replaced by another one, while the object itself stays.
-    KeyReplaced {
-        /// The attributes that hold the key.
-        paths: Vec<Path>,
-    },
-    /// The text of a key for data could not be read, so that it may be another key.
-    KeyUnread {
-        /// The attributes that hold the key.
-        paths: Vec<Path>,
-        /// Where the text should have been read from, as `file:key.txt`.
-        source: String,
-        /// Why it was not read, as a sentence that names the secret, where that is known.
-        why: Option<String>,
-    },
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.address)?;
-        if let Some(fingerprint) = &self.fingerprint {
-            write!(formatter, " holds {fingerprint}")?;
-        }
-        match &self.kind {
-            LossKind::Overwritten { by: Some(by) } => write!(formatter, ", and would be overwritten by {by}"),
-            LossKind::Overwritten { by: None } => {
-                write!(formatter, ", and would be overwritten by a new one that this plan makes")
-            }
-            LossKind::Vanished => {
-                write!(formatter, " is in the state, its object is gone, and the plan would make another one")
-            }
-            LossKind::Ambiguous { identities } => {
-                let identities: Vec<&str> = identities.iter().map(Identity::as_str).collect();
-                write!(formatter, " has several objects ({})", identities.join(", "))
-            }
-            LossKind::Refused { reason } => write!(formatter, ", and cannot be replaced: {reason}"),
-            LossKind::KeyReplaced { paths } => {
-                let is_key = |path: &Path| path.to_string().ends_with("key");
-                let what = match paths.iter().any(is_key) {
-                    true => ("key", "another key"),
-                    false => ("settings", "other settings"),
-                };
-                write!(
-                    formatter,
-                    " has {}, which cannot be replaced: data encrypted with the previous {} cannot be read with {}; a \
-                     rotation in stages does not exist yet",
-                    listed(paths, ", "),
-                    what.0,
-                    what.1
-                )
-            }
-            LossKind::KeyUnread { paths, source, why } => {
-                let why = why.clone().unwrap_or_else(|| format!("the secret {source} cannot be read"));
-                write!(
-                    formatter,
-                    " has {}, and it may be another key than the one in use; data cannot be read with another key. \
-                     Slipway cannot compare them: {why}",
-                    listed(paths, ", ")
-                )
-            }
-        }
-    }
-}
 
 /// What the rule looks at besides the decisions.
 pub(crate) struct Guard<'a> {
@@ -145,10 +53,10 @@ impl<'a> Guard<'a> {
         }
         let mut losses = Vec::new();
         for (address, decision) in &mut decided.by_address {
-            if let Some(rule) = self.rule(address) {
-                losses.extend(self.look(rule, address, decision));
-            }
-            losses.extend(self.replaced_key(&decision.change));
+            let lost = self.rule(address).and_then(|rule| self.look(rule, address, decision));
+            let change = &decision.change;
+            losses
+                .extend(lost.into_iter().chain(self.replaced_key(change)).map(|loss| loss.asked_by(change)));
         }
         if !losses.is_empty() {
             return Err(Error::Irreplaceable { cluster: self.cluster.to_owned(), losses });
@@ -183,7 +91,7 @@ impl<'a> Guard<'a> {
             Some(source) => LossKind::KeyUnread { paths, source, why: (self.unread)(&change.address) },
             None => LossKind::KeyReplaced { paths },
         };
-        Some(Loss { address: change.address.clone(), fingerprint: None, kind })
+        Some(Loss::new(&change.address, None, kind))
     }
 
     /// Requires the confirmation by name of what takes a key for data out of use: an object that is deleted while no other
@@ -354,7 +262,7 @@ impl<'a> Guard<'a> {
             Held::Known(text) => Some(text.clone()),
             Held::Nothing | Held::Unknown => None,
         };
-        let loss = |kind| Some(Loss { address: address.clone(), fingerprint: fingerprint.clone(), kind });
+        let loss = |kind| Some(Loss::new(address, fingerprint.clone(), kind));
         match change.action {
             ChangeAction::Create if record.is_some_and(|record| !record.existing) => {
                 if self.held_nothing(rule, address, record) {
@@ -410,7 +318,7 @@ impl<'a> Guard<'a> {
             let others = decision.surplus.iter().map(|found| found.identity.clone());
             let identities = own.into_iter().chain(others).collect();
             let kind = LossKind::Ambiguous { identities };
-            return Some(Loss { address: address.clone(), fingerprint: None, kind });
+            return Some(Loss::new(address, None, kind));
         }
         if !rule.refusal.is_empty() {
             let deposed = record.map(|record| record.deposed.as_slice()).unwrap_or_default();

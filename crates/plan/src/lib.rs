@@ -14,6 +14,7 @@ mod decide;
 mod error;
 pub mod estimate;
 mod exclusives;
+pub mod fields;
 pub mod file;
 mod forgotten;
 mod graph;

@@ -65,6 +65,8 @@ pub struct Inputs<'a> {
     pub mode: Mode,
     /// The spec with all defaults.
     pub spec: serde_json::Value,
+    /// The fields of the spec that differ from those that were applied last ([`fields::causes`](crate::fields::causes)).
+    pub changed: Vec<String>,
     /// The wanted resources, in any order; none for a deletion.
     pub desired: Vec<Desired>,
     /// The providers' remarks on the spec.
@@ -390,7 +392,8 @@ impl<'p> Planner<'p> {
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
-        Ok(decide::decide(known, planned, &Context { locate: self.inputs.locate, replaced }))
+        let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
+        Ok(decide::decide(known, planned, &context))
     }
 
     /// Decides about everything that exists or is remembered and is not wanted.

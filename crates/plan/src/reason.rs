@@ -105,6 +105,13 @@ impl Reason {
         }
     }
 
+    /// The field of the spec that it comes from and the place of that field, for people; those of them that are known.
+    #[must_use]
+    pub fn places(&self) -> Vec<&str> {
+        let place = if self.shown.is_some() { &self.shown } else { &self.location };
+        [&self.origin, place].into_iter().flatten().map(String::as_str).collect()
+    }
+
     /// The same reason with the place of the field that it comes from.
     pub(crate) fn located(mut self, place: Option<Located>) -> Self {
         let (location, shown) = place.map(|place| (place.location, place.shown)).unzip();

@@ -4,6 +4,7 @@ use crate::{APPLY, PLAN};
 
 mod confirmations;
 mod drift;
+mod fields;
 mod folders;
 mod forms;
 mod parts;

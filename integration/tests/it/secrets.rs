@@ -87,7 +87,8 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
         let refused = expect(&place, 1, arguments, &[("KEY", OTHER)])?;
         ensure!(
             refused.err.contains("PLAN0021")
-                && refused.err.contains("encryption_key, which cannot be replaced"),
+                && refused.err.contains("encryption_key, which cannot be replaced")
+                && refused.err.contains("(encryption.atRest.key, spec.yaml:9:"),
             "{}",
             refused.err
         );
@@ -303,7 +304,12 @@ fn settings_of_encryption_at_rest_cannot_change() -> Result<()> {
         place.write("spec.yaml", &changed)?;
         for arguments in [PLAN, APPLY, &[APPLY, &["--replace", POOL, "--confirm", POOL]].concat()] {
             let refused = expect(&place, 1, arguments, &[])?;
-            let names = ["PLAN0021", "encryption_at_rest, which cannot be replaced"];
+            let names = [
+                "PLAN0021",
+                "encryption_at_rest, which cannot be replaced",
+                "(encryption.atRest",
+                "spec.yaml:9:",
+            ];
             ensure!(names.iter().all(|name| refused.err.contains(name)), "{}", refused.err);
         }
     }

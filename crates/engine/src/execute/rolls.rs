@@ -132,6 +132,7 @@ impl World {
             uid: None,
             mode: Mode::Apply,
             spec: serde_json::Value::Null,
+            changed: Vec::new(),
             desired: vec![Desired::new(thing("pool"), Value::map([("name", "pool")]))],
             notes: Vec::new(),
             prior: None,

@@ -72,6 +72,7 @@ async fn run(
         uid: None,
         mode: Mode::Apply,
         spec: serde_json::Value::Null,
+        changed: Vec::new(),
         desired,
         notes: Vec::new(),
         prior: None,

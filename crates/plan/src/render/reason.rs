@@ -16,12 +16,7 @@ fn push(out: &mut String, reason: &Reason) {
     let message = clean(reason.message.trim_end());
     out.push_str(message.strip_suffix('.').unwrap_or(&message));
     let places: Vec<&str> =
-        [&reason.origin, reason.shown.as_ref().map_or(&reason.location, |_| &reason.shown)]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .filter(|place| !reason.message.contains(*place))
-            .collect();
+        reason.places().into_iter().filter(|place| !reason.message.contains(*place)).collect();
     if !places.is_empty() {
         out.push_str(" (");
         out.push_str(&clean(&places.join(", ")));

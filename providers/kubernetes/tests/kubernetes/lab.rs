@@ -177,6 +177,7 @@ impl Lab {
             uid: observed.uid,
             mode,
             spec: Json::Null,
+            changed: Vec::new(),
             desired: desired.to_vec(),
             notes: Vec::new(),
             prior,
