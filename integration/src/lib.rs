@@ -2,6 +2,7 @@
 
 pub mod bucket;
 pub mod host_model;
+pub mod json_schema;
 pub mod knife;
 pub mod lab;
 pub mod logged;

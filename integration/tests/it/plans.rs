@@ -9,6 +9,7 @@ mod folders;
 mod forms;
 mod parts;
 mod saved;
+mod schema;
 mod scope;
 mod shared;
 mod unasked;
