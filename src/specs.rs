@@ -73,7 +73,8 @@ pub(crate) fn one(context: &Context, selection: &Selection) -> Result<ClusterSpe
     }
 }
 
-fn override_provider(wanted: &mut ClusterSpec, selection: &Selection) -> Result<(), CommandError> {
+/// Gives a cluster the provider and the settings that the command line names.
+pub(crate) fn override_provider(wanted: &mut ClusterSpec, selection: &Selection) -> Result<(), CommandError> {
     let Some(name) = &selection.provider else { return Ok(()) };
     let provider = &mut wanted.cluster.provider;
     if provider.name != *name {

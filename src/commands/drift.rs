@@ -12,12 +12,15 @@ use crate::ui;
 
 /// Shows what was changed since the last apply: held against what was applied, not against the spec files.
 pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result<ExitCode, CommandError> {
+    let selection = Selection::from(&arguments.cluster);
     let name = match &arguments.cluster.name {
         Some(name) => name.clone(),
-        None => specs::one(context, &Selection::from(&arguments.cluster))?.cluster.name,
+        None => specs::one(context, &selection)?.cluster.name,
     };
     let environment = context.environment()?;
-    let opened = Opened::open(&environment, state::recorded(&environment, &name).await?).await?;
+    let mut recorded = state::recorded(&environment, &name).await?;
+    specs::override_provider(&mut recorded, &selection)?;
+    let opened = Opened::open(&environment, recorded).await?;
     let plan = opened.plan(&Request::drift()).await?.plan;
     ui::show::plan(context, &plan, &arguments.show)?;
     // What the spec asks for beyond what was applied is no drift.

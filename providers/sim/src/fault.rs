@@ -14,6 +14,8 @@ use slipway_resource::{ErrorClass, ProviderError};
 
 pub(crate) use select::Faults;
 
+use crate::kind;
+
 /// The name of the file in the cloud's directory whose rules take the place of the configuration's.
 pub const FILE: &str = "faults.json";
 
@@ -119,6 +121,16 @@ impl Rule {
         {
             return Some(format!("probability {probability} is not between 0 and 1"));
         }
+        if let Some(method) = &self.method
+            && !is_method(method)
+        {
+            return Some(format!("no call has the method {method}"));
+        }
+        if let Some(pattern) = &self.type_name
+            && !kind::all().values().any(|kind| matches(pattern, kind.name))
+        {
+            return Some(format!("no resource type matches {pattern}"));
+        }
         match self.class.as_deref() {
             Some(class) if class_named(class).is_none() => Some(format!("class {class} is not known")),
             _ => None,
@@ -155,6 +167,31 @@ impl Rule {
     }
 }
 
+/// The calls of a session beside the operations of resource types.
+const METHODS: [&str; 14] = [
+    "create",
+    "delete",
+    "discover",
+    "import",
+    "instances",
+    "launch",
+    "list",
+    "locate",
+    "nodes",
+    "preflight",
+    "read",
+    "resume",
+    "tag",
+    "update",
+];
+
+/// Whether a call has a method that matches a pattern.
+fn is_method(pattern: &str) -> bool {
+    let operations =
+        kind::all().values().flat_map(|kind| kind.resource.operations.keys().map(String::as_str));
+    METHODS.into_iter().chain(operations).any(|method| matches(pattern, method))
+}
+
 fn class_named(name: &str) -> Option<ErrorClass> {
     Some(match name {
         "transient" => ErrorClass::Transient,
@@ -189,6 +226,28 @@ mod tests {
         std::fs::write(directory.path().join(FILE), text).unwrap();
         let rules = faults.of(CREATE);
         assert_eq!(rules[0].error(CREATE, "network").class.name(), "throttled");
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_fails_every_call() {
+        let directory = tempfile::tempdir().unwrap();
+        let faults = Faults::new(1, directory.path(), Vec::new());
+        for (text, problem) in [
+            (r#"[{"kind": "throttle", "adress": "sim_subnet.a"}]"#, "unknown field `adress`"),
+            (r#"[{"kind": "throtle"}]"#, "unknown variant `throtle`"),
+            (r#"[{"kind": "throttle", "method": "craete"}]"#, "no call has the method craete"),
+            (r#"[{"kind": "throttle", "type": "sim_subnets"}]"#, "no resource type matches sim_subnets"),
+        ] {
+            std::fs::write(directory.path().join(FILE), text).unwrap();
+            let rules = faults.of(CREATE);
+            let error = rules[0].error(CREATE, "network");
+            assert!(error.class == ErrorClass::Invalid && error.message.contains(problem), "{error}");
+        }
+        // Half of a file is one that is being written.
+        std::fs::write(directory.path().join(FILE), r#"[{"kind": "thr"#).unwrap();
+        assert!(faults.of(CREATE)[0].message.is_some(), "the last rules hold until it is whole");
+        std::fs::remove_file(directory.path().join(FILE)).unwrap();
+        assert!(faults.of(CREATE).is_empty());
     }
 
     #[test]

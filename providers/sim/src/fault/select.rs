@@ -104,6 +104,18 @@ impl Faults {
             })
     }
 
+    /// Fails every call, so that nobody takes a fault that was misspelt for a cloud without faults.
+    fn unusable(&self, problem: &str) -> Rule {
+        Rule {
+            class: Some("invalid".to_owned()),
+            message: Some(format!(
+                "the rules for faults in {} cannot be used: {problem}",
+                self.file.display()
+            )),
+            ..Rule::new(Kind::FailBefore)
+        }
+    }
+
     fn refresh(&self, state: &mut State) {
         let stamp = std::fs::metadata(&self.file)
             .ok()
@@ -112,12 +124,17 @@ impl Faults {
             (None, _) => state.written = None,
             (Some(stamp), Some((known, _))) if stamp == *known => {}
             (Some(stamp), _) => {
-                // A file that is being written is read again at the next call.
-                if let Ok(text) = std::fs::read(&self.file)
-                    && let Ok(rules) = serde_json::from_slice::<Vec<Rule>>(&text)
-                {
-                    state.written = Some((stamp, rules));
-                }
+                let Ok(text) = std::fs::read(&self.file) else { return };
+                let rules = match serde_json::from_slice::<Vec<Rule>>(&text) {
+                    Ok(rules) => match rules.iter().find_map(Rule::problem) {
+                        Some(problem) => vec![self.unusable(&problem)],
+                        None => rules,
+                    },
+                    // A file that is being written is read again at the next call.
+                    Err(error) if error.is_eof() => return,
+                    Err(error) => vec![self.unusable(&error.to_string())],
+                };
+                state.written = Some((stamp, rules));
             }
         }
     }
