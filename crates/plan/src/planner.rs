@@ -1,25 +1,25 @@
 //! From wanted, found and remembered to a plan.
 
+mod asking;
 mod finish;
 mod leaving;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::normalised::altered;
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
 use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, ProviderError, Value, validate};
 
 use crate::assemble::{self, Decided};
 use crate::change::{ChangeAction, ResourceChange};
-use crate::decide::{self, Context, Decision, KnownResource, sensitive_paths};
+use crate::decide::{self, Context, Decision, KnownResource};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
 use crate::graph::{self, Dependencies};
 use crate::nodes::Nodes;
 use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
-use crate::providers::{self, Providers, ask};
+use crate::providers::{self, Providers};
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
@@ -161,6 +161,8 @@ struct Prepared<'a> {
     ignored: Vec<Path>,
     /// What its provider says that would become of it.
     rehearsal: Rehearsal,
+    /// Why its provider refuses the change, in a report of drift.
+    refusal: Option<String>,
 }
 
 impl Prepared<'_> {
@@ -194,7 +196,7 @@ impl<'p> Planner<'p> {
                 }
             }
             self.rehearse(&mut prepared).await?;
-            let planned = self.ask(&prepared).await?;
+            let planned = self.ask(&mut prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 let anew = match (&self.inputs.options.roll, &mut planned.rollout) {
                     (Some(patterns), Some(rollout)) if scope::belongs_to_pool(patterns, prepared.desired) => {
@@ -289,8 +291,8 @@ impl<'p> Planner<'p> {
             }
             _ => Vec::new(),
         };
-        let rehearsal = Rehearsal::default();
-        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, rehearsal }))
+        let (rehearsal, refusal) = (Rehearsal::default(), None);
+        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, rehearsal, refusal }))
     }
 
     /// Asks those providers that can what would become of what is wanted.
@@ -329,41 +331,6 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Asks the providers what the changes mean; one answer for each, in their order.
-    async fn ask(&self, prepared: &[Prepared<'_>]) -> Result<Vec<Planned>, Error> {
-        let items = prepared.iter().map(|prepared| self.item(prepared)).collect();
-        let mut planned = ask(self.inputs.providers, items).await?;
-        for (prepared, planned) in prepared.iter().zip(&planned) {
-            self.is_as_wanted(prepared, planned)?;
-        }
-        for (prepared, planned) in prepared.iter().zip(&mut planned) {
-            planned.reasons.extend(prepared.rehearsal.reasons.iter().cloned());
-            planned.replace_paths.extend(prepared.rehearsal.replace_paths.iter().cloned());
-        }
-        Ok(planned)
-    }
-
-    /// Holds normalised values against the wanted ones.
-    fn is_as_wanted(&self, prepared: &Prepared<'_>, planned: &Planned) -> Result<(), Error> {
-        let address = &prepared.desired.address;
-        let Some((provider, _, kind)) = self.inputs.providers.of_type(address.kind()) else { return Ok(()) };
-        let wanted = prepared.rehearsal.desired.as_ref().unwrap_or(&prepared.resolved);
-        let Some(altered) = altered(kind, wanted, &planned.normalised, prepared.observed()) else {
-            return Ok(());
-        };
-        let is_hidden = sensitive_paths(&kind.attributes).iter().any(|path| altered.path.starts_with(path));
-        let text = |value: &Value| {
-            if is_hidden { "(hidden)".to_owned() } else { value.to_json().to_string() }
-        };
-        Err(Error::Altered {
-            provider: provider.to_owned(),
-            address: address.clone(),
-            wanted: text(&altered.wanted),
-            given: text(&altered.given),
-            path: altered.path,
-        })
-    }
-
     fn decide(
         &self,
         prepared: &Prepared<'_>,
@@ -393,7 +360,11 @@ impl<'p> Planner<'p> {
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
-        Ok(decide::decide(known, planned, &context))
+        let mut decision = decide::decide(known, planned, &context);
+        if let (Some(refusal), Some(drift)) = (&prepared.refusal, &mut decision.drift) {
+            drift.reasons.push(Reason::new(ReasonCode::Provider, refusal.as_str()));
+        }
+        Ok(decision)
     }
 
     /// Decides about everything that exists or is remembered and is not wanted.

@@ -88,9 +88,12 @@ pub(super) async fn finish(
     }
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
-    holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
-        inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
-    })?;
+    // A report of drift replaces nothing, so that nothing has to let go of anything.
+    if inputs.mode != Mode::Drift {
+        holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
+            inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
+        })?;
+    }
     join_nodes(inputs, &mut nodes, &mut decided).await?;
     drain_nodes(inputs, &mut nodes, &mut decided).await?;
     let steps = if inputs.mode == Mode::Drift {

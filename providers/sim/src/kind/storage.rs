@@ -64,7 +64,7 @@ pub(crate) fn refuse_shrinking(
         (_, Some(after)) if after < 1 => Err(invalid(format!("volume {name} has no size"))),
         (Some(before), Some(after)) if after < before => {
             Err(invalid(format!("volume {name} cannot shrink from {before} to {after} GiB"))
-                .with_hint("restore a backup into a new volume of the smaller size"))
+                .with_hint(format!("write {before} GiB as its size into the spec")))
         }
         _ => Ok(()),
     }

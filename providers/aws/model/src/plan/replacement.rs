@@ -47,9 +47,8 @@ pub(super) fn refuse(kind: &str, observed: &Value, wanted: &Value) -> Result<(),
         && after < before
         && zone(observed) == zone(wanted)
     {
-        return Err(invalid(format!("a volume of {before} GiB cannot shrink to {after} GiB")).with_hint(
-            format!("leave its size at {before} GiB, or give the data a new volume under another name"),
-        ));
+        return Err(invalid(format!("a volume of {before} GiB cannot shrink to {after} GiB"))
+            .with_hint(format!("write {before} GiB as its size into the spec")));
     }
     Ok(())
 }
