@@ -88,6 +88,20 @@ pub enum Effect {
         /// The resource.
         address: Address,
     },
+    /// A node is cordoned for a change of its pool or its kubelet.
+    Cordon {
+        /// The node.
+        node: Address,
+        /// Its identity.
+        identity: Identity,
+        /// The pool or the kubelet.
+        pool: Address,
+    },
+    /// A node takes pods again, or its machine is gone.
+    Uncordon {
+        /// The node.
+        node: Address,
+    },
     /// An older or doubled object of the resource is gone.
     RemoveSurplus {
         /// The resource.
@@ -102,7 +116,7 @@ impl Effect {
     #[must_use]
     pub fn address(&self) -> Option<&Address> {
         match self {
-            Self::None => None,
+            Self::None | Self::Cordon { .. } | Self::Uncordon { .. } => None,
             Self::Put { address, .. } | Self::Remove { address } | Self::RemoveSurplus { address, .. } => {
                 Some(address)
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_plan::{Record, Snapshot, StepId};
+use slipway_plan::{Cordoned, Record, Snapshot, StepId};
 use slipway_resource::{Address, Digest, Identity, Token, Value};
 
 use crate::journal::{Begin, Effect, End, EndResult, Entry, NewNode, RunBegin, Settled};
@@ -137,6 +137,13 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
         }
         (Effect::Remove { address }, EndResult::Done { .. }) => {
             snapshot.resources.remove(&address);
+        }
+        // A cordon that failed may have been made all the same; the mark on the node tells.
+        (Effect::Cordon { node, identity, pool }, EndResult::Done { .. } | EndResult::Failed { .. }) => {
+            snapshot.cordoned.insert(node, Cordoned { identity, pool });
+        }
+        (Effect::Uncordon { node }, EndResult::Done { .. }) => {
+            snapshot.cordoned.remove(&node);
         }
         (Effect::RemoveSurplus { address, identity }, EndResult::Done { .. }) => {
             if let Some(record) = snapshot.resources.get_mut(&address) {

@@ -7,6 +7,7 @@ use slipway_resource::{Address, ResourceType};
 
 use crate::cascade::Cascades;
 use crate::change::{ChangeAction, MachineChange, MachineNode, ResourceChange};
+use crate::cordoned;
 use crate::decide::Decision;
 use crate::error::Error;
 use crate::exclusives;
@@ -143,6 +144,7 @@ fn ordered(
     };
     turns::take(&mut graph, &nodes, decided, dependencies, &duration_of);
     rolls(&mut graph, &nodes, decided, standing_on, providers);
+    cordoned::steps(&mut graph, decided, &|kind| providers.of_type(kind).map(|(_, _, declared)| declared));
     forgets_last(&mut graph, &nodes, decided);
     graph.finish().map_err(Error::Cycle)
 }

@@ -66,6 +66,9 @@ pub struct ResourceChange {
     /// The node that is cordoned and drained before the change, and takes pods again after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drained: Option<MachineNode>,
+    /// The nodes that an earlier run cordoned, and that take pods again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncordoned: Vec<MachineNode>,
 }
 
 impl ResourceChange {
@@ -101,6 +104,7 @@ impl ResourceChange {
             surplus: Vec::new(),
             machines: Vec::new(),
             drained: None,
+            uncordoned: Vec::new(),
         }
     }
 

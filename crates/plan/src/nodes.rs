@@ -114,6 +114,17 @@ impl<'a> Nodes<'a> {
         }))
     }
 
+    /// Whether a node exists and can be made schedulable again. A node that cannot be read is left to a later plan.
+    pub async fn has(&mut self, node: &Address, identity: &Identity) -> bool {
+        let Some((provider, _, declared)) = self.providers.of_type(node.kind()) else { return false };
+        if !declared.operations.contains_key(operation::UNCORDON) {
+            return false;
+        }
+        let provider = provider.to_owned();
+        let nodes = self.list(&provider).await;
+        nodes.is_ok_and(|nodes| nodes.iter().any(|found| found.identity == *identity))
+    }
+
     /// The provider of the nodes of a pool, and its type of nodes: the provider of the pool itself if it knows nodes.
     fn provider(&self, pool: &Address) -> Option<(String, String)> {
         let own = self.providers.of_type(pool.kind()).map(|(name, _, _)| name);

@@ -87,6 +87,8 @@ pub enum ReasonCode {
     Retained,
     /// Its machines are removed without a drain.
     NotDrained,
+    /// An earlier run has cordoned a node of it, and the machine stays.
+    LeftCordoned,
 }
 
 impl Reason {

@@ -189,8 +189,11 @@ impl Roll<'_> {
             Gates::OfNodes { by_member, .. } => {
                 let node = by_member.get(&member.identity)?;
                 let on = (&node.address, Some(&node.identity));
-                let none = Value::Map(std::collections::BTreeMap::new());
-                let cordon = self.node_gate(on, operation::CORDON, none, after);
+                // A run that ends before the machine goes leaves a mark, by which a later plan takes the cordon back.
+                let uncordons =
+                    pool.nodes.is_some_and(|kind| kind.operations.contains_key(operation::UNCORDON));
+                let marked = uncordons.then_some((operation::TEMPORARY, Value::Bool(true)));
+                let cordon = self.node_gate(on, operation::CORDON, Value::map(marked), after);
                 let mut arguments = Value::map([("timeout_ms", timeout)]);
                 if self.rollout.ignore_budgets {
                     arguments.set(&Path::key("ignore_budgets"), Value::Bool(true));

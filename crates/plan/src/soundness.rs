@@ -130,6 +130,9 @@ fn node_gate_is_shown(step: &Step, pool: &Address, changes: &BTreeMap<&Address, 
     };
     let is_step_on =
         |node: &MachineNode| node.address == step.address && Some(&node.identity) == step.identity.as_ref();
+    if name == operation::UNCORDON && change.uncordoned.iter().any(is_step_on) {
+        return true;
+    }
     if let Some(node) = &change.drained {
         let drains = matches!(name.as_str(), operation::CORDON | operation::DRAIN | operation::UNCORDON);
         return change.action == ChangeAction::Update && drains && is_step_on(node);

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, ProviderError, Value};
 
-/// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request.
-pub const FORMAT: u32 = 2;
+/// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request, version 3 the
+/// nodes that a run has cordoned.
+pub const FORMAT: u32 = 3;
 
 /// The state of a cluster: one record for each resource that Slipway made or took over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,10 +37,23 @@ pub struct Snapshot {
     /// asks for their address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forgotten: BTreeMap<Address, Vec<Identity>>,
+    /// Nodes that a run has cordoned for a change, by their addresses, until the machine goes or the node takes pods again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cordoned: BTreeMap<Address, Cordoned>,
     /// Resources that an interrupted run was changing, and why nobody can be asked what became of that: nothing is decided
     /// about them. The journal has these steps; a stored snapshot has none.
     #[serde(skip)]
     pub in_doubt: BTreeMap<Address, ProviderError>,
+}
+
+/// A node that a run has cordoned for a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cordoned {
+    /// The identity of the node in its API.
+    pub identity: Identity,
+    /// The pool of its machine, or the kubelet that was to change in place.
+    pub pool: Address,
 }
 
 /// One resource as it was applied last.
@@ -89,6 +103,7 @@ impl Snapshot {
             scopes: BTreeMap::new(),
             resources: BTreeMap::new(),
             forgotten: BTreeMap::new(),
+            cordoned: BTreeMap::new(),
             in_doubt: BTreeMap::new(),
         }
     }

@@ -10,8 +10,8 @@ use crate::head::check_format;
 use crate::name::{Epoch, Sequence};
 
 /// The newest format of a segment that is understood, and the one that is written. Since format 2, the end of a step may name
-/// the node of the machine that the step started.
-pub const FORMAT: u32 = 2;
+/// the node of the machine that the step started. Since format 3, a step may cordon a node, or take that back.
+pub const FORMAT: u32 = 3;
 
 /// The first line of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -242,7 +242,29 @@ impl<'a> Dispatcher<'a> {
             (StepAction::Delete { .. } | StepAction::RemovedWithParent { .. } | StepAction::Forget, _) => {
                 Effect::Remove { address }
             }
+            (StepAction::Operation { name, arguments }, _) => self.effect_of_gate(step, name, arguments),
             _ => Effect::None,
         })
+    }
+
+    /// What the state learns of nodes that a gate cordons, or that need no cordon any more after it.
+    fn effect_of_gate(&self, step: &Step, name: &str, arguments: &Value) -> Effect {
+        let is_temporary = arguments.get(operation::TEMPORARY).and_then(Value::as_bool) == Some(true);
+        match (name, &step.roll, &step.identity) {
+            (operation::CORDON, Some(pool), Some(identity)) if is_temporary => {
+                Effect::Cordon { node: step.address.clone(), identity: identity.clone(), pool: pool.clone() }
+            }
+            (operation::UNCORDON, Some(_), _) => Effect::Uncordon { node: step.address.clone() },
+            (operation::REMOVE, _, _) => {
+                let mut earlier =
+                    step.depends_on.iter().filter_map(|id| self.work.plan.steps.get(id.index()));
+                let drained = earlier.find(|earlier| {
+                    earlier.roll.as_ref() == Some(&step.address)
+                        && matches!(&earlier.action, StepAction::Operation { name, .. } if name == operation::DRAIN)
+                });
+                drained.map_or(Effect::None, |drain| Effect::Uncordon { node: drain.address.clone() })
+            }
+            _ => Effect::None,
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::providers::preflight;
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
-use crate::{estimate, ground, holds, on_demand, prices, scope};
+use crate::{cordoned, estimate, ground, holds, on_demand, prices, scope};
 
 /// What a roll does not do if nothing is known of the nodes of the cluster.
 const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
@@ -96,6 +96,7 @@ pub(super) async fn finish(
     }
     join_nodes(inputs, &mut nodes, &mut decided).await?;
     drain_nodes(inputs, &mut nodes, &mut decided).await?;
+    cordoned::take_back(inputs, records, &mut nodes, &mut decided).await;
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {

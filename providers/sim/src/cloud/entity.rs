@@ -115,6 +115,9 @@ pub struct Machine {
     /// Whether nothing new is placed on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
+    /// Whether that is for a change after which it takes pods again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cordoned_for_a_change: bool,
     /// Whether it is stopped: it exists and does not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,

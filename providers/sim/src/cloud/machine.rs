@@ -86,6 +86,7 @@ impl Change<'_> {
             ready_at: (!(launch.never_ready)())
                 .then(|| self.now() + boot_ms(launch.seed, &text("cluster"), &text("name"), ordinal)),
             cordoned: false,
+            cordoned_for_a_change: false,
             stopped: false,
             surplus,
             slot,

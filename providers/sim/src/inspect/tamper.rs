@@ -156,6 +156,18 @@ impl Tamper {
         })
     }
 
+    /// Cordons the node of a machine, or lets pods onto it again, as a person does.
+    ///
+    /// # Errors
+    /// When the machine does not exist, or the cloud cannot be written.
+    pub fn set_cordoned(&self, machine: &str, cordoned: bool) -> Result<(), ProviderError> {
+        self.with_machine(machine, |change, mut machine| {
+            machine.cordoned = cordoned;
+            machine.cordoned_for_a_change = false;
+            change.put_machine(machine);
+        })
+    }
+
     /// Gives a machine another address.
     ///
     /// # Errors

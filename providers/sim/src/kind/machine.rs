@@ -116,6 +116,7 @@ fn node() -> Kind {
             .operation(operation::VERIFY, 60_000, true, "Waits until the node is ready.")
             .operation(operation::CORDON, 1_000, false, "Marks the node as unschedulable.")
             .operation(operation::DRAIN, 6_000, false, "Evicts the pods of the node within their budgets.")
+            .operation(operation::UNCORDON, 1_000, false, "Lets pods onto the node again.")
             .rate_class("compute");
     kind.resource.roles.push(Role::of_all(Part::Node));
     kind

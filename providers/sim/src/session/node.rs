@@ -56,7 +56,8 @@ impl SimSession {
         };
         let done = match name {
             operation::VERIFY => self.verify(request, &id, arguments, ticket).await.map(Some),
-            operation::CORDON => self.cordon(request, &id, ticket).await,
+            operation::CORDON => self.cordon(request, &id, is_temporary(arguments), ticket).await,
+            operation::UNCORDON => self.uncordon(request, &id, is_temporary(arguments), ticket).await,
             operation::DRAIN => self.drain(request, &id, arguments, events, ticket).await,
             other => return Err(invalid(format!("operation {other} is not known"))),
         };
@@ -129,10 +130,12 @@ impl SimSession {
         &self,
         request: &ApplyRequest,
         id: &str,
+        is_temporary: bool,
         ticket: &Ticket<'_>,
     ) -> Result<Option<Machine>, ProviderError> {
         let machine = self.cloud.write(&self.clock, |change| {
             let Some(mut machine) = change.world().machine(id).cloned() else { return Ok(None) };
+            machine.cordoned_for_a_change |= is_temporary && !machine.cordoned;
             machine.cordoned = true;
             change.put_machine(machine.clone());
             note(change, request, id, Some(&machine), operation::CORDON);
@@ -140,6 +143,31 @@ impl SimSession {
         })?;
         if machine.is_some() {
             self.rest(request, operation::CORDON, ticket).await?;
+        }
+        Ok(machine)
+    }
+
+    /// Lets pods onto a node again. One that somebody else has cordoned stays so where the cordon was for a change.
+    async fn uncordon(
+        &self,
+        request: &ApplyRequest,
+        id: &str,
+        is_temporary: bool,
+        ticket: &Ticket<'_>,
+    ) -> Result<Option<Machine>, ProviderError> {
+        let machine = self.cloud.write(&self.clock, |change| {
+            let Some(mut machine) = change.world().machine(id).cloned() else { return Ok(None) };
+            if machine.cordoned_for_a_change || !is_temporary {
+                machine.cordoned = false;
+                machine.cordoned_for_a_change = false;
+                change.put_machine(machine.clone());
+                pod::place(change);
+            }
+            note(change, request, id, Some(&machine), operation::UNCORDON);
+            Ok(Some(machine))
+        })?;
+        if machine.is_some() {
+            self.rest(request, operation::UNCORDON, ticket).await?;
         }
         Ok(machine)
     }
@@ -209,6 +237,11 @@ pub(super) fn attributes(machine: &Machine, now: u64) -> Value {
         ("ready", machine.is_ready(now).into()),
         ("cordoned", machine.cordoned.into()),
     ])
+}
+
+/// Whether a node is cordoned for a change only.
+fn is_temporary(arguments: &Value) -> bool {
+    arguments.get(operation::TEMPORARY).and_then(Value::as_bool).unwrap_or_default()
 }
 
 enum Round {
