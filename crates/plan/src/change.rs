@@ -82,6 +82,19 @@ impl ResourceChange {
                 || !machines.is_empty() && action != ChangeAction::Update)
     }
 
+    /// Requires a confirmation by name for this reason, beside the reasons that there are already.
+    pub(crate) fn confirm(&mut self, reason: impl Into<String>) {
+        let reason = reason.into();
+        match &mut self.confirmation {
+            None => self.confirmation = Some(reason),
+            Some(known) if known.contains(&reason) => {}
+            Some(known) => {
+                known.push_str("; ");
+                known.push_str(&reason);
+            }
+        }
+    }
+
     /// A change of which nothing is known but whose it is.
     pub(crate) fn bare(address: &Address, provider: &str, schema_version: u32) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use slipway_resource::{Address, Path, ProviderError};
+use slipway_resource::{Address, Identity, Path, ProviderError};
 
 use crate::irreplaceable::{Loss, LossKind};
 
@@ -107,6 +107,25 @@ pub enum Error {
         /// Why both cannot exist at once.
         why: String,
     },
+    /// The spec says that a resource has another address now, and both addresses have an object.
+    #[error(
+        "`moved` says that {from} is {to} now, and both exist{}: {from} {}, {to} {}",
+        at(place),
+        has(from_has),
+        has(to_has)
+    )]
+    BothExist {
+        /// The address before.
+        from: Address,
+        /// The object there; none where only the spec has the address.
+        from_has: Option<Identity>,
+        /// The address now.
+        to: Address,
+        /// The object there; none where only the spec has the address.
+        to_has: Option<Identity>,
+        /// Where the spec says so.
+        place: Option<String>,
+    },
     /// The plan that was made could not be carried out.
     #[error("the plan contradicts itself, which is a defect of Slipway or of a provider: {}", .0.join("; "))]
     Contradiction(Vec<String>),
@@ -165,6 +184,7 @@ impl Error {
             Self::Held { .. } => "PLAN0040",
             Self::Contradiction(_) => "PLAN0041",
             Self::Altered { .. } => "PLAN0042",
+            Self::BothExist { .. } => "PLAN0045",
         }
     }
 
@@ -195,6 +215,10 @@ impl Error {
                  beside the old one, apply, move everything over, and remove the old one then"
                     .to_owned(),
             ),
+            Self::BothExist { from, .. } => Some(format!(
+                "to keep both, have {from} in the spec and remove the entry of `moved`; without both, the plan deletes the \
+                 object of {from}"
+            )),
             Self::Altered { .. } => Some(
                 "nothing was changed; use another version of the provider, and report this to its authors".to_owned(),
             ),
@@ -209,6 +233,14 @@ impl Error {
 fn display_cycle(addresses: &[Address]) -> String {
     let names: Vec<String> = addresses.iter().chain(addresses.first()).map(ToString::to_string).collect();
     names.join(" → ")
+}
+
+fn at(place: &Option<String>) -> String {
+    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
+}
+
+fn has(object: &Option<Identity>) -> String {
+    object.as_ref().map_or_else(|| "is in the spec".to_owned(), |identity| format!("is {identity}"))
 }
 
 fn is_refused(loss: &Loss) -> bool {

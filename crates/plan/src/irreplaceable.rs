@@ -140,7 +140,7 @@ impl<'a> Guard<'a> {
         }
         for (address, reason) in reasons {
             if let Some(decision) = decided.by_address.get_mut(&address) {
-                decision.change.confirmation.get_or_insert(reason);
+                decision.change.confirm(reason);
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'a> Guard<'a> {
         }
         let keys = keys.join(", ");
         let text = format!("it removes {keys}: data encrypted with this key cannot be read any more");
-        change.confirmation.get_or_insert(text);
+        change.confirm(text);
     }
 
     /// Requires the confirmation by name of recording a key for data for an object of which the state does not know the key,
@@ -180,7 +180,7 @@ impl<'a> Guard<'a> {
         let keys = self.keys(&change.address, &change.after).into_iter().map(|(name, _)| name);
         let unknown: Vec<&str> = keys.filter(|name| !is_known(name)).collect();
         if !unknown.is_empty() {
-            change.confirmation.get_or_insert(unknown_key(&unknown.join(", ")));
+            change.confirm(unknown_key(&unknown.join(", ")));
         }
     }
 
@@ -199,7 +199,7 @@ impl<'a> Guard<'a> {
                 }
                 keys => unknown_key(&keys),
             };
-            change.confirmation.get_or_insert(text);
+            change.confirm(text);
         }
     }
 
@@ -237,7 +237,7 @@ impl<'a> Guard<'a> {
                 let reason = format!(
                     "it may take the place of {predecessor}, which the whole plan deletes with its data"
                 );
-                decision.change.confirmation.get_or_insert(reason);
+                decision.change.confirm(reason);
             }
         }
     }

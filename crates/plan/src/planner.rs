@@ -111,6 +111,9 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     let mut records: Cow<'_, BTreeMap<Address, Record>> =
         inputs.prior.map_or_else(Cow::default, |prior| Cow::Borrowed(&prior.resources));
     let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
+    if inputs.mode == Mode::Apply {
+        renames::check(&inputs)?;
+    }
     let left_alone = forgotten::leave_alone(
         inputs.prior,
         &records,

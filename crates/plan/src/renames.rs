@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::{Address, Desired, Identity, Value};
 
+use crate::error::Error;
 use crate::observations::Observations;
+use crate::planner::Inputs;
 use crate::providers::Providers;
 use crate::state::Record;
 
@@ -50,6 +52,30 @@ pub(crate) fn apply(
         moved.insert(to.clone(), from);
     }
     moved
+}
+
+/// Refuses a rename that the spec declares while both addresses have an object, or are in the spec: it would be passed over,
+/// and the object of the old address deleted.
+///
+/// # Errors
+/// [`Error::BothExist`].
+pub(crate) fn check(inputs: &Inputs<'_>) -> Result<(), Error> {
+    let declared = inputs.spec.get("moved").and_then(serde_json::Value::as_array).into_iter().flatten();
+    for (index, moved) in declared.enumerate() {
+        let address = |end: &str| moved.get(end)?.as_str()?.parse::<Address>().ok();
+        let (Some(from), Some(to)) = (address("from"), address("to")) else { continue };
+        let is_desired = |address: &Address| {
+            inputs.desired.binary_search_by(|desired| desired.address.cmp(address)).is_ok()
+        };
+        let object = |address: &Address| Some(inputs.observations.objects(address).first()?.identity.clone());
+        let (from_has, to_has) = (object(&from), object(&to));
+        if !is_desired(&to) || !is_desired(&from) && (from_has.is_none() || to_has.is_none()) {
+            continue;
+        }
+        let place = (inputs.locate)(&format!("moved[{index}]")).map(|place| place.shown);
+        return Err(Error::BothExist { from, from_has, to, to_has, place });
+    }
+    Ok(())
 }
 
 /// Gives objects to the addresses under which the state knows them: whoever moved a record to another address has not

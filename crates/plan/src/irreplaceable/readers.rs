@@ -31,7 +31,7 @@ pub(super) fn name_new_keys(guard: &Guard<'_>, decided: &mut Decided) {
     }
     for (key, reason) in reasons {
         if let Some(decision) = decided.by_address.get_mut(&key) {
-            decision.change.confirmation.get_or_insert(reason);
+            decision.change.confirm(reason);
         }
     }
 }

@@ -221,12 +221,10 @@ fn name_machines_of_replaced(decided: &mut Decided) {
         let change = &mut decision.change;
         change.machines = assemble::all_machines(rollout, "its pool is replaced");
         change.disruption = Disruption::Outage;
-        change.confirmation.get_or_insert_with(|| {
-            let count = rollout.members.len();
-            let machines =
-                if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
-            format!("replacing it removes {machines}, without a drain")
-        });
+        let count = rollout.members.len();
+        let machines =
+            if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
+        change.confirm(format!("replacing it removes {machines}, without a drain"));
     }
 }
 
@@ -239,7 +237,7 @@ fn name_data_of_machines(decided: &mut Decided) {
         let Some(loss) = decision.rollout.as_ref().filter(goes).and_then(loss) else { continue };
         let change = &mut decision.change;
         change.reasons.push(Reason::new(ReasonCode::Provider, loss.as_str()));
-        change.confirmation.get_or_insert(loss);
+        change.confirm(loss);
     }
 }
 

@@ -37,7 +37,7 @@ impl Planner<'_> {
             }
             if let Some(loss) = rollout.filter(|rollout| !rollout.members.is_empty()).as_ref().and_then(loss)
             {
-                change.confirmation.get_or_insert(loss);
+                change.confirm(loss);
             }
             None
         });
