@@ -126,6 +126,21 @@ pub enum Error {
         /// Where the spec says so.
         place: Option<String>,
     },
+    /// What is to be deleted is held by a resource whose reference the spec says to leave alone.
+    #[error(
+        "{address} is to be deleted, and {holder} does not let go of it: `ignoreChanges` leaves its {attribute} alone{}",
+        at(place)
+    )]
+    IgnoredReference {
+        /// What is to be deleted, or replaced.
+        address: Address,
+        /// The resource that refers to it.
+        holder: Address,
+        /// The attribute with the reference.
+        attribute: Path,
+        /// Where the spec says to leave it alone.
+        place: Option<String>,
+    },
     /// The plan that was made could not be carried out.
     #[error("the plan contradicts itself, which is a defect of Slipway or of a provider: {}", .0.join("; "))]
     Contradiction(Vec<String>),
@@ -185,6 +200,7 @@ impl Error {
             Self::Contradiction(_) => "PLAN0041",
             Self::Altered { .. } => "PLAN0042",
             Self::BothExist { .. } => "PLAN0045",
+            Self::IgnoredReference { .. } => "PLAN0044",
         }
     }
 
@@ -218,6 +234,10 @@ impl Error {
             Self::BothExist { from, .. } => Some(format!(
                 "to keep both, have {from} in the spec and remove the entry of `moved`; without both, the plan deletes the \
                  object of {from}"
+            )),
+            Self::IgnoredReference { address, holder, attribute, .. } => Some(format!(
+                "keep {address} as it is, or name the attributes in `ignoreChanges` that another tool manages, without the \
+                 {attribute} of {holder}"
             )),
             Self::Altered { .. } => Some(
                 "nothing was changed; use another version of the provider, and report this to its authors".to_owned(),

@@ -21,6 +21,7 @@ mod forgotten;
 mod graph;
 mod ground;
 mod holds;
+mod ignored;
 pub mod irreplaceable;
 pub mod lifecycle;
 mod lint;

@@ -21,7 +21,7 @@ use crate::providers::preflight;
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
-use crate::{cordoned, estimate, ground, holds, on_demand, prices, scope};
+use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope};
 
 /// What a roll does not do if nothing is known of the nodes of the cluster.
 const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
@@ -88,6 +88,9 @@ pub(super) async fn finish(
     }
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
+    if inputs.mode == Mode::Apply {
+        ignored::check(inputs, &decided)?;
+    }
     // A report of drift replaces nothing, so that nothing has to let go of anything.
     if inputs.mode != Mode::Drift {
         holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
