@@ -20,6 +20,22 @@ pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> 
     Err(CommandError::new("CLI0036", format!("that is not `{name}`; nothing was done")))
 }
 
+/// Takes the name that the command line gives as the confirmation; without one, asks for it.
+pub(crate) fn named(
+    context: &Context,
+    given: Option<&str>,
+    (question, name): (&str, &str),
+) -> Result<(), CommandError> {
+    match given {
+        Some(given) if given == name => Ok(()),
+        Some(given) => Err(CommandError::new(
+            "CLI0036",
+            format!("`--confirm {given}` is not `{name}`; nothing was done"),
+        )),
+        None => confirm_by_name(context, question, name),
+    }
+}
+
 /// Asks for a yes. Without a terminal nobody can be asked, and nothing is done.
 pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {

@@ -77,6 +77,20 @@ impl Types {
         Ok(types)
     }
 
+    /// What an object of a state holds that nothing replaces, as a part of a sentence: `holds data`. `None` for an object that
+    /// can be made again. Of a type that no provider at hand knows, anything may be lost.
+    #[must_use]
+    pub fn holds(&self, snapshot: &Snapshot, address: &Address) -> Option<&'static str> {
+        let is_protected = snapshot.resources.get(address).is_some_and(|record| record.protected);
+        match self.get(address.kind()) {
+            _ if is_protected => Some("is protected"),
+            None => Some("may hold data: its provider was not found"),
+            Some(kind) if kind.irreplaceable.is_some() => Some("holds what nothing can make again"),
+            Some(kind) if kind.stateful => Some("holds data"),
+            Some(_) => None,
+        }
+    }
+
     /// The type of a name.
     #[must_use]
     pub fn get(&self, kind: &str) -> Option<&ResourceType> {

@@ -37,17 +37,8 @@ pub(crate) async fn run(
         head.epoch,
         holder.lease.term_seconds,
     ));
-    match &arguments.confirm {
-        Some(name) if name == cluster.as_str() => {}
-        Some(name) => {
-            let message = format!("`--confirm {name}` is not the cluster's name; nothing was done");
-            return Err(CommandError::new("CLI0036", message));
-        }
-        None => {
-            let question = "To go on, type the cluster's name:";
-            ui::prompt::confirm_by_name(context, question, cluster.as_str())?;
-        }
-    }
+    let question = "To go on, type the cluster's name:";
+    ui::prompt::named(context, arguments.confirm.as_deref(), (question, cluster.as_str()))?;
     let actor = context.actor();
     let acquire = Acquire::new(actor.doing("state break-lease"))
         .replace(holder.id)

@@ -27,8 +27,18 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     let object = identity(&shown.snapshot);
     let named = object.as_ref().map_or_else(String::new, |object| format!("  ({object})"));
     context.output.message(&format!("  {from} → {to}{named}"));
-    if !arguments.change.yes {
-        ui::prompt::confirm(context, "Give it this address? The cloud is not touched.")?;
+    let types = recorded::Types::of(&environment, &[&shown.snapshot]).await?;
+    match types.holds(&shown.snapshot, &from) {
+        Some(holds) => {
+            context.output.message(&format!(
+                "{from} {holds}. At a wrong address, the next apply uses it in the place of another object."
+            ));
+            let question = format!("To give it the address {to}, type `{from}`:");
+            let name = from.to_string();
+            ui::prompt::named(context, arguments.confirm.as_deref(), (question.as_str(), name.as_str()))?;
+        }
+        None if arguments.change.yes => {}
+        None => ui::prompt::confirm(context, "Give it this address? The cloud is not touched.")?,
     }
     let holding = Holding::take(&environment, &arguments.cluster, "state mv", arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();

@@ -104,7 +104,7 @@ fn machines_of_a_replaced_pool_are_named_and_confirmed() -> Result<()> {
 fn a_part_of_a_plan_puts_no_data_out_of_use_unnamed() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
     let volume = object(&place, VOLUME)?.id;
-    place.expect(0, &["state", "mv", "small", VOLUME, "sim_volume.spare", "--yes"])?;
+    place.expect(0, &["state", "mv", "small", VOLUME, "sim_volume.spare", "--yes", "--confirm", VOLUME])?;
     let part = [APPLY, &["--target", VOLUME]].concat();
     let refused = place.expect(1, &part)?;
     ensure!(refused.err.contains("RUN0008") && refused.err.contains("sim_volume.spare"), "{}", refused.err);
