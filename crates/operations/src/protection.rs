@@ -63,6 +63,11 @@ impl Known {
         }
     }
 
+    /// Whether the last complete generation or a run that began since protects the cluster.
+    pub(crate) fn is_protected(self) -> bool {
+        self.complete.is_some_and(|(_, is_set)| is_set) || self.begun == Some(true)
+    }
+
     /// As the last run has it that completed, and before any as the one that began.
     fn now(self) -> Option<bool> {
         self.complete.map(|(_, is_set)| is_set).or(self.begun)
@@ -113,9 +118,7 @@ pub fn will_be_refused() -> ExpandNote {
 pub(crate) fn planned(known: Known, spec: &mut serde_json::Value, is_partial: bool) -> Option<Planned> {
     match (known.now()?, is_set(spec)) {
         (true, false) if is_partial => {
-            if let Some(fields) = spec.as_object_mut() {
-                fields.insert(FIELD.to_owned(), true.into());
-            }
+            set(spec, true);
             Some(Planned::Kept)
         }
         (true, false) => Some(Planned::Lifted),
@@ -130,8 +133,16 @@ pub fn is_nothing(plan: &Plan) -> bool {
     plan.is_empty() && plan.sets_protection.is_none()
 }
 
-fn is_set(spec: &serde_json::Value) -> bool {
+/// Whether a spec as the state keeps it protects its cluster.
+pub(crate) fn is_set(spec: &serde_json::Value) -> bool {
     spec.get(FIELD).and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
+/// Writes the protection into a spec as the state keeps it.
+pub(crate) fn set(spec: &mut serde_json::Value, is_protected: bool) {
+    if let Some(fields) = spec.as_object_mut() {
+        fields.insert(FIELD.to_owned(), is_protected.into());
+    }
 }
 
 #[cfg(test)]

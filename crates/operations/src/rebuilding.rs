@@ -1,6 +1,7 @@
 //! Rebuilding a lost or damaged state from the objects that have the ownership tags of the cluster.
 
 mod keys;
+mod protection;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::stage::Stage;
 use crate::state::to_json;
 
 pub use keys::Keys;
+pub use protection::Protection;
 
 /// What is wrong with the present state of a cluster.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Damage {
     pub problems: Vec<String>,
     /// The head, where it is whole.
     head: Option<Head>,
+    /// Whether the cluster was protected from deletion, where something tells.
+    protected: Option<bool>,
 }
 
 impl Damage {
@@ -47,7 +51,8 @@ impl Damage {
             HeadStands::Lost | HeadStands::Damaged => None,
         };
         let problems = problems(environment, backend, &name, head.as_ref(), force).await?;
-        Ok(Self { problems, head })
+        let protected = protection::recorded(&**backend, &name).await;
+        Ok(Self { problems, head, protected })
     }
 }
 
@@ -95,6 +100,8 @@ pub struct Found {
     pub keys: Keys,
     /// Keys that the store has lost and a control plane has.
     pub recovered: Vec<Address>,
+    /// Whether the rebuilt state protects the cluster from deletion, and why.
+    pub protection: Protection,
     desired: Vec<Desired>,
     stage: Stage,
 }
@@ -103,6 +110,7 @@ pub struct Found {
 pub struct Rebuilding {
     opened: Opened,
     is_lost: bool,
+    protected: Option<bool>,
     found: Found,
 }
 
@@ -113,8 +121,8 @@ impl Rebuilding {
     /// When something cannot be read: it would be forgotten.
     pub async fn look(environment: &Environment, spec: ClusterSpec, damage: &Damage) -> Result<Self, Error> {
         let opened = Opened::without_state(environment, spec).await?;
-        let found = find(&opened, damage.head.as_ref(), None).await?;
-        Ok(Self { opened, is_lost: damage.head.is_none(), found })
+        let found = find(&opened, (damage.head.as_ref(), damage.protected), None).await?;
+        Ok(Self { opened, is_lost: damage.head.is_none(), protected: damage.protected, found })
     }
 
     /// What was found.
@@ -143,7 +151,7 @@ impl Rebuilding {
         }
         let acquire = acquire(environment, "state rebuild", wait).over_damage().create(uid);
         let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
-        let rebuilt = match under_hold(&self.opened, &holder, &self.found).await {
+        let rebuilt = match under_hold(&self.opened, (&holder, self.protected), &self.found).await {
             Ok(rebuilt) => rebuilt,
             Err(error) => return give_back(holder, error).await,
         };
@@ -153,7 +161,11 @@ impl Rebuilding {
 }
 
 /// Asks the cloud and the machines, with the unique id that the head has, if there is a head.
-async fn find(opened: &Opened, head: Option<&Head>, hold: Option<&Journal>) -> Result<Found, Error> {
+async fn find(
+    opened: &Opened,
+    (head, protected): (Option<&Head>, Option<bool>),
+    hold: Option<&Journal>,
+) -> Result<Found, Error> {
     let mut expansion = opened.expand(keys::catalogs(opened)?).await?;
     // The store may still have the keys of a cluster whose machines a provider makes.
     expansion.desired.append(&mut expansion.keys);
@@ -162,27 +174,34 @@ async fn find(opened: &Opened, head: Option<&Head>, hold: Option<&Journal>) -> R
     let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
     let stage = keys::stage(opened, (&catalogs, &desired), uid.as_ref(), hold).await?;
     let keys = keys::keys(&stage, &desired)?;
+    let mut spec = to_json(cluster)?;
+    let protection = Protection::of(&spec, protected);
+    protection.write(&mut spec);
     let rebuild = Rebuild {
         cluster: &cluster.name,
         uid,
-        spec: to_json(cluster)?,
+        spec,
         catalogs,
         desired: &desired,
         running: keys.running.clone(),
     };
     let mut rebuilt = rebuild.run(&stage.providers).await?;
     let recovered = keys::complete(&stage, &mut rebuilt, &keys, &desired).await?;
-    Ok(Found { rebuilt, keys, recovered, desired, stage })
+    Ok(Found { rebuilt, keys, recovered, protection, desired, stage })
 }
 
 /// Takes again what is this cluster's, looks once more, and stores recovered keys.
-async fn under_hold(opened: &Opened, holder: &Holder, seen: &Found) -> Result<Rebuilt, Error> {
+async fn under_hold(
+    opened: &Opened,
+    (holder, protected): (&Holder, Option<bool>),
+    seen: &Found,
+) -> Result<Rebuilt, Error> {
     let held = holder.head();
     let uid = ClusterUid::new(held.uid.as_str());
     let claims = lost_claims(seen);
     establish(&opened.spec.cluster.name, &uid, &claims, &[Part::HostClaim], &seen.stage.providers).await?;
-    let mut found = find(opened, Some(&held), Some(holder.journal())).await?;
-    let Found { rebuilt, keys, recovered, desired, stage } = &mut found;
+    let mut found = find(opened, (Some(&held), protected), Some(holder.journal())).await?;
+    let Found { rebuilt, keys, recovered, desired, stage, .. } = &mut found;
     keys::keep(stage, rebuilt, keys, recovered, desired).await?;
     Ok(found.rebuilt)
 }

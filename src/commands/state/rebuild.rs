@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::rebuilding::Protection;
 use slipway_operations::{Damage, Error, Rebuilding, rebuilding};
 
 use crate::cli::state::RebuildArguments;
@@ -80,5 +81,21 @@ fn report(found: &rebuilding::Found) -> String {
          next apply.\n",
         rebuilt.snapshot.cluster, rebuilt.snapshot.uid
     ));
+    text.push_str(match found.protection {
+        Protection::Written => "The cluster is protected from deletion, as the spec says.\n",
+        Protection::Recorded(true) => {
+            "The cluster is protected from deletion, as it was in the state; the spec does not protect it. To keep the \
+             protection, write `deletionProtection: true` into the spec: the next complete apply of the spec as it is takes it \
+             away.\n"
+        }
+        Protection::Recorded(false) => {
+            "The cluster is not protected from deletion, as it was not in the state. `deletionProtection: true` in the spec \
+             protects it.\n"
+        }
+        Protection::Unknown => {
+            "Whether the cluster was protected from deletion is not known, so it is protected now. To keep the protection, \
+             write `deletionProtection: true` into the spec: the next complete apply of the spec as it is takes it away.\n"
+        }
+    });
     text
 }
