@@ -2,7 +2,7 @@
 
 use slipway_plan::state::FORMAT;
 use slipway_plan::{Record, Snapshot};
-use slipway_resource::{Address, ClusterUid, Identity};
+use slipway_resource::{Address, ClusterUid, Digest, Identity};
 use slipway_state_store::{Backend, ClusterName, Head, View};
 
 use crate::error::Error;
@@ -88,6 +88,14 @@ impl State {
     pub fn is_interrupted(&self) -> bool {
         let Replayed { run, open, unsettled, .. } = &self.replayed;
         run.is_some() || !open.is_empty() || !unsettled.is_empty()
+    }
+}
+
+impl State {
+    /// Whether a run of a plan was interrupted.
+    #[must_use]
+    pub fn is_run_of(&self, plan: &Digest) -> bool {
+        self.replayed.run.as_ref().is_some_and(|run| run.plan == *plan)
     }
 }
 

@@ -7,6 +7,7 @@ mod fixed;
 mod inside;
 mod keys;
 mod retained;
+pub(crate) mod retention;
 mod supposed;
 
 use std::collections::BTreeMap;
@@ -145,6 +146,7 @@ impl Opened {
         };
         if request.mode == Mode::Apply {
             version::check_existing(&plan, &self.spec)?;
+            retention::name(&mut plan, prior, &self.spec.cluster);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

@@ -18,6 +18,7 @@ use crate::holding::{Held, Taking};
 use crate::observe::Event;
 use crate::opened::Opened;
 use crate::plannable::Planned;
+use crate::planning::retention;
 use crate::protection;
 use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
@@ -81,6 +82,14 @@ impl Saved {
             Mode::Apply | Mode::Drift => Opened::open(environment, spec).await?,
         };
         plan.check_losses(opened.providers(), opened.prior())?;
+        let digest = plan.digest()?;
+        let is_begun = opened.state.as_ref().is_some_and(|state| state.is_run_of(&digest));
+        if !is_begun {
+            plan.check_machines(opened.providers()).await?;
+        }
+        if let Some(fault) = retention::hidden(&plan, opened.prior(), &opened.spec.cluster) {
+            return Err(slipway_plan::Error::Unsound { fault }.into());
+        }
         let mut texts = opened.texts(&opened.stage.vault, std::collections::BTreeMap::new());
         if let Some(sealed) = sealed {
             match sealed::open(&environment.keyring, &plan, &sealed).await? {

@@ -8,6 +8,7 @@ use slipway_resource::{ClusterUid, Digest};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
+use crate::losses;
 use crate::prices::Prices;
 use crate::providers::Providers;
 use crate::scope::LeftOut;
@@ -204,6 +205,15 @@ impl Plan {
             Some(fault) => Err(Error::Unsound { fault }),
             None => Ok(()),
         }
+    }
+
+    /// The same for the data of machines that leave, which providers tell from the pools as they exist. Not for a run that is
+    /// taken up again: its pools have changed since.
+    ///
+    /// # Errors
+    /// As [`Plan::check_losses`], and when a pool whose machines leave cannot be read.
+    pub async fn check_machines(&self, providers: &Providers) -> Result<(), Error> {
+        losses::check(self, providers).await
     }
 }
 

@@ -25,6 +25,7 @@ mod ignored;
 pub mod irreplaceable;
 pub mod lifecycle;
 mod lint;
+mod losses;
 mod nodes;
 pub mod observations;
 mod on_demand;

@@ -1,0 +1,78 @@
+//! What the machines of a saved plan take with them, asked anew before the plan is carried out.
+//!
+//! Types do not tell which machines have disks of their own. The provider of a pool does, from the pool as it exists now. A
+//! plan file is not believed to say it.
+
+use slipway_resource::provider::{PlanItem, ReadRequest, operation};
+use slipway_resource::{Observation, ProviderError, Value};
+
+use crate::change::{ChangeAction, ResourceChange};
+use crate::error::Error;
+use crate::file::{Mode, Plan};
+use crate::providers::{Providers, ask};
+use crate::step::StepAction;
+
+/// Refuses a plan whose steps remove machines with data, or all machines of a pool at once, without asking for a confirmation.
+///
+/// # Errors
+/// [`Error::Unsound`], and when a pool of a cluster that stays cannot be read.
+pub(crate) async fn check(plan: &Plan, providers: &Providers) -> Result<(), Error> {
+    for change in plan.changes.iter().filter(|change| change.confirmation.is_none()) {
+        if !removes_machines(plan, change, providers) {
+            continue;
+        }
+        match hides_loss(change, providers).await {
+            Ok(false) => {}
+            Ok(true) => {
+                let fault = format!(
+                    "{} loses what its machines hold, and the plan asks for no confirmation",
+                    change.address
+                );
+                return Err(Error::Unsound { fault });
+            }
+            // The name of the cluster confirms every loss.
+            Err(_) if plan.mode == Mode::Delete => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the steps of a change take machines of a pool away.
+fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers) -> bool {
+    let Some((_, _, kind)) = providers.of_type(change.address.kind()) else { return false };
+    let removes = |action: &StepAction| match action {
+        StepAction::Delete { .. } | StepAction::RemovedWithParent { .. } => true,
+        StepAction::Operation { name, .. } => name == operation::REMOVE,
+        _ => false,
+    };
+    kind.operations.contains_key(operation::REMOVE)
+        && plan.steps.iter().any(|step| step.address == change.address && removes(&step.action))
+}
+
+/// Whether machines that leave have data, by the pool as it exists.
+async fn hides_loss(change: &ResourceChange, providers: &Providers) -> Result<bool, Error> {
+    let Some((name, handle, _)) = providers.of_type(change.address.kind()) else { return Ok(false) };
+    let failed =
+        |source: ProviderError| Error::Provider { provider: name.to_owned(), source: Box::new(source) };
+    let Some(identity) = &change.identity else { return Ok(false) };
+    let request = ReadRequest { address: change.address.clone(), identity: identity.clone() };
+    let read = handle.session.read(vec![request]).await.map_err(failed)?;
+    let observed: Value = match read.into_iter().next().map(|read| read.observation) {
+        Some(Observation::Present(attributes)) => attributes,
+        Some(Observation::Unreadable(error)) => return Err(failed(error)),
+        Some(Observation::Absent) | None => return Ok(false),
+    };
+    let goes = change.action == ChangeAction::Delete;
+    let item = PlanItem {
+        address: change.address.clone(),
+        desired: (!goes).then(|| change.record.applied.clone()),
+        observed: Some(observed),
+        last_applied: None,
+    };
+    let planned = ask(providers, vec![item]).await?;
+    let rollout = planned.into_iter().next().and_then(|planned| planned.rollout);
+    Ok(rollout.is_some_and(|rollout| {
+        !rollout.members.is_empty() && (rollout.loses.is_some() || change.action.is_replace())
+    }))
+}
