@@ -173,6 +173,7 @@ impl Session for PretendedSession {
             address: object.address.clone(),
             identity: identity.clone(),
             token: None,
+            owner: None,
             observation: Observation::Present(object.attributes.clone()),
         };
         let mut observed: Vec<Observed> = self.cloud.lock().iter().map(observed).collect();
@@ -186,6 +187,7 @@ impl Session for PretendedSession {
         let answer = |request: ReadRequest| {
             let found = objects.get(&request.identity);
             Observed {
+                owner: None,
                 observation: found
                     .map_or(Observation::Absent, |object| Observation::Present(object.attributes.clone())),
                 address: request.address,

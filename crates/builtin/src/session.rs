@@ -35,6 +35,7 @@ impl Secrets {
             address: address.clone(),
             identity: identity.clone(),
             token: None,
+            owner: None,
             observation: Observation::Absent,
         };
         match self.vault.open(uid, identity).await {
@@ -96,6 +97,7 @@ impl Session for Secrets {
                 address,
                 identity,
                 token: None,
+                owner: None,
                 observation: Observation::Absent,
             };
             answers.push(match owners.get(&identity) {

@@ -18,6 +18,19 @@ pub struct Observed {
     pub uid: Option<ClusterUid>,
     /// When reading began.
     pub at: Instant,
+    /// Objects that the state names and that have the ownership of another cluster.
+    pub foreign: Vec<Foreign>,
+}
+
+/// An object that the state names, and that another cluster owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The address in the state.
+    pub address: Address,
+    /// The object.
+    pub identity: Identity,
+    /// The unique id of the cluster that owns it.
+    pub owner: ClusterUid,
 }
 
 /// What was found without knowing what is wanted.
@@ -27,6 +40,7 @@ pub struct Looked {
     observations: Observations,
     uid: Option<ClusterUid>,
     at: Instant,
+    foreign: Vec<Foreign>,
 }
 
 /// Reads everything that a plan for the cluster needs to know. Changes nothing.
@@ -57,6 +71,7 @@ pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>
         observations: Observations::default(),
         uid,
         at: Instant::now(),
+        foreign: Vec::new(),
     };
     nothing.and_look(cluster, providers, prior).await
 }
@@ -82,7 +97,7 @@ impl Looked {
             let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
             self.uid = self.uid.or_else(|| discovery.uid.clone());
             self.observations.add_discovery(discovery);
-            read?.into_iter().for_each(|answer| self.observations.add_read(answer));
+            read?.into_iter().for_each(|answer| self.take(answer, prior));
         }
         Ok(self)
     }
@@ -112,13 +127,29 @@ impl Looked {
         for (name, requests) in unseen(providers, prior, desired, &self.observations) {
             let Some(handle) = providers.get(&name) else { continue };
             for answer in read_batched(&name, handle, requests).await? {
-                self.observations.add_read(answer);
+                self.take(answer, prior);
             }
         }
         for (address, error) in prior.into_iter().flat_map(|prior| &prior.in_doubt) {
             self.observations.doubt(address.clone(), error.clone());
         }
-        Ok(Observed { observations: self.observations, uid: self.uid, at: self.at })
+        Ok(Observed { observations: self.observations, uid: self.uid, at: self.at, foreign: self.foreign })
+    }
+
+    /// Takes one answer to a read. What is only used may belong to anybody.
+    fn take(&mut self, answer: slipway_resource::Observed, prior: Option<&Snapshot>) {
+        let record = prior.and_then(|prior| prior.resources.get(&answer.address));
+        if let (Some(owner), Some(record)) = (&answer.owner, record)
+            && !record.existing
+            && self.uid.as_ref().is_some_and(|uid| uid != owner)
+        {
+            self.foreign.push(Foreign {
+                address: answer.address.clone(),
+                identity: answer.identity.clone(),
+                owner: owner.clone(),
+            });
+        }
+        self.observations.add_read(answer);
     }
 }
 

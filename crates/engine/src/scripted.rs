@@ -139,6 +139,7 @@ impl Session for Scripted {
             address: request.address,
             identity: request.identity,
             token: None,
+            owner: None,
             observation: Observation::Absent,
         };
         Ok(requests.into_iter().map(absent).collect())
@@ -197,7 +198,13 @@ impl Session for Scripted {
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
         self.begin("import").await?;
         let observation = Observation::Present(Value::Null);
-        Ok(Observed { address: address.clone(), identity: identity.clone(), token: None, observation })
+        Ok(Observed {
+            address: address.clone(),
+            identity: identity.clone(),
+            token: None,
+            owner: None,
+            observation,
+        })
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -7,6 +7,7 @@ pub use explain::store_hint;
 use std::path::PathBuf;
 
 use slipway_bootstrap::from_cluster::FromClusterError;
+use slipway_engine::Foreign;
 use slipway_plan::Confirmation;
 use slipway_resource::provider::PreflightFinding;
 use slipway_resource::{Address, AddressError, Identity, ProviderError};
@@ -186,6 +187,14 @@ pub enum Error {
         uid: String,
         /// How many objects were found.
         objects: usize,
+    },
+    /// The state names objects of another cluster.
+    #[error("the state of {cluster} names objects of another cluster; nothing was planned")]
+    Foreign {
+        /// The cluster.
+        cluster: String,
+        /// The objects.
+        objects: Vec<Foreign>,
     },
     /// A key differs although the state is whole.
     #[error(transparent)]

@@ -75,6 +75,7 @@ impl Opened {
                 observations: supposed::observations(&expansion.desired, &stage.providers),
                 uid: None,
                 at: Instant::now(),
+                foreign: Vec::new(),
             },
             Some(existing) => {
                 let written = beside.iter().flat_map(|beside| &beside.written);
@@ -83,6 +84,9 @@ impl Opened {
                 looked.complete(&stage.providers, prior, &all).await?
             }
         };
+        if !observed.foreign.is_empty() {
+            return Err(Error::Foreign { cluster: name.clone(), objects: observed.foreign });
+        }
         let mut manifests = expansion.secrets.clone();
         manifests.extend(beside.iter().flat_map(|beside| beside.secrets.clone()));
         let texts = self.texts(&stage.vault, manifests);

@@ -232,8 +232,8 @@ impl Error {
                     .to_owned(),
             ),
             Self::BothExist { from, .. } => Some(format!(
-                "to keep both, have {from} in the spec and remove the entry of `moved`; without both, the plan deletes the \
-                 object of {from}"
+                "to keep both, have {from} in the spec and remove the entry of `moved`; if you remove only the entry, the plan \
+                 deletes the object of {from}"
             )),
             Self::IgnoredReference { address, holder, attribute, .. } => Some(format!(
                 "keep {address} as it is, or name the attributes in `ignoreChanges` that another tool manages, without the \

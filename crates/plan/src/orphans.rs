@@ -165,6 +165,7 @@ mod tests {
                 address: address.clone(),
                 identity: Identity::new(identity),
                 token: None,
+                owner: None,
                 observation: Observation::Present(attributes),
             });
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, ErrorClass, Identity, Path, ProviderError, Token, Value};
+use crate::{Address, ClusterUid, ErrorClass, Identity, Path, ProviderError, Token, Value};
 
 /// A resource that the spec asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,6 +110,9 @@ pub struct Observed {
     /// Idempotency token of the step that created it, when the provider keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
+    /// The unique id of the cluster in its ownership tags, in answers to a read, where the provider reads the tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ClusterUid>,
     /// What was read.
     pub observation: Observation,
 }
@@ -186,6 +189,7 @@ mod tests {
             address: Address::new("network", "main"),
             identity: Identity::new("net-1"),
             token: None,
+            owner: None,
             observation,
         };
         let there = observed(Observation::Present(Value::Null));

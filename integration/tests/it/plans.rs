@@ -8,6 +8,7 @@ mod fields;
 mod folders;
 mod forms;
 mod parts;
+mod safety;
 mod saved;
 mod schema;
 mod scope;

@@ -32,6 +32,7 @@ pub(crate) fn observed(address: &Address, live: &Json) -> Option<Observed> {
         address: address.clone(),
         identity: identity(address, live)?,
         token: None,
+        owner: None,
         observation: Observation::Present(attributes(address, live)),
     })
 }
@@ -44,5 +45,5 @@ pub(crate) fn identity(address: &Address, live: &Json) -> Option<Identity> {
 
 /// An answer without an object.
 pub(crate) fn without(address: &Address, identity: &Identity, observation: Observation) -> Observed {
-    Observed { address: address.clone(), identity: identity.clone(), token: None, observation }
+    Observed { address: address.clone(), identity: identity.clone(), token: None, owner: None, observation }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use slipway_engine::State;
 use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{
-    Acquire, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history, read_head,
-    restore_head,
+    Acquire, Backend, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history,
+    read_head, restore_head,
 };
 
 use crate::cli::state::{ExportArguments, ImportArguments};
@@ -79,6 +79,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
             return Ok(ExitCode::SUCCESS);
         }
     }
+    check_history(&*backend, &archive).await?;
     let resources = snapshot.resources.len();
     context.output.message(&format!(
         "{cluster} becomes what it was at generation {imported}: {resources} resources, committed by {} on {}.",
@@ -122,6 +123,26 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses an archive with another state than the store's own history has of its generation.
+async fn check_history(backend: &dyn Backend, archive: &Archive) -> Result<(), CommandError> {
+    let about = &archive.about;
+    // A store without a head, or without a record of that generation, has nothing to compare with.
+    let Ok(entry) = history::entry(backend, &about.cluster, Some(about.generation)).await else {
+        return Ok(());
+    };
+    let recorded = entry.snapshot.as_ref().filter(|_| entry.uid == about.uid);
+    if recorded.is_none_or(|recorded| recorded.digest == about.digest) {
+        return Ok(());
+    }
+    let (cluster, generation) = (&about.cluster, about.generation);
+    let message = format!(
+        "the archive is not generation {generation} of {cluster}: its state has another digest than the history of the store"
+    );
+    Err(CommandError::new("CLI0095", message).hint(format!(
+        "`slipway state export {cluster} --generation {generation}` exports it as it was committed, as long as the store has it"
+    )))
 }
 
 /// Refuses to put an older state over a newer one, or one cluster over another, unless the newer one is named.

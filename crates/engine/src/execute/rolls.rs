@@ -125,6 +125,7 @@ impl World {
             address: thing("pool"),
             identity: Identity::new("pool"),
             token: None,
+            owner: None,
             observation: Observation::Present(Value::map([("name", "pool")])),
         });
         let inputs = Inputs {

@@ -36,7 +36,7 @@ fn reads(names: &[&str]) -> Vec<ReadRequest> {
 }
 
 fn found(name: &str, observation: Observation) -> Observed {
-    Observed { address: thing(name), identity: Identity::new(name), token: None, observation }
+    Observed { address: thing(name), identity: Identity::new(name), token: None, owner: None, observation }
 }
 
 fn present(name: &str) -> Observed {

@@ -52,6 +52,7 @@ pub(super) fn frames() -> Result<Vec<Vec<u8>>> {
         address: address.clone(),
         identity: Identity::new("net-1"),
         token: None,
+        owner: None,
         observation: Observation::Present(attributes.clone()),
     };
     let desired = Desired::new(address, attributes.clone());

@@ -54,6 +54,7 @@ impl Error {
             Self::InfrastructureOnly(_) => "PLAN0030",
             Self::Unconfirmed(_) => "RUN0008",
             Self::UnknownToStore { .. } => "STATE0051",
+            Self::Foreign { .. } => "STATE0054",
             Self::UnreadableSpec { source, .. } => source.code(),
             Self::UnreadableHosts { .. } => "STATE0053",
         })
@@ -64,6 +65,12 @@ impl Error {
     pub fn causes(&self) -> Vec<String> {
         match self {
             Self::Provider(error) => vec![format!("class {}", error.class)],
+            Self::Foreign { objects, .. } => objects
+                .iter()
+                .map(|object| {
+                    format!("{}: {} belongs to the cluster {}", object.address, object.identity, object.owner)
+                })
+                .collect(),
             Self::SoundState(_) => {
                 vec!["the state is whole: it has the keys that the cluster runs with".to_owned()]
             }
@@ -197,6 +204,18 @@ impl Error {
             Self::NotMadeYet { .. } => one(
                 "`slipway apply -f …` creates the cluster; `--state URL` names another place for the state",
             ),
+            Self::Foreign { cluster, objects } => {
+                let addresses: Vec<String> = objects.iter().map(|object| object.address.to_string()).collect();
+                vec![
+                    format!(
+                        "`slipway state rebuild {cluster} -f … --force` makes the state from the objects that this cluster owns"
+                    ),
+                    format!(
+                        "`slipway state rm {cluster} {}` forgets the records and leaves the objects",
+                        addresses.join(" ")
+                    ),
+                ]
+            }
             Self::UnknownToStore { cluster, .. } => vec![
                 "name the store that has its state: `--state URL`, or `SLIPWAY_STATE`".to_owned(),
                 format!(

@@ -17,6 +17,7 @@ pub(super) fn observations(desired: &[Desired], providers: &Providers) -> Observ
             address: desired.address.clone(),
             identity: identity.clone(),
             token: None,
+            owner: None,
             observation: Observation::Present(Value::Map(attributes.collect())),
         });
     }

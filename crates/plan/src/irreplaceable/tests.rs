@@ -101,6 +101,7 @@ fn world(cases: &[Case]) -> World {
                 address: at.clone(),
                 identity: found.identity.clone(),
                 token: None,
+                owner: None,
                 observation: Observation::Present(found.attributes.clone()),
             });
         }

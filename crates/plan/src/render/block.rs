@@ -63,6 +63,11 @@ impl<'p> Block<'p> {
         if change.changes.is_empty() {
             block.notes = reasons(change, options);
             block.attributes.clear();
+        } else {
+            // The attributes show what was changed, and not what its provider says of that.
+            let said = change.reasons.iter().filter(|reason| reason.code == ReasonCode::Provider);
+            block.notes =
+                said.flat_map(|reason| wrapped(&because(reason), INDENT, options, Style::Faint)).collect();
         }
         block
     }

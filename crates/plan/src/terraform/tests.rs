@@ -132,6 +132,7 @@ fn written() -> String {
         address: address("cloud_group.1"),
         identity: Identity::new("g-1"),
         token: None,
+        owner: None,
         observation: Observation::Present(Value::map([("name", "one"), ("network_id", "net-7")])),
     };
     observations.add_discovery(Discovery { observed: vec![group], ..Discovery::default() });

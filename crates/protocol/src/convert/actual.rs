@@ -14,6 +14,7 @@ impl From<Observed> for proto::Observed {
             address: observed.address.to_string(),
             identity: observed.identity.as_str().to_owned(),
             token: observed.token.map(|token| token.as_str().to_owned()),
+            owner: observed.owner.map(|owner| owner.as_str().to_owned()),
             observation: Some(match observed.observation {
                 Observation::Present(value) => Message::Present(WireValue::new(&value)),
                 Observation::Absent => Message::Absent(proto::Absent {}),
@@ -32,6 +33,7 @@ impl TryFrom<proto::Observed> for Observed {
             address: address(&message.address)?,
             identity: Identity::new(message.identity),
             token: message.token.map(Token::new),
+            owner: message.owner.map(ClusterUid::new),
             observation: match message.observation {
                 Some(Message::Present(value)) => Observation::Present(value.value()?),
                 Some(Message::Absent(_)) => Observation::Absent,

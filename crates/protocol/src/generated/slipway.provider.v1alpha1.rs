@@ -597,6 +597,9 @@ pub struct Observed {
     /// Token of the step that created it, where the provider keeps it.
     #[prost(string, optional, tag = "3")]
     pub token: ::core::option::Option<::prost::alloc::string::String>,
+    /// Unique id of the cluster in its ownership tags, in answers to Read, where the provider reads the tags.
+    #[prost(string, optional, tag = "7")]
+    pub owner: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(oneof = "observed::Observation", tags = "4, 5, 6")]
     pub observation: ::core::option::Option<observed::Observation>,
 }

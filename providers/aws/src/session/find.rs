@@ -61,6 +61,7 @@ fn owned(kind: &dyn Kind, owner: Owner, found: Found) -> Option<Observed> {
         address,
         identity: found.identity,
         token: owner.token,
+        owner: None,
         observation: Observation::Present(found.attributes),
     })
 }
@@ -75,12 +76,11 @@ async fn read_one(cloud: &Cloud, request: ReadRequest) -> Observed {
         Ok(kind) => kind::read(kind, cloud, &request.identity).await,
         Err(error) => Err(error),
     };
-    let (observation, token) = match found {
+    let (observation, owner) = match found {
         Ok(Some(Found { condition: Condition::Ending, .. }) | None) => (Observation::Absent, None),
-        Ok(Some(found)) => {
-            (Observation::Present(found.attributes), found.owner.and_then(|owner| owner.token))
-        }
+        Ok(Some(found)) => (Observation::Present(found.attributes), found.owner),
         Err(error) => (Observation::Unreadable(error.with_address(&request.address)), None),
     };
-    Observed { address: request.address, identity: request.identity, token, observation }
+    let (token, owner) = owner.map_or((None, None), |owner| (owner.token, Some(owner.uid)));
+    Observed { address: request.address, identity: request.identity, token, owner, observation }
 }

@@ -222,6 +222,7 @@ fn answer(request: &ReadRequest, observation: Observation) -> Observed {
         address: request.address.clone(),
         identity: request.identity.clone(),
         token: None,
+        owner: None,
         observation,
     }
 }
@@ -231,6 +232,7 @@ fn claimed((inventory, host): &(String, String), claim: &Claim) -> Observed {
         address: claim.address.parse().unwrap_or_else(|_| Address::new(CLAIM, host.as_str())),
         identity: Identity::new(format!("{inventory}/{host}")),
         token: Some(claim.token.clone()),
+        owner: None,
         observation: Observation::Present(claim_attributes(inventory, host)),
     }
 }
@@ -245,6 +247,7 @@ fn of_agent(host: &str, agent: &Agent) -> Observed {
         address: Address::new(AGENT, host),
         identity: Identity::new(host),
         token: None,
+        owner: None,
         observation: Observation::Present(attributes),
     }
 }

@@ -90,6 +90,7 @@ impl KubernetesSession {
             address: request.address.clone(),
             identity: request.identity.clone(),
             token: None,
+            owner: None,
             observation: observation.unwrap_or(Observation::Absent),
         };
         Ok(requests.iter().zip(answers).map(answer).collect())

@@ -44,7 +44,7 @@ impl NodeSession {
             let (address, identity) = (entry.address.clone(), Identity::new(entry.identity.as_str()));
             let (token, stage) = (Token::new(entry.created_by.as_str()), entry.stage);
             let observation = self.observe(&address, identity.clone(), Some(entry)).await;
-            let observed = Observed { address, identity, token: Some(token), observation };
+            let observed = Observed { address, identity, token: Some(token), owner: None, observation };
             (observed, stage)
         });
         let found: Vec<(Observed, Stage)> = stream::iter(reads).buffer_unordered(READS).collect().await;
@@ -66,7 +66,7 @@ impl NodeSession {
                 },
                 Err(error) => Observation::Unreadable(error),
             };
-            Observed { address, identity, token: None, observation }
+            Observed { address, identity, token: None, owner: None, observation }
         });
         stream::iter(reads).buffered(READS).collect().await
     }
@@ -108,6 +108,7 @@ impl NodeSession {
                 address: address.clone(),
                 identity: identity.clone(),
                 token: None,
+                owner: None,
                 observation,
             }),
         }

@@ -131,6 +131,7 @@ impl Session for Room {
         Ok(requests
             .into_iter()
             .map(|request| Observed {
+                owner: None,
                 observation: objects
                     .get(request.identity.as_str())
                     .map_or(Observation::Absent, |object| object.observation.clone()),
@@ -173,6 +174,7 @@ impl Session for Room {
             address: request.ownership.address,
             identity: identity.clone(),
             token: Some(request.token),
+            owner: None,
             observation: Observation::Present(desired.clone()),
         };
         self.objects.lock().unwrap().insert(identity.as_str().to_owned(), observed);

@@ -44,6 +44,7 @@ impl SimSession {
                         address: owner.address.clone(),
                         identity: Identity::new(object.id.as_str()),
                         token: object.token.clone(),
+                        owner: None,
                         observation: Observation::Present(attributes),
                     })
                 })
@@ -99,6 +100,7 @@ impl SimSession {
                         address: request.address.clone(),
                         identity: request.identity.clone(),
                         token: object.and_then(|object| object.token.clone()),
+                        owner: object.and_then(|object| Some(object.owner.as_ref()?.uid.clone())),
                         observation: observe(world, object, &request.identity, now),
                     }
                 })
@@ -137,6 +139,7 @@ fn node(world: &World, request: &ReadRequest, now: u64) -> Observed {
         address: request.address.clone(),
         identity: request.identity.clone(),
         token: None,
+        owner: None,
         observation: machine.map_or(Observation::Absent, |machine| {
             Observation::Present(super::node::attributes(machine, now))
         }),

@@ -17,6 +17,7 @@ fn reader(batch: usize) -> (Reader, Calls) {
         log.lock().unwrap_or_else(PoisonError::into_inner).push(names);
         let observed = |request: ReadRequest| Observed {
             address: request.address,
+            owner: None,
             observation: Observation::Present(Value::from(request.identity.as_str())),
             identity: request.identity,
             token: None,

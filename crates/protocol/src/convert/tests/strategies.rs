@@ -391,11 +391,12 @@ pub(super) fn observed() -> impl Strategy<Value = Observed> {
         Just(Observation::Absent),
         error().prop_map(Observation::Unreadable)
     ];
-    (address(), ".{0,4}", prop::option::of(".{0,4}"), observation).prop_map(
-        |(address, identity, token, observation)| Observed {
+    (address(), ".{0,4}", [prop::option::of(".{0,4}"), prop::option::of(".{0,4}")], observation).prop_map(
+        |(address, identity, [token, owner], observation)| Observed {
             address,
             identity: Identity::new(identity),
             token: token.map(Token::new),
+            owner: owner.map(ClusterUid::new),
             observation,
         },
     )

@@ -74,6 +74,7 @@ impl ReferenceSession {
             address,
             identity: Identity::new(identity),
             token: Some(Token::new(object.token.as_str())),
+            owner: None,
             observation: Observation::Present(object.attributes.clone()),
         }
     }
@@ -142,6 +143,7 @@ impl Session for ReferenceSession {
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         let answer = |request: ReadRequest, object: Option<&Object>| Observed {
+            owner: None,
             observation: match object {
                 _ if self.blind && !self.defect.breaks("unreadable-is-not-absent") => {
                     Observation::Unreadable(Self::unreadable())
@@ -243,6 +245,7 @@ impl Session for ReferenceSession {
                 address: address.clone(),
                 identity: identity.clone(),
                 token: None,
+                owner: None,
                 observation: Observation::Absent,
             }),
             None => Err(ProviderError::new(ErrorClass::NotFound, format!("{identity} does not exist"))
