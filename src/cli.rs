@@ -3,6 +3,7 @@
 pub(crate) mod adoption;
 pub(crate) mod clusters;
 mod duration;
+pub(crate) mod etcd;
 mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
@@ -140,6 +141,9 @@ pub(crate) enum Command {
     Kubeconfig(clusters::KubeconfigArguments),
     /// Show the logs of the kubelet or of a component of a node.
     Logs(clusters::NodeLogsArguments),
+    /// List and take snapshots of a cluster's etcd.
+    #[command(subcommand)]
+    Etcd(etcd::EtcdCommand),
     /// Collect state, logs and objects of a cluster into a folder for support, without secrets.
     SupportBundle(clusters::SupportBundleArguments),
     /// Take over a cluster that another tool made. Only Slipway's state is written.

@@ -6,6 +6,7 @@ mod approve;
 mod delete;
 mod documentation;
 mod drift;
+mod etcd;
 mod explain;
 mod export;
 mod get;
@@ -44,6 +45,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Validate(arguments) => validate::run(context, &arguments).await,
         Command::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,
         Command::Logs(arguments) => logs::run(context, &arguments).await,
+        Command::Etcd(command) => etcd::run(context, command).await,
         Command::SupportBundle(arguments) => support_bundle::run(context, &arguments).await,
         Command::Adopt(arguments) => adopt::run(context, &arguments).await,
         Command::Export(command) => export::run(context, &command).await,

@@ -13,9 +13,10 @@ pub(crate) use begin::{
 };
 pub(crate) use boot::{BootArguments, IdentityArguments};
 pub(crate) use tools::{
-    CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, GenerateRequestArguments,
-    ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments, RenewArguments, ServeArguments,
-    TokenApproveArguments, TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments,
+    CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, EtcdBackupArguments,
+    GenerateRequestArguments, ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments,
+    RenewArguments, ServeArguments, TokenApproveArguments, TokenCommand, TokenCreateArguments,
+    TokenDeleteArguments, TokenListArguments,
 };
 
 use super::OutputFormat;
@@ -52,6 +53,11 @@ pub(crate) enum NodeCommand {
     Identity(IdentityArguments),
     /// Serve the node provider, for a `slipway apply` that runs on another machine.
     Serve(ServeArguments),
+    /// Take snapshots of the etcd on this control plane, on the schedule of `etcd.backups` in the spec.
+    ///
+    /// Snapshots are taken while the member of this machine leads etcd. The unit slipway-etcd-backup.service runs this
+    /// command.
+    EtcdBackup(EtcdBackupArguments),
     /// Create, list and delete bootstrap tokens.
     #[command(subcommand)]
     Token(TokenCommand),

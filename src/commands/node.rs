@@ -4,6 +4,7 @@ mod begin;
 mod boot;
 mod certificates;
 mod config;
+mod etcd_backup;
 mod identity;
 mod kubeconfig;
 mod logs;
@@ -31,6 +32,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::Plan(arguments) => mend::plan(context, &arguments).await,
         NodeCommand::Apply(arguments) => mend::apply(context, &arguments).await,
         NodeCommand::Serve(arguments) => serve::run(&arguments).await,
+        NodeCommand::EtcdBackup(arguments) => etcd_backup::run(context, &arguments).await,
         NodeCommand::Token(command) => token::run(context, &command).await,
         NodeCommand::Certs(command) => certificates::run(context, &command).await,
         NodeCommand::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,

@@ -9,6 +9,7 @@
 mod certificates;
 mod cluster;
 mod control_plane;
+mod etcd_backup;
 mod facts;
 mod host;
 mod init;
@@ -26,7 +27,7 @@ use crate::patch::PatchError;
 pub use facts::{Facts, InitSystem};
 pub use host::on_host;
 pub use init::init;
-pub use inputs::{Discovered, Inputs, KubeletProgram, Tokens};
+pub use inputs::{Discovered, EtcdBackup, Inputs, KubeletProgram, Tokens};
 pub use join::{join_control_plane, join_worker};
 pub use phased::Phased;
 pub use requests::certificate_requests;

@@ -274,6 +274,12 @@ pub enum Error {
         /// The pools that it has.
         pools: Vec<String>,
     },
+    /// Nothing of the cluster takes snapshots of its etcd.
+    #[error("no machine of {cluster} takes snapshots of etcd")]
+    NoBackups {
+        /// The cluster.
+        cluster: String,
+    },
     /// Hosts are not replaced.
     #[error("{cluster} is on hosts, which Slipway does not replace; nothing was done")]
     RollOnHosts {

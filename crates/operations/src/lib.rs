@@ -20,6 +20,7 @@ pub mod decide;
 pub mod diagnose;
 mod environment;
 mod error;
+pub mod etcd;
 pub mod health;
 mod holding;
 mod observe;

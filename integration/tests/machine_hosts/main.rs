@@ -8,6 +8,7 @@
     reason = "what fails in a test ends it; times are told"
 )]
 
+mod backups;
 mod crash;
 mod dark;
 mod endpoint;

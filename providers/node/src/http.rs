@@ -1,5 +1,6 @@
 //! Asking a URL: whether a component is ready, and what etcd says.
 
+mod lines;
 mod trust;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use slipway_resource::with_causes;
 
+pub(crate) use lines::Lines;
 pub(crate) use trust::Trust;
 
 /// No answer is larger.
@@ -59,15 +61,21 @@ impl Client {
         self.send(Method::POST, url, Bytes::from(document.to_string())).await
     }
 
+    /// Asks for an answer that comes line by line, each of which may take as long as one answer.
+    pub(crate) async fn post_for_lines(
+        &self,
+        url: &str,
+        document: &serde_json::Value,
+    ) -> Result<Lines, Failure> {
+        let request = request(Method::POST, url, Bytes::from(document.to_string()))?;
+        let answer = tokio::time::timeout(self.limit, self.http.request(request)).await;
+        let answer = answer.map_err(|_| Failure(format!("no answer within {} s", self.limit.as_secs())))?;
+        let answer = answer.map_err(|error| Failure(with_causes(&error)))?;
+        Ok(Lines::new(answer, self.limit))
+    }
+
     async fn send(&self, method: Method, url: &str, body: Bytes) -> Result<Answer, Failure> {
-        let uri: Uri = url.parse().map_err(|_| Failure(format!("`{url}` is not a URL")))?;
-        let request = Request::builder()
-            .method(method)
-            .uri(uri)
-            .header("content-type", "application/json")
-            .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")))
-            .body(Full::new(body))
-            .map_err(|error| Failure(error.to_string()))?;
+        let request = request(method, url, body)?;
         let exchange = async {
             let answer = self.http.request(request).await.map_err(|error| Failure(with_causes(&error)))?;
             let status = answer.status().as_u16();
@@ -80,4 +88,15 @@ impl Client {
             Err(_) => Err(Failure(format!("no answer within {} s", self.limit.as_secs()))),
         }
     }
+}
+
+fn request(method: Method, url: &str, body: Bytes) -> Result<Request<Full<Bytes>>, Failure> {
+    let uri: Uri = url.parse().map_err(|_| Failure(format!("`{url}` is not a URL")))?;
+    Request::builder()
+        .method(method)
+        .uri(uri)
+        .header("content-type", "application/json")
+        .header("user-agent", concat!("slipway/", env!("CARGO_PKG_VERSION")))
+        .body(Full::new(body))
+        .map_err(|error| Failure(error.to_string()))
 }

@@ -3,6 +3,7 @@
 mod certificate;
 mod certificate_request;
 mod directory;
+mod etcd_backup;
 mod etcd_member;
 mod etcd_voter;
 mod file;
@@ -195,10 +196,11 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 16] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 17] = [
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
+            ("etcd_backup", Box::new(etcd_backup::EtcdBackup)),
             ("etcd_member", Box::new(etcd_member::EtcdMember)),
             ("etcd_voter", Box::new(etcd_voter::EtcdVoter)),
             ("file", Box::new(file::File)),

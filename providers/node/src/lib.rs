@@ -9,6 +9,7 @@ pub mod cri;
 mod disk;
 mod error;
 mod etcd;
+mod etcd_backup;
 pub mod etcd_data;
 mod folders;
 mod host;
@@ -33,6 +34,7 @@ mod supervise;
 
 pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
+pub use etcd_backup::{fetch_etcd_snapshot, serve_etcd_backups};
 pub use folders::remove_empty_folders;
 pub use kind::{DISCLOSE, SEALED, images_of_pod};
 pub use owner::Owner;

@@ -1,16 +1,25 @@
 //! The provider for the inside of a node as an executable: started by the engine, or, with `--stdio`, at the other end of a
 //! stream, as behind SSH.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use slipway_provider_node::Node;
+use slipway_provider_node::{Node, serve_etcd_backups};
 use slipway_provider_sdk::{ServeOptions, serve, serve_stream};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [verb, option, path] = arguments.as_slice()
+        && (verb.as_str(), option.as_str()) == ("etcd-backup", "--config")
+    {
+        let tell = |text: &str| eprintln!("{text}");
+        return serve_etcd_backups(Path::new(path), &tell)
+            .await
+            .map_err(|error| anyhow::anyhow!(error.message));
+    }
     let provider = Arc::new(Node::new());
-    if std::env::args().nth(1).is_some_and(|argument| argument == "--stdio") {
+    if arguments.first().is_some_and(|argument| argument == "--stdio") {
         let stream = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
         // There is no socket, so that there is no folder for it either.
         serve_stream(provider, stream, &ServeOptions::new(PathBuf::new(), String::new())).await?;

@@ -158,11 +158,11 @@ impl Supervisor {
         }
     }
 
-    /// Takes away what was written for the service.
-    pub(crate) async fn forget(self, work: &Work) -> Result<(), ProviderError> {
+    /// Takes away what was written for the service; `had_unit` says whether its unit was.
+    pub(crate) async fn forget(self, work: &Work, had_unit: bool) -> Result<(), ProviderError> {
         match self {
-            Self::Systemd => systemd::forget(work).await,
-            Self::OpenRc => openrc::forget(work),
+            Self::Systemd => systemd::forget(work, had_unit).await,
+            Self::OpenRc => openrc::forget(work, had_unit),
             Self::Own => own::forget(work),
         }
     }

@@ -105,6 +105,18 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "etcd snapshots",
+        Verdict(
+            "the snapshots are listed",
+            "a control plane does not answer, a snapshot failed or cannot be opened, or an error",
+        ),
+        &[
+            ("List the snapshots of a cluster", "slipway etcd snapshots demo"),
+            ("Show the newest one for a script", "slipway etcd snapshots demo -o json | jq .snapshots[0]"),
+        ],
+    ),
+    page("etcd backup", Usual, &[("Take a snapshot before a risky change", "slipway etcd backup demo")]),
+    page(
         "support-bundle",
         Usual,
         &[("Collect what a supporter needs", "slipway support-bundle demo --out demo-support")],
@@ -240,6 +252,17 @@ pub(crate) const PAGES: &[Page] = &[
         "node serve",
         Usual,
         &[("Serve on a unix socket", "slipway node serve --socket /run/slipway/node.sock")],
+    ),
+    page(
+        "node etcd-backup",
+        Usual,
+        &[
+            ("Take snapshots as the unit does", "slipway node etcd-backup"),
+            (
+                "Write a snapshot to a file, to restore it by hand",
+                "slipway node etcd-backup --fetch 20261126T074322Z-1234 --out snapshot.db",
+            ),
+        ],
     ),
     page(
         "node token create",

@@ -16,6 +16,24 @@ pub(crate) struct ServeArguments {
     pub socket: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct EtcdBackupArguments {
+    /// Settings that `slipway apply` wrote.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/slipway/etcd-backup.json",
+        value_hint = ValueHint::FilePath
+    )]
+    pub config: PathBuf,
+    /// Write this snapshot of the store to the file of `--out`, for `etcdutl snapshot restore`, and end.
+    #[arg(long, value_name = "NAME", requires = "out")]
+    pub fetch: Option<String>,
+    /// File for the snapshot; it must not exist. Only its owner can read it.
+    #[arg(long, value_name = "FILE", requires = "fetch", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+}
+
 /// Access to the API of the cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ApiArguments {

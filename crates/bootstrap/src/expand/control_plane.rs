@@ -5,7 +5,7 @@ use slipway_resource::{Address, Path, Reference, TemplatePart, Value};
 use super::certificates::of_authority;
 use super::inputs::Inputs;
 use super::phased::{Resources, refer};
-use super::{ExpandError, Facts};
+use super::{ExpandError, Facts, etcd_backup};
 use crate::configuration::Configuration;
 use crate::material::FINGERPRINT;
 use crate::patch::Patches;
@@ -150,6 +150,7 @@ pub(super) fn first_etcd(
     resources: &mut Resources,
     configuration: &Configuration,
     facts: &Facts,
+    inputs: &Inputs,
     patches: &Patches,
     kubelet: &Address,
 ) -> Result<(), ExpandError> {
@@ -162,7 +163,8 @@ pub(super) fn first_etcd(
     let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
     let mut after = refer(&client);
     after.push(&pod);
-    resources.add("etcd/local", "etcd_member", "etcd", attributes, &after);
+    let member = resources.add("etcd/local", "etcd_member", "etcd", attributes, &after);
+    etcd_backup::add(resources, "etcd/local", configuration, inputs, &member);
     Ok(())
 }
 
@@ -197,7 +199,9 @@ pub(super) fn joining_etcd(
     let voter = member(configuration, inputs.etcd_endpoints.clone());
     let mut after = refer(&client);
     after.push(&pod);
-    Ok(Some(resources.add(PHASE, "etcd_voter", "etcd", voter, &after)))
+    let voter = resources.add(PHASE, "etcd_voter", "etcd", voter, &after);
+    etcd_backup::add(resources, PHASE, configuration, inputs, &voter);
+    Ok(Some(voter))
 }
 
 /// A text in which the placeholder is another resource's output.

@@ -25,7 +25,7 @@ pub fn init(
     kubeconfigs::add(&mut resources, configuration, facts, inputs, false);
     let kubeconfig = resources.those(&[("kubeconfig", "kubelet")]);
     let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, kubeconfig)?;
-    control_plane::first_etcd(&mut resources, configuration, facts, &patches, &service)?;
+    control_plane::first_etcd(&mut resources, configuration, facts, inputs, &patches, &service)?;
     let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &[&service])?;
     virtual_address(&mut resources, inputs, true, &[&service]);
     kubelet::credentials(

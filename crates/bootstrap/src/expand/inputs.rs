@@ -35,6 +35,8 @@ pub struct Inputs {
     pub etcd_endpoints: Vec<String>,
     /// The members of etcd, where they are known before the node joins, itself among them.
     pub etcd_members: Option<Vec<Member>>,
+    /// Snapshots that control planes take of their etcd; none where nobody asked for them.
+    pub etcd_backup: Option<EtcdBackup>,
     /// Names and addresses for which this node's kubelet may get a serving certificate.
     pub serving_names: Vec<String>,
     /// The kubelet that the node fetches, in place of one that is on it already.
@@ -43,6 +45,21 @@ pub struct Inputs {
     pub kubelet_is_named: bool,
     /// Labels of the node beside those of its role.
     pub node_labels: BTreeMap<String, String>,
+}
+
+/// Snapshots that control planes take of their etcd.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdBackup {
+    /// The cluster: its snapshots are below this name in the store.
+    pub cluster: String,
+    /// Where snapshots are kept; the folder of the node provider unless it is given.
+    pub store: Option<String>,
+    /// The time between two snapshots, in seconds.
+    pub interval_seconds: u64,
+    /// How long snapshots are kept, in seconds.
+    pub retention_seconds: u64,
+    /// Whether they stay when the cluster is deleted.
+    pub keep_on_delete: bool,
 }
 
 /// A kubelet that a node fetches.

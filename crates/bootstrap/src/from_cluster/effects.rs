@@ -20,8 +20,6 @@ const RESOURCES: &str = "static pods have kubeadm's requests; remove it";
 const RUNTIME: &str =
     "the container runtime is installed and configured on the hosts before; remove it and set it there";
 const ETCD: &str = "every control plane has one member of one etcd, of the version that belongs to the Kubernetes version; remove it";
-const BACKUPS: &str =
-    "snapshots of etcd are not taken on hosts yet; remove it and take them with `etcdctl snapshot save`";
 const HOOKS: &str =
     "nothing runs hooks, packages or user data on hosts; remove it and do it on the hosts before";
 const PROXY_FLAGS: &str =
@@ -49,7 +47,6 @@ const TABLE: &[(&str, &str)] = &[
     ("etcd[].members", ETCD),
     ("etcd[].cpuRequest", RESOURCES),
     ("etcd[].memoryRequest", RESOURCES),
-    ("etcd[].backups", BACKUPS),
     ("components.apiServer.image", IMAGES),
     ("components.controllerManager.image", IMAGES),
     ("components.scheduler.image", IMAGES),
@@ -186,6 +183,7 @@ mod tests {
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",
+        "etcd[].backups",
         "components.apiServer",
         "components.controllerManager",
         "components.scheduler",
@@ -251,8 +249,9 @@ mod tests {
             "kubernetesVersion",
             "components.apiServer.extraArgs",
             "components.etcd.image",
-            "etcd[main].backups",
             "etcd[main].backups.enabled",
+            "etcd[main].members",
+            "etcd[main].members[a].volume",
             "pools[workers].rootVolume",
             "pools[workers].rootVolume.sizeGib",
             "pools[workers].hosts",
@@ -260,6 +259,6 @@ mod tests {
         ];
         let found = without_effect(written.into_iter());
         let fields: Vec<&str> = found.iter().map(|found| found.field.as_str()).collect();
-        assert_eq!(fields, ["components.etcd.image", "etcd[main].backups", "pools[workers].rootVolume"]);
+        assert_eq!(fields, ["components.etcd.image", "etcd[main].members", "pools[workers].rootVolume"]);
     }
 }

@@ -10,7 +10,7 @@ use slipway_resource::{Address, Desired, Path, Secret, Value};
 use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, programs, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
-use crate::expand::{self, Discovered, Inputs, Phased};
+use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased};
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
 
@@ -248,6 +248,7 @@ impl Making<'_> {
                 client_certificate: None,
             }),
             etcd_members: members_found(machine),
+            etcd_backup: etcd_backup(cluster).filter(|_| control_plane),
             serving_names: if hardened { serving_names(machine) } else { Vec::new() },
             kubelet: programs::kubelet(cluster, machine),
             kubelet_is_named: machine.kubelet_is_named,
@@ -393,6 +394,18 @@ fn as_found(desired: &mut Desired, machine: &Machine, control_plane: bool) {
 fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError {
     let machine = machine.name.clone();
     move |source| FromClusterError::Node { machine: machine.clone(), source }
+}
+
+/// The snapshots that control planes take, where the spec asks for them.
+fn etcd_backup(cluster: &ClusterInput) -> Option<EtcdBackup> {
+    let etcd = cluster.etcd.first().filter(|etcd| etcd.backups.enabled)?;
+    Some(EtcdBackup {
+        cluster: cluster.name.clone(),
+        store: etcd.backups.store.clone(),
+        interval_seconds: etcd.backups.interval.get().as_secs(),
+        retention_seconds: etcd.backups.retention.get().as_secs(),
+        keep_on_delete: etcd.backups.keep_on_delete,
+    })
 }
 
 fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {

@@ -312,3 +312,41 @@ fn all_machines_without_a_listed_kubelet_are_named_at_once() {
     let resources = expand(&with_kubelets(&files), &self::placement(1), &[]).unwrap().resources;
     find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
 }
+
+#[test]
+fn control_planes_take_snapshots_of_etcd_where_the_spec_has_backups() {
+    let backups = |resources: &[Desired]| -> Vec<String> {
+        let found = resources.iter().filter(|desired| desired.address.kind() == "etcd_backup");
+        found.map(|desired| desired.address.to_string()).collect()
+    };
+    let resources = expand(&cluster("elected: {}"), &placement(1), &[]).unwrap().resources;
+    let all = ["etcd_backup.cp-0/etcd", "etcd_backup.cp-1/etcd", "etcd_backup.cp-2/etcd"];
+    assert_eq!(backups(&resources), all, "one for each control plane");
+    // It comes after the member, and after the key that it seals with; nothing waits for it.
+    for (backup, member) in [(all[0], "etcd_member.cp-0/etcd"), (all[1], "etcd_voter.cp-1/etcd")] {
+        let before = stands_on(&resources, backup);
+        let key = backup.replace("etcd_backup", "file").replace("/etcd", "/pki/etcd/ca.key");
+        assert!(before.contains(member) && before.contains(&key), "{before:#?}");
+    }
+    for desired in &resources {
+        assert!(
+            desired.depends_on.iter().all(|needed| needed.kind() != "etcd_backup"),
+            "{}",
+            desired.address
+        );
+    }
+    let backup = &find(&resources, all[0]).attributes;
+    assert_eq!(backup.get("interval_seconds"), Some(&Value::Integer(900)));
+    assert_eq!(backup.get("cluster").and_then(Value::as_str), Some("demo"));
+    assert_eq!(backup.get("store"), None, "the provider knows where, unless the spec says so");
+
+    let mut other = cluster("elected: {}");
+    other.etcd[0].backups.store = Some("s3://bucket/prefix".to_owned());
+    other.etcd[0].backups.keep_on_delete = false;
+    let resources = expand(&other, &placement(3), &[]).unwrap().resources;
+    let backup = &find(&resources, all[2]).attributes;
+    assert_eq!(backup.get("store").and_then(Value::as_str), Some("s3://bucket/prefix"));
+    assert_eq!(backup.get("keep_on_delete"), Some(&Value::Bool(false)));
+    other.etcd[0].backups.enabled = false;
+    assert!(backups(&expand(&other, &placement(3), &[]).unwrap().resources).is_empty());
+}

@@ -49,6 +49,7 @@ impl Error {
             Self::OtherSpecApplied { .. } => "CLI0081",
             Self::NotBuilt { .. } => "CLI0082",
             Self::RollOnHosts { .. } => "CLI0092",
+            Self::NoBackups { .. } => "ETCD0001",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly(_) => "PLAN0030",
@@ -244,6 +245,10 @@ impl Error {
             Self::RollOnHosts { .. } => one(
                 "take a host out of the spec and add another one, each with `slipway apply`; changes of settings roll by \
                  themselves in an apply",
+            ),
+            Self::NoBackups { .. } => one(
+                "set `etcd.backups.enabled: true` in the spec of a cluster on hosts, and apply it; `profile: slipway` has backups \
+                 by default",
             ),
             Self::Protected { lifted_since: Some(_), .. } => vec![
                 "`slipway apply -f …` completes that run; delete the cluster after that".to_owned(),

@@ -49,9 +49,9 @@ pub struct EtcdBackups {
     pub enabled: bool,
     /// The time between two backups.
     pub interval: Duration,
-    /// How long a backup is kept.
+    /// How long a backup is kept; on hosts, after 24 hours only the last one of each day.
     pub retention: Duration,
-    /// Where they go, as a URL; absent puts them beside the state.
+    /// Where they go, as a URL; absent puts them beside the state, on hosts into `/var/backups/slipway` of the control planes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     /// Whether deleting the cluster keeps them.

@@ -240,7 +240,7 @@ impl Kind for Service {
         if !memory.found_enabled.unwrap_or(false) {
             supervisor.enable(work, false).await?;
         }
-        supervisor.forget(work).await
+        supervisor.forget(work, work.place.wanted().0.get("unit").is_some()).await
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {

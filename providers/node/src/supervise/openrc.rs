@@ -50,9 +50,9 @@ pub(super) async fn bounce(work: &Work, name: &str) -> Result<(), ProviderError>
     call(work, "rc-service", &["--ifstarted", name, "restart"]).await
 }
 
-pub(super) fn forget(work: &Work) -> Result<(), ProviderError> {
+pub(super) fn forget(work: &Work, had_unit: bool) -> Result<(), ProviderError> {
     let is_ours = work.place.entry.as_ref().is_some_and(|entry| entry.found != Found::Kept);
-    if is_ours && work.place.wanted().0.get("unit").is_some() {
+    if is_ours && had_unit {
         work.host().disk.remove(&script(work.identity()))?;
     }
     Ok(())

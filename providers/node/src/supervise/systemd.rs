@@ -115,8 +115,7 @@ pub(super) async fn bounce(work: &Work, name: &str) -> Result<(), ProviderError>
     call(work, &["try-restart", "--", name]).await
 }
 
-pub(super) async fn forget(work: &Work) -> Result<(), ProviderError> {
-    let had_unit = work.place.wanted().0.get("unit").is_some();
+pub(super) async fn forget(work: &Work, had_unit: bool) -> Result<(), ProviderError> {
     if had_unit {
         let kept = work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept);
         work.blocking(move |work| {

@@ -16,12 +16,12 @@ use tokio::task::JoinHandle;
 
 use super::bench::{Bench, value};
 
-const PKI: &str = "/etc/kubernetes/pki/etcd";
+pub(crate) const PKI: &str = "/etc/kubernetes/pki/etcd";
 
 /// A node with the certificates that etcd needs, and its ports.
-struct Host {
-    bench: Arc<Bench>,
-    name: &'static str,
+pub(crate) struct Host {
+    pub(crate) bench: Arc<Bench>,
+    pub(crate) name: &'static str,
     client: u16,
     peer: u16,
 }
@@ -53,7 +53,7 @@ impl Host {
         Self { bench: Arc::new(bench), name, client, peer }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.client)
     }
 
@@ -137,7 +137,8 @@ fn output(applied: &Applied, name: &str) -> String {
     applied.attributes.get(name).and_then(Value::as_str).unwrap().to_owned()
 }
 
-async fn first() -> (Host, Process) {
+/// The first member of an etcd cluster, with its etcd.
+pub(crate) async fn first() -> (Host, Process) {
     let one = Host::new("one", None).await;
     let wanted = one.wanted(&[one.url()], false);
     let planned = one.bench.planned("etcd_member.etcd", wanted.clone()).await.unwrap();

@@ -6,6 +6,7 @@ mod bench;
 mod certificates;
 mod crash;
 mod etcd;
+mod etcd_backup;
 mod expansion;
 mod files;
 mod leftovers;

@@ -1,0 +1,86 @@
+//! Snapshots of etcd that a control plane takes by itself: listed, taken on request, opened again, kept.
+
+use serde_json::Value as Json;
+use slipway_testkit::wait::until;
+
+use crate::lab::{Lab, etcdctl};
+
+const SERVICE: &str = "slipway-etcd-backup";
+
+fn snapshots(lab: &Lab) -> Json {
+    serde_json::from_str(&lab.run(&["etcd", "snapshots", "hosts-single", "-o", "json"]).out).unwrap()
+}
+
+/// The names of the snapshots, the newest first, of a cluster in which nothing is wrong.
+fn names(lab: &Lab) -> Vec<String> {
+    let found = snapshots(lab);
+    assert_eq!(found["keepers"][0]["problem"], Json::Null, "{found}");
+    let listed = found["snapshots"].as_array().unwrap();
+    listed.iter().map(|snapshot| snapshot["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_control_plane_takes_snapshots_by_itself() {
+    let lab = Lab::new("hosts-single", &["server"]);
+    let refused = lab.run(&["etcd", "snapshots", "hosts-single"]).wanted(1, "slipway etcd").unwrap().err;
+    assert!(refused.contains("CLI0009"), "{refused}");
+    lab.apply("a ready node");
+    lab.is_as_wanted();
+    let machine = &lab.machines[0];
+
+    // The first one is taken at once, by nobody's request.
+    let first = until("a snapshot", || Ok(names(&lab).pop())).unwrap();
+    let said = lab.done(&["etcd", "backup", "hosts-single"]);
+    assert!(
+        said.contains("Saved and verified") && said.contains("on server in /var/backups/slipway"),
+        "{said}"
+    );
+    let both = names(&lab);
+    assert_eq!((both.len(), &both[1]), (2, &first), "{both:?}");
+    let table = lab.done(&["etcd", "snapshots", "hosts-single"]);
+    for part in ["REVISION", "VERIFIED", &both[0], "server:/var/backups/slipway"] {
+        assert!(table.contains(part), "{part} in\n{table}");
+    }
+
+    // It comes back as etcd's tools read it, with the revision that etcd had.
+    let (_, revision) = both[0].split_once('-').unwrap();
+    let status = etcdctl(machine, "endpoint status -w json");
+    let status: Json = serde_json::from_str(&status).unwrap();
+    let now = status[0]["Status"]["header"]["revision"].as_i64().unwrap();
+    assert!(revision.parse::<i64>().unwrap() <= now, "{revision} {now}");
+    let fetch =
+        format!("/var/lib/slipway/bin/slipway node etcd-backup --fetch {} --out /root/snapshot.db", both[0]);
+    machine.check(["sh", "-c", &fetch]).unwrap();
+    let size = machine.check(["stat", "-c", "%s %a", "/root/snapshot.db"]).unwrap();
+    assert!(size.trim().ends_with(" 600"), "{size}");
+    let again = machine.run(["sh", "-c", &fetch]).unwrap();
+    assert!(String::from_utf8_lossy(&again.stderr).contains("ETCD0003"), "a file is not overwritten");
+
+    // A service that somebody stopped is a difference, and a changed schedule another one.
+    machine.check(["systemctl", "stop", SERVICE]).unwrap();
+    lab.changes("the service again", &["etcd_backup.server/etcd", "running"]);
+    lab.edit(
+        "  kubernetesVersion: 1.34.4\n",
+        "  kubernetesVersion: 1.34.4\n  etcd: [ { name: main, backups: { interval: 5s, retention: 1h } } ]\n",
+    );
+    lab.changes("another schedule", &["etcd_backup.server/etcd", "interval_seconds"]);
+    let before = names(&lab).len();
+    until("snapshots on the new schedule", || Ok(Some(()).filter(|()| names(&lab).len() >= before + 2)))
+        .unwrap();
+
+    // What is wrong is said, and the exit code says it too.
+    machine.check(["sh", "-c", "mv /etc/kubernetes/pki/etcd/ca.key /root/ca.key"]).unwrap();
+    let wrong = lab.run(&["etcd", "snapshots", "hosts-single"]).wanted(1, "slipway etcd").unwrap().out;
+    assert!(wrong.contains("PROBLEMS") && wrong.contains("ca.key"), "{wrong}");
+    machine.check(["sh", "-c", "mv /root/ca.key /etc/kubernetes/pki/etcd/ca.key"]).unwrap();
+
+    // The cluster goes, and its snapshots stay.
+    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
+    lab.nothing_is_left(machine);
+    let units =
+        machine.run(["sh", "-c", "ls /etc/systemd/system/slipway-etcd-backup.service /etc/slipway"]).unwrap();
+    assert!(units.stdout.is_empty(), "{units:?}");
+    let kept = machine.check(["ls", "/var/backups/slipway/hosts-single/etcd"]).unwrap();
+    assert!(kept.contains(&first), "{kept}");
+}

@@ -1,0 +1,18 @@
+//! Snapshots of etcd: taken by each control plane itself, sealed, kept in a folder or a bucket, and read back.
+
+mod database;
+mod manifest;
+mod repository;
+mod retention;
+mod seal;
+mod serve;
+mod settings;
+mod take;
+
+pub use serve::{fetch_etcd_snapshot, serve_etcd_backups};
+
+pub(crate) use manifest::Manifest;
+pub(crate) use repository::Listed;
+pub(crate) use serve::Attempt;
+pub(crate) use settings::Settings;
+pub(crate) use take::{status, take};

@@ -1,0 +1,379 @@
+//! Where snapshots are kept: a folder or a bucket, with the backends of the state store.
+//!
+//! A snapshot is a folder of objects, `CLUSTER/etcd/NAME/part-00000` and so on, and last of all `CLUSTER/etcd/NAME/manifest`.
+//! Each object is written whole or not at all. What has no manifest is no snapshot: a writer was interrupted, or is at work.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use jiff::{SignedDuration, Timestamp};
+use slipway_resource::{ErrorClass, ProviderError, with_causes};
+use slipway_state_store::backend::Error as StoreError;
+use slipway_state_store::{Backend, Key, Prefix};
+
+use super::manifest::{self, Manifest, Part};
+use super::retention;
+use super::seal::Seal;
+use crate::error::{conflict, permanent};
+
+/// How many bytes of a snapshot are in one part.
+const PART: usize = 2 << 20;
+
+/// After so long, parts without a manifest are those of a writer that was interrupted.
+const ABANDONED: SignedDuration = SignedDuration::from_hours(6);
+
+/// How often a write is tried, and the pause that grows with each attempt.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+
+const MANIFEST: &str = "manifest";
+
+/// The snapshots of one cluster in one place.
+pub(crate) struct Repository {
+    backend: Arc<dyn Backend>,
+    /// What stands before the names of snapshots.
+    prefix: String,
+    seal: Seal,
+}
+
+/// A snapshot in a repository.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    /// What is known of it, or why nothing is.
+    pub(crate) manifest: Result<Manifest, String>,
+}
+
+/// What the caller knows of a snapshot that it saves.
+pub(crate) struct Origin {
+    pub(crate) cluster: String,
+    pub(crate) member: String,
+    pub(crate) etcd_cluster_id: String,
+    pub(crate) etcd_version: String,
+    pub(crate) taken: Timestamp,
+}
+
+impl Repository {
+    pub(crate) fn new(backend: Arc<dyn Backend>, cluster: &str, seal: Seal) -> Self {
+        Self { backend, prefix: format!("{cluster}/etcd"), seal }
+    }
+
+    /// Saves the snapshot in a file, reads it back, and lists it only when it is what was saved.
+    pub(crate) async fn save(
+        &self,
+        file: &Path,
+        origin: Origin,
+    ) -> Result<(String, Manifest), ProviderError> {
+        let checked = checked(file.to_owned()).await?;
+        let name = manifest::name(origin.taken, checked.revision);
+        if let Ok(Ok(manifest)) = self.manifest(&name).await {
+            // Taken in the same second, at the same revision: it is the same.
+            return Ok((name, manifest));
+        }
+        let saved = self.save_parts(file, &name).await;
+        let verified = match saved {
+            Ok(parts) => self.compare(&name, &parts, &checked.sha256).await.map(|()| parts),
+            Err(error) => Err(error),
+        };
+        let parts = match verified {
+            Ok(parts) => parts,
+            // Somebody else writes it.
+            Err(error) if error.class == ErrorClass::Conflict => return Err(error),
+            Err(error) => {
+                // Nobody sees it without a manifest; what cannot be removed now is removed later.
+                let _ = self.remove(&name).await;
+                return Err(error);
+            }
+        };
+        let Origin { cluster, member, etcd_cluster_id, etcd_version, taken } = origin;
+        let manifest = Manifest {
+            format: Manifest::FORMAT,
+            cluster,
+            member,
+            etcd_cluster_id,
+            etcd_version,
+            taken,
+            revision: checked.revision,
+            size: checked.size,
+            sha256: checked.sha256,
+            verified: Timestamp::now(),
+            parts,
+        };
+        let text = serde_json::to_vec(&manifest).map_err(|error| permanent(error.to_string()))?;
+        let key = self.key(&name, MANIFEST)?;
+        let sealed = self.seal.seal(key.as_str(), &text).map_err(permanent)?;
+        self.create(&key, sealed).await?;
+        Ok((name, manifest))
+    }
+
+    async fn save_parts(&self, file: &Path, name: &str) -> Result<Vec<Part>, ProviderError> {
+        let mut parts = Vec::new();
+        let mut reader = File::open(file).map_err(|error| permanent(format!("the snapshot: {error}")))?;
+        loop {
+            let (back, plain) = blocking(move || {
+                let mut plain = Vec::new();
+                let read = (&mut reader).take(PART as u64).read_to_end(&mut plain);
+                read.map_err(|error| format!("the snapshot: {error}"))?;
+                Ok((reader, plain))
+            })
+            .await?;
+            reader = back;
+            if plain.is_empty() {
+                return Ok(parts);
+            }
+            let size = plain.len() as u64;
+            let packed = blocking(move || pack(&plain)).await?;
+            let key = self.part(name, parts.len())?;
+            let sealed = self.seal.seal(key.as_str(), &packed).map_err(permanent)?;
+            parts.push(Part { size, stored: sealed.len() as u64 });
+            self.create(&key, sealed).await?;
+        }
+    }
+
+    /// Reads back what was saved.
+    async fn compare(&self, name: &str, parts: &[Part], sha256: &str) -> Result<(), ProviderError> {
+        let mut digest = Digest::default();
+        for (index, part) in parts.iter().enumerate() {
+            digest.add(&self.open_part(name, index, part).await?);
+        }
+        if digest.of_database() == sha256 {
+            return Ok(());
+        }
+        Err(permanent(format!("the snapshot {name} was read back, and is not what was saved")))
+    }
+
+    /// Writes a snapshot into a file, as etcd sent it. The file must not exist.
+    pub(crate) async fn fetch(&self, name: &str, file: &Path) -> Result<Manifest, ProviderError> {
+        let manifest = self.manifest(name).await?.map_err(|why| permanent(format!("{name}: {why}")))?;
+        let unwritable =
+            |error: std::io::Error| permanent(format!("{}: cannot be written: {error}", file.display()));
+        let options = File::options().write(true).create_new(true).mode(0o600).clone();
+        let mut written = options.open(file).map_err(unwritable)?;
+        for (index, part) in manifest.parts.iter().enumerate() {
+            let plain = self.open_part(name, index, part).await?;
+            written.write_all(&plain).map_err(unwritable)?;
+        }
+        written.sync_all().map_err(unwritable)?;
+        let found = checked(file.to_owned()).await?;
+        if found.sha256 != manifest.sha256 || found.revision != manifest.revision {
+            return Err(permanent(format!("the snapshot {name} is not the one that its manifest describes")));
+        }
+        Ok(manifest)
+    }
+
+    /// All snapshots, the oldest first. What was interrupted is not among them.
+    pub(crate) async fn list(&self) -> Result<Vec<Listed>, ProviderError> {
+        let mut listed = Vec::new();
+        for name in self.names().await? {
+            match self.manifest(&name).await {
+                Ok(manifest) => listed.push(Listed { name, manifest }),
+                Err(error) if error.class == ErrorClass::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(listed)
+    }
+
+    /// When the newest snapshot was taken that can be opened.
+    pub(crate) async fn newest(&self) -> Result<Option<Timestamp>, ProviderError> {
+        for name in self.names().await?.iter().rev() {
+            match self.manifest(name).await {
+                Ok(Ok(manifest)) => return Ok(Some(manifest.taken)),
+                Ok(Err(_)) => {}
+                Err(error) if error.class == ErrorClass::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes snapshots that are not kept any more, and what interrupted writers left. Returns the names of the snapshots.
+    ///
+    /// What cannot be opened here, as one of another authority, counts for nothing and is left alone.
+    pub(crate) async fn prune(
+        &self,
+        retention: Duration,
+        now: Timestamp,
+    ) -> Result<Vec<String>, ProviderError> {
+        let mut snapshots = Vec::new();
+        for name in self.names().await? {
+            match self.manifest(&name).await {
+                Ok(Ok(manifest)) => snapshots.push((name, manifest.taken)),
+                Ok(Err(_)) => {}
+                Err(error) if error.class == ErrorClass::NotFound => {
+                    let age = manifest::taken_of(&name).map(|taken| now.duration_since(taken));
+                    if age.is_some_and(|age| age > ABANDONED) {
+                        self.remove(&name).await?;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let expired = retention::expired(&snapshots, retention, now);
+        for name in &expired {
+            self.remove(name).await?;
+        }
+        Ok(expired)
+    }
+
+    /// Removes one snapshot, its manifest first: what is left is no snapshot any more.
+    async fn remove(&self, name: &str) -> Result<(), ProviderError> {
+        self.backend.delete(&self.key(name, MANIFEST)?).await.map_err(failed)?;
+        for key in
+            self.backend.list(&self.below(&format!("{}/{name}", self.prefix))?).await.map_err(failed)?
+        {
+            self.backend.delete(&key).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The names of snapshots, and of those that have no manifest, the oldest first.
+    async fn names(&self) -> Result<Vec<String>, ProviderError> {
+        let mut names = self.backend.list_children(&self.below(&self.prefix)?).await.map_err(failed)?;
+        names.retain(|name| manifest::taken_of(name).is_some());
+        names.sort();
+        Ok(names)
+    }
+
+    /// The manifest of a snapshot, or why it cannot be read.
+    async fn manifest(&self, name: &str) -> Result<Result<Manifest, String>, ProviderError> {
+        let key = self.key(name, MANIFEST)?;
+        let Some((bytes, _)) = self.backend.get(&key).await.map_err(failed)? else {
+            let text = format!("there is no snapshot {name}");
+            return Err(ProviderError::new(ErrorClass::NotFound, text));
+        };
+        let opened = self.seal.open(key.as_str(), &bytes);
+        Ok(opened.and_then(|text| Manifest::read(&text)))
+    }
+
+    async fn open_part(&self, name: &str, index: usize, part: &Part) -> Result<Vec<u8>, ProviderError> {
+        let key = self.part(name, index)?;
+        let missing = || permanent(format!("{key} is missing: the snapshot {name} is not complete"));
+        let (bytes, _) = self.backend.get(&key).await.map_err(failed)?.ok_or_else(missing)?;
+        let damaged = |why: String| permanent(format!("{key}: {why}"));
+        let packed = self.seal.open(key.as_str(), &bytes).map_err(damaged)?;
+        let size = part.size;
+        let plain = blocking(move || unpack(&packed, size)).await?;
+        if plain.len() as u64 == size { Ok(plain) } else { Err(damaged("it has another size".to_owned())) }
+    }
+
+    /// Writes an object that nobody else writes. A write whose answer was lost is found by what it wrote.
+    async fn create(&self, key: &Key, bytes: Vec<u8>) -> Result<(), ProviderError> {
+        let bytes = Bytes::from(bytes);
+        let mut attempt = 1;
+        loop {
+            match self.backend.create(key, bytes.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::AlreadyExists { .. }) => {
+                    let there = self.backend.get(key).await.map_err(failed)?;
+                    let is_ours = there.is_some_and(|(there, _)| there == bytes);
+                    let taken = || conflict(format!("{key} is written by another process"));
+                    return if is_ours { Ok(()) } else { Err(taken()) };
+                }
+                Err(error) if attempt < ATTEMPTS && failed(error.clone()).class.is_retryable() => {
+                    tokio::time::sleep(PAUSE * attempt).await;
+                    attempt += 1;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
+    fn part(&self, name: &str, index: usize) -> Result<Key, ProviderError> {
+        self.key(name, &format!("part-{index:05}"))
+    }
+
+    fn key(&self, name: &str, object: &str) -> Result<Key, ProviderError> {
+        Key::new(format!("{}/{name}/{object}", self.prefix)).map_err(failed)
+    }
+
+    fn below(&self, prefix: &str) -> Result<Prefix, ProviderError> {
+        Prefix::new(prefix).map_err(failed)
+    }
+}
+
+/// Removes all snapshots of a cluster.
+pub(super) async fn remove_all(backend: &dyn Backend, cluster: &str) -> Result<(), ProviderError> {
+    let prefix = Prefix::new(&format!("{cluster}/etcd")).map_err(failed)?;
+    for key in backend.list(&prefix).await.map_err(failed)? {
+        backend.delete(&key).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The digest of a database, from the parts of a snapshot.
+struct Digest {
+    context: aws_lc_rs::digest::Context,
+    /// The last bytes, which may be the digest behind the database.
+    held: Vec<u8>,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { context: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256), held: Vec::new() }
+    }
+}
+
+impl Digest {
+    fn add(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+        let database = self.held.len().saturating_sub(32);
+        self.context.update(self.held.get(..database).unwrap_or_default());
+        self.held.drain(..database);
+    }
+
+    /// The digest, if the bytes at the end are the same one; else a text that is no digest.
+    fn of_database(self) -> String {
+        let computed = self.context.finish();
+        let same = computed.as_ref() == self.held.as_slice();
+        if same { super::database::hexadecimal(computed.as_ref()) } else { String::new() }
+    }
+}
+
+fn pack(plain: &[u8]) -> Result<Vec<u8>, String> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(plain).map_err(|error| error.to_string())?;
+    packed.finish().map_err(|error| error.to_string())
+}
+
+fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    // One byte more than it may have, so that more is noticed and not more is read.
+    let read = GzDecoder::new(packed).take(size.saturating_add(1)).read_to_end(&mut plain);
+    read.map_err(|error| error.to_string())?;
+    Ok(plain)
+}
+
+async fn checked(file: std::path::PathBuf) -> Result<super::database::Database, ProviderError> {
+    blocking(move || super::database::check(&file)).await
+}
+
+/// Does what blocks on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, ProviderError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(permanent),
+        Err(error) => Err(permanent(error.to_string())),
+    }
+}
+
+fn failed(error: StoreError) -> ProviderError {
+    let class = match &error {
+        StoreError::NotFound { .. } => ErrorClass::NotFound,
+        StoreError::Transient { .. } | StoreError::OutcomeUnknown { .. } => ErrorClass::Transient,
+        _ => ErrorClass::Permanent,
+    };
+    ProviderError::new(class, with_causes(&error))
+}
+
+#[cfg(test)]
+mod tests;
