@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::{ClusterArguments, ReportFormat};
 
-/// List and take snapshots of a cluster's etcd.
+/// List, take and restore snapshots of a cluster's etcd.
 ///
 /// The control planes of a cluster on hosts take snapshots by themselves, on the schedule of `etcd.backups` in the spec. These
 /// commands ask the control planes.
@@ -18,6 +18,12 @@ pub(crate) enum EtcdCommand {
     ///
     /// The member that leads etcd takes it. The snapshot is stored and kept like those that are taken on the schedule.
     Backup(BackupArguments),
+    /// Restore a cluster from a snapshot. Everything that was written after the snapshot is lost.
+    ///
+    /// The cluster's name confirms the restore: typed when asked, or given with `--confirm NAME`. All control planes are
+    /// restored together. Their old data is kept until the API answers again. An interrupted restore goes on when the command
+    /// is run again.
+    Restore(RestoreArguments),
 }
 
 #[derive(Debug, Args)]
@@ -34,6 +40,27 @@ pub(crate) struct BackupArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
     /// Format of the report.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Name of the snapshot, as `slipway etcd snapshots` lists it.
+    #[arg(long, value_name = "SNAPSHOT", required_unless_present = "undo")]
+    pub snapshot: Option<String>,
+    /// Show what would be done and lost, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Confirm the loss with the name of the cluster.
+    #[arg(long, value_name = "NAME")]
+    pub confirm: Option<String>,
+    /// Put the old data back after a restore that did not get to its end.
+    #[arg(long, conflicts_with_all = ["snapshot", "dry_run"])]
+    pub undo: bool,
+    /// Format of the preview.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,
 }

@@ -1,5 +1,7 @@
 //! `slipway etcd`: snapshots of a cluster's etcd.
 
+mod restore;
+
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -18,6 +20,7 @@ pub(super) async fn run(context: &Context, command: EtcdCommand) -> Result<ExitC
     match command {
         EtcdCommand::Snapshots(arguments) => snapshots(context, &arguments).await,
         EtcdCommand::Backup(arguments) => backup(context, &arguments).await,
+        EtcdCommand::Restore(arguments) => restore::run(context, &arguments).await,
     }
 }
 

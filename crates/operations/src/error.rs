@@ -274,6 +274,14 @@ pub enum Error {
         /// The pools that it has.
         pools: Vec<String>,
     },
+    /// No control plane has a snapshot of this name that can be opened.
+    #[error("no control plane of {cluster} has a snapshot {name} that can be opened")]
+    NoSnapshot {
+        /// The cluster.
+        cluster: String,
+        /// The name.
+        name: String,
+    },
     /// Nothing of the cluster takes snapshots of its etcd.
     #[error("no machine of {cluster} takes snapshots of etcd")]
     NoBackups {

@@ -1,5 +1,7 @@
 //! Snapshots of a cluster's etcd: those that its control planes keep, and one that is taken now.
 
+mod restore;
+
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,6 +12,8 @@ use slipway_resource::{Address, ClusterUid, Identity, Ownership, ProviderError, 
 
 use crate::error::Error;
 use crate::opened::Opened;
+
+pub use restore::{Restore, plan_restore, restore, undo_restore};
 
 /// The operation of types that take snapshots which lists them.
 const LIST: &str = "snapshots";
@@ -86,6 +90,7 @@ impl Snapshots {
 }
 
 /// A resource that takes snapshots.
+#[derive(Clone)]
 struct Taker<'a> {
     machine: String,
     /// The cluster's unique id.

@@ -84,3 +84,71 @@ fn a_control_plane_takes_snapshots_by_itself() {
     let kept = machine.check(["ls", "/var/backups/slipway/hosts-single/etcd"]).unwrap();
     assert!(kept.contains(&first), "{kept}");
 }
+
+/// The ConfigMaps of the namespace `default` that a test has made.
+fn notes(lab: &Lab) -> Vec<String> {
+    let listed = lab.kubectl(&["get", "configmaps", "-n", "default", "-o", "name"]);
+    let names = listed.lines().map(|line| line.trim_start_matches("configmap/").to_owned());
+    names.filter(|name| name.starts_with("note-")).collect()
+}
+
+/// Takes a snapshot between two notes, and restores it: the second one is gone.
+fn is_restored(lab: &Lab, cluster: &str, machines: &[&str]) {
+    lab.kubectl(&["create", "configmap", "note-before", "-n", "default"]);
+    let saved = lab.done(&["etcd", "backup", cluster, "-o", "json"]);
+    let saved: Json = serde_json::from_str(&saved).unwrap();
+    let name = saved["name"].as_str().unwrap();
+    lab.kubectl(&["create", "configmap", "note-after", "-n", "default"]);
+    let nodes = lab.nodes();
+
+    let restore = ["etcd", "restore", cluster, "--snapshot", name];
+    let preview = lab.expect(2, &[&restore[..], &["--dry-run"]].concat()).unwrap();
+    for part in [name, "LOST  revisions", &machines.join(", ")] {
+        assert!(preview.contains(part), "{part} in\n{preview}");
+    }
+    let refused = lab.run(&restore).wanted(1, "slipway etcd restore").unwrap().err;
+    assert!(refused.contains("--confirm"), "nobody was asked: {refused}");
+    assert_eq!(notes(lab).len(), 2);
+    let unknown = ["etcd", "restore", cluster, "--snapshot", "20200101T000000Z-1", "--confirm", cluster];
+    assert!(lab.run(&unknown).wanted(1, "slipway etcd restore").unwrap().err.contains("ETCD0004"));
+
+    let start = std::time::Instant::now();
+    eprintln!("{}", lab.done(&[&restore[..], &["--confirm", cluster]].concat()));
+    eprintln!("restored: {:.1} s", start.elapsed().as_secs_f64());
+    assert_eq!(notes(lab), ["note-before"]);
+    assert_eq!(lab.nodes(), nodes);
+    // Revisions go on far behind all that a client may have seen.
+    let status = etcdctl(&lab.machines[0], "endpoint status -w json");
+    let status: Json = serde_json::from_str(&status).unwrap();
+    let revision = status[0]["Status"]["header"]["revision"].as_i64().unwrap();
+    assert!(revision > 1_000_000_000, "{revision}");
+    for machine in lab.machines.iter().take(machines.len()) {
+        let left =
+            machine.run(["ls", "/var/lib/etcd/slipway-restore", "/var/lib/slipway/etcd-restore"]).unwrap();
+        assert!(left.stdout.is_empty(), "{left:?}");
+    }
+    lab.done(&["validate", cluster, "--wait", "3m"]);
+    lab.kubectl(&["create", "configmap", "note-later", "-n", "default"]);
+    lab.is_as_wanted();
+    lab.done(&["etcd", "backup", cluster]);
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn one_control_plane_is_restored() {
+    let lab = Lab::new("hosts-single", &["server"]);
+    lab.apply("a ready node");
+    is_restored(&lab, "hosts-single", &["server"]);
+    // What is deleted afterwards is ours all the same.
+    lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
+    lab.nothing_is_left(&lab.machines[0]);
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn three_members_are_restored_together_from_one_machines_snapshot() {
+    let lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "worker-0"]);
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    lab.apply("three control planes and a worker");
+    is_restored(&lab, "hosts-ha", &["cp-0", "cp-1", "cp-2"]);
+}

@@ -12,7 +12,7 @@ mod take;
 pub use serve::{fetch_etcd_snapshot, serve_etcd_backups};
 
 pub(crate) use manifest::Manifest;
-pub(crate) use repository::Listed;
+pub(crate) use repository::{Listed, MANIFEST};
 pub(crate) use serve::Attempt;
 pub(crate) use settings::Settings;
 pub(crate) use take::{status, take};

@@ -117,6 +117,21 @@ pub(crate) const PAGES: &[Page] = &[
     ),
     page("etcd backup", Usual, &[("Take a snapshot before a risky change", "slipway etcd backup demo")]),
     page(
+        "etcd restore",
+        Two("with `--dry-run`: the snapshot can be restored"),
+        &[
+            (
+                "Show what would be lost",
+                "slipway etcd restore demo --snapshot 20261126T074322Z-1234 --dry-run",
+            ),
+            (
+                "Restore without being asked",
+                "slipway etcd restore demo --snapshot 20261126T074322Z-1234 --confirm demo",
+            ),
+            ("Put the old data back after a failure", "slipway etcd restore demo --undo"),
+        ],
+    ),
+    page(
         "support-bundle",
         Usual,
         &[("Collect what a supporter needs", "slipway support-bundle demo --out demo-support")],

@@ -50,6 +50,7 @@ impl Error {
             Self::NotBuilt { .. } => "CLI0082",
             Self::RollOnHosts { .. } => "CLI0092",
             Self::NoBackups { .. } => "ETCD0001",
+            Self::NoSnapshot { .. } => "ETCD0004",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly(_) => "PLAN0030",
@@ -246,6 +247,9 @@ impl Error {
                 "take a host out of the spec and add another one, each with `slipway apply`; changes of settings roll by \
                  themselves in an apply",
             ),
+            Self::NoSnapshot { cluster, .. } => {
+                vec![format!("`slipway etcd snapshots {cluster}` lists those that it has")]
+            }
             Self::NoBackups { .. } => one(
                 "set `etcd.backups.enabled: true` in the spec of a cluster on hosts, and apply it; `profile: slipway` has backups \
                  by default",

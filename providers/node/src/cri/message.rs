@@ -134,6 +134,10 @@ impl Container {
         self.state == 1
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state == 2
+    }
+
     /// How often a container of this name was made in its pod before.
     pub(crate) fn attempt(&self) -> u32 {
         self.metadata.as_ref().map_or(0, |metadata| metadata.attempt)

@@ -22,9 +22,9 @@ use slipway_state_store::{Backend, Key, Prefix};
 use super::manifest::{self, Manifest, Part};
 use super::retention;
 use super::seal::Seal;
-use crate::error::{conflict, permanent};
+use crate::error::{conflict, invalid, permanent};
 
-/// How many bytes of a snapshot are in one part.
+/// How many bytes of a snapshot are in one part. In base64 it fits into one message of a provider.
 const PART: usize = 2 << 20;
 
 /// After so long, parts without a manifest are those of a writer that was interrupted.
@@ -34,7 +34,8 @@ const ABANDONED: SignedDuration = SignedDuration::from_hours(6);
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 
-const MANIFEST: &str = "manifest";
+/// The name of the object that makes parts a snapshot.
+pub(crate) const MANIFEST: &str = "manifest";
 
 /// The snapshots of one cluster in one place.
 pub(crate) struct Repository {
@@ -167,6 +168,41 @@ impl Repository {
             return Err(permanent(format!("the snapshot {name} is not the one that its manifest describes")));
         }
         Ok(manifest)
+    }
+
+    /// An object of a snapshot as it is stored.
+    pub(crate) async fn read_object(
+        &self,
+        name: &str,
+        object: &str,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let found = self.backend.get(&self.named(name, object)?).await.map_err(failed)?;
+        Ok(found.map(|(bytes, _)| bytes.to_vec()))
+    }
+
+    /// Stores an object that was read elsewhere.
+    pub(crate) async fn write_object(
+        &self,
+        name: &str,
+        object: &str,
+        bytes: Vec<u8>,
+    ) -> Result<(), ProviderError> {
+        self.create(&self.named(name, object)?, bytes).await
+    }
+
+    /// How many parts a snapshot has.
+    pub(crate) async fn parts(&self, name: &str) -> Result<usize, ProviderError> {
+        let manifest = self.manifest(name).await?.map_err(|why| permanent(format!("{name}: {why}")))?;
+        Ok(manifest.parts.len())
+    }
+
+    /// The key of an object that somebody names.
+    fn named(&self, name: &str, object: &str) -> Result<Key, ProviderError> {
+        let is_part = object.strip_prefix("part-").is_some_and(|number| number.parse::<u32>().is_ok());
+        if manifest::taken_of(name).is_none() || !(is_part || object == MANIFEST) {
+            return Err(invalid(format!("{name}/{object} is no object of a snapshot")));
+        }
+        self.key(name, object)
     }
 
     /// All snapshots, the oldest first. What was interrupted is not among them.

@@ -1,10 +1,13 @@
 //! Snapshots of etcd that a control plane takes by itself.
 
+mod restore;
 mod unit;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Applied, PlanItem, Planned};
@@ -18,7 +21,7 @@ use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::{invalid, permanent};
-use crate::etcd_backup::{self, Attempt, Listed, Manifest, Settings};
+use crate::etcd_backup::{self, Attempt, Listed, MANIFEST, Manifest, Settings};
 use crate::ledger::Found;
 use crate::{purge, supervise};
 
@@ -40,6 +43,13 @@ const STORE: &str = "/var/backups/slipway";
 
 /// Lists the snapshots that this machine sees.
 const LIST: &str = "snapshots";
+
+/// One stage of a restore.
+const RESTORE: &str = "restore";
+
+/// Reads and writes an object of a snapshot as it is stored, to copy it from one node to another.
+const READ: &str = "read-object";
+const WRITE: &str = "write-object";
 
 /// Takes a snapshot now.
 const SNAPSHOT: &str = "snapshot";
@@ -110,6 +120,18 @@ impl Kind for EtcdBackup {
         kind.operations.insert(
             LIST.to_owned(),
             operation("Lists the snapshots in the store, as this node sees it.", 1_000, true),
+        );
+        kind.operations.insert(
+            READ.to_owned(),
+            operation("Reads an object of a snapshot, sealed as it is stored.", 100, true),
+        );
+        kind.operations.insert(
+            WRITE.to_owned(),
+            operation("Stores an object of a snapshot that another node has.", 100, false),
+        );
+        kind.operations.insert(
+            RESTORE.to_owned(),
+            operation("Runs one stage of a restore: argument stage, and those of the stage.", 60_000, false),
         );
         kind.operations.insert(
             SNAPSHOT.to_owned(),
@@ -227,7 +249,7 @@ impl Kind for EtcdBackup {
         Ok(Some(value))
     }
 
-    async fn operate(&self, work: &Work, name: &str, _: &Value) -> Result<Applied, ProviderError> {
+    async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
         let settings = Settings::read(&work.host().disk.target(SETTINGS)?)?;
         let answer = match name {
             LIST => list(&settings).await?,
@@ -238,6 +260,9 @@ impl Kind for EtcdBackup {
                 taken.set(&Path::key("store"), settings.store.as_str().into());
                 taken
             }
+            RESTORE => restore::run(work, &settings, arguments).await?,
+            READ => read_object(&settings, Attributes(arguments)).await?,
+            WRITE => write_object(&settings, Attributes(arguments)).await?,
             _ => return Err(invalid(format!("backups of etcd have no operation {name}"))),
         };
         Ok(Applied::new(work.place.identity.clone(), answer))
@@ -271,6 +296,27 @@ async fn list(settings: &Settings) -> Result<Value, ProviderError> {
         answer.set(&Path::key("failure"), error.into());
     }
     Ok(answer)
+}
+
+/// An object of a snapshot in base64; nothing of one that is not there. Of a manifest, also how many parts there are.
+async fn read_object(settings: &Settings, arguments: Attributes<'_>) -> Result<Value, ProviderError> {
+    let (snapshot, object) = (arguments.text("snapshot")?, arguments.text("object")?);
+    let repository = settings.repository()?;
+    let Some(bytes) = repository.read_object(snapshot, object).await? else { return Ok(Value::Null) };
+    let mut answer = Value::map([("base64", BASE64.encode(bytes))]);
+    if object == MANIFEST {
+        let parts = repository.parts(snapshot).await?;
+        answer.set(&Path::key("parts"), Value::Integer(i64::try_from(parts).unwrap_or(i64::MAX)));
+    }
+    Ok(answer)
+}
+
+async fn write_object(settings: &Settings, arguments: Attributes<'_>) -> Result<Value, ProviderError> {
+    let bytes =
+        BASE64.decode(arguments.text("base64")?).map_err(|error| invalid(format!("base64: {error}")))?;
+    let (snapshot, object) = (arguments.text("snapshot")?, arguments.text("object")?);
+    settings.repository()?.write_object(snapshot, object, bytes).await?;
+    Ok(Value::Null)
 }
 
 fn described(name: &str, manifest: &Manifest) -> Value {

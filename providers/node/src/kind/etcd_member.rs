@@ -43,6 +43,9 @@ impl Memory {
 /// The name of the type, as the ledger has it.
 const KIND: &str = "etcd_member";
 
+/// The name of the type of its vote.
+const VOTER: &str = "etcd_voter";
+
 /// The members that were announced and never started.
 const NEVER_STARTED: &str = "never_started";
 
@@ -106,6 +109,18 @@ pub(super) async fn mark(work: &Work, has_left: bool) -> Result<(), ProviderErro
         ledger.put(&entry)
     })
     .await
+}
+
+/// Remembers of this node's member and its vote that they have another id: etcd was restored from a snapshot.
+pub(super) fn renumber(work: &Work, name: &str, id: &str) -> Result<(), ProviderError> {
+    let ledger = &work.host().ledger;
+    for kind in [KIND, VOTER] {
+        let Some(mut entry) = ledger.get(kind, name)? else { continue };
+        let Some(memory) = recall::<Memory>(&entry.memory) else { continue };
+        entry.memory = memorise(&Memory { member_id: id.to_owned(), ..memory })?;
+        ledger.put(&entry)?;
+    }
+    Ok(())
 }
 
 /// The members of the cluster that attributes speak of.

@@ -154,3 +154,26 @@ async fn other_clusters_and_other_authorities_are_left_alone() {
     remove_all(&*place.backend, "demo").await.unwrap();
     assert!(place.backend.dump().is_empty());
 }
+
+#[tokio::test]
+async fn objects_that_are_copied_are_a_snapshot_elsewhere() {
+    let place = Place::new();
+    let bytes = snapshot(&[2, 9], PART + 10);
+    let (name, manifest) = place.save(&bytes, "2026-11-26T07:43:22Z").await.unwrap();
+    let other = Place { key: place.key.clone(), ..Place::new() };
+    let (from, to) = (place.repository(), other.repository());
+    assert_eq!(from.parts(&name).await.unwrap(), 2);
+    assert_eq!(to.read_object(&name, MANIFEST).await.unwrap(), None);
+    for object in ["part-00000", "part-00001", MANIFEST] {
+        assert!(other.names().await.is_empty(), "the manifest comes last");
+        let bytes = from.read_object(&name, object).await.unwrap().unwrap();
+        // A second time, after an answer was lost, is the same.
+        to.write_object(&name, object, bytes.clone()).await.unwrap();
+        to.write_object(&name, object, bytes).await.unwrap();
+    }
+    let file = other.folder.path().join("fetched.db");
+    assert_eq!(to.fetch(&name, &file).await.unwrap(), manifest);
+    for wrong in [("notes", MANIFEST), (&*name, "../head"), (&*name, "part-x")] {
+        assert!(to.write_object(wrong.0, wrong.1, Vec::new()).await.is_err(), "{wrong:?}");
+    }
+}
