@@ -32,6 +32,7 @@ mod applyset;
 mod endpoint;
 pub mod fields;
 pub mod files;
+mod gates;
 mod manifest;
 mod marks;
 mod node;
@@ -46,7 +47,7 @@ mod schema;
 mod session;
 mod view;
 
-pub use access::{Access, FileAccess, NotYet, SecretKubeconfig};
+pub use access::{Access, FileAccess, NotYet, SecretKubeconfig, TokenAccess};
 pub use applyset::ApplySet;
 pub use endpoint::ApiEndpoint;
 pub use marks::MANAGER;

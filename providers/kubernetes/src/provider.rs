@@ -26,19 +26,28 @@ const CONCURRENCY: u32 = 64;
 pub struct Kubernetes {
     /// How to come to the API; by the session's configuration without.
     access: Option<Arc<dyn Access>>,
+    /// How to come to the API for nodes alone; as to that of the objects without.
+    nodes: Option<Arc<dyn Access>>,
 }
 
 impl Kubernetes {
     /// A provider that is linked in: whoever links it knows how to come to the API. Its sessions have no configuration.
     #[must_use]
     pub fn new(access: Arc<dyn Access>) -> Self {
-        Self { access: Some(access) }
+        Self { access: Some(access), nodes: None }
     }
 
     /// A provider that finds its way by the configuration of each session, as the executable does.
     #[must_use]
     pub fn configured() -> Self {
-        Self { access: None }
+        Self { access: None, nodes: None }
+    }
+
+    /// The same for a cluster that Slipway did not make: its nodes are listed, and their gates run, by another way. Nothing else
+    /// is read or changed by that way.
+    #[must_use]
+    pub fn with_nodes_by(self, nodes: Arc<dyn Access>) -> Self {
+        Self { nodes: Some(nodes), ..self }
     }
 
     fn access(&self, config: &Value, terms: &Terms) -> Result<Arc<dyn Access>, ProviderError> {
@@ -127,6 +136,7 @@ impl Provider for Kubernetes {
         } else {
             KubernetesSession::account(&connector).await?
         };
-        Ok(Arc::new(KubernetesSession::new(Scope { account, region: None }, connector)))
+        let nodes = self.nodes.clone().filter(|_| !request.offline).map(Connector::new);
+        Ok(Arc::new(KubernetesSession::new(Scope { account, region: None }, connector, nodes)))
     }
 }

@@ -40,6 +40,8 @@ const CATALOGUE_AGE: std::time::Duration = std::time::Duration::from_secs(2);
 pub(crate) struct KubernetesSession {
     scope: Scope,
     connector: Connector,
+    /// The way to the API for nodes, where it is another one.
+    nodes: Option<Connector>,
     catalogue: tokio::sync::Mutex<Option<(Arc<Catalogue>, Instant)>>,
     parents: Parents,
     running: Running,
@@ -51,16 +53,22 @@ pub(crate) struct KubernetesSession {
 
 impl KubernetesSession {
     /// A session; nothing is read or written yet.
-    pub(crate) fn new(scope: Scope, connector: Connector) -> Self {
+    pub(crate) fn new(scope: Scope, connector: Connector, nodes: Option<Connector>) -> Self {
         Self {
             scope,
             connector,
+            nodes,
             catalogue: tokio::sync::Mutex::default(),
             parents: Parents::default(),
             running: Running::default(),
             cluster: Mutex::default(),
             refusals: Mutex::default(),
         }
+    }
+
+    /// The way to the API for what is asked and done about nodes.
+    fn of_nodes(&self) -> &Connector {
+        self.nodes.as_ref().unwrap_or(&self.connector)
     }
 
     /// Which cluster a connection leads to: the uid of its `kube-system`, which no cluster shares or changes.

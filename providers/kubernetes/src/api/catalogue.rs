@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use slipway_node_gates::escaped;
 use slipway_resource::ProviderError;
 
-use super::{Connection, Request};
+use super::{Connection, Request, escaped};
 use crate::object::{GroupKind, text};
 
 /// The aggregated form of discovery: all groups, versions and resources in two answers.

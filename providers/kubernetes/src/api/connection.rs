@@ -58,6 +58,7 @@ impl Connector {
     pub(crate) async fn connection(&self) -> Result<Option<Connection>, ProviderError> {
         let mut current = self.current.lock().await;
         if let Some((_, connection)) = current.kept.as_ref()
+            && !self.access.is_read_anew()
             && (!connection.is_broken.load(Ordering::Relaxed)
                 || self.silence.is_the_only_way(&connection.endpoint))
         {
@@ -100,6 +101,14 @@ impl Connector {
         *self.current.lock().await =
             Current { found: Some(endpoint.clone()), kept: Some((kubeconfig, connection)) };
         Ok(())
+    }
+
+    /// An error of the API, with what to do about credentials that it does not accept.
+    pub(crate) fn advised(&self, error: ProviderError) -> ProviderError {
+        match self.access.advice().filter(|_| error.class == ErrorClass::Unauthenticated) {
+            Some(advice) => error.with_hint(advice),
+            None => error,
+        }
     }
 
     /// The connection, for what makes no sense without one.

@@ -1,7 +1,6 @@
 //! Lists in pages, one page in memory at a time.
 
 use serde_json::Value as Json;
-use slipway_node_gates::escaped;
 use slipway_resource::{ErrorClass, ProviderError};
 
 use super::{Answer, Connection, Request};
@@ -12,8 +11,49 @@ const PAGE: usize = 500;
 /// How often a list is begun anew whose pages have become too old.
 const ATTEMPTS: usize = 3;
 
+/// Which objects of a collection a list has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selector<'a> {
+    /// All of them.
+    All,
+    /// Those with these labels.
+    Labels(&'a str),
+    /// Those with these values of fields.
+    Fields(&'a str),
+}
+
+impl Selector<'_> {
+    fn query(self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Labels(labels) => format!("&labelSelector={}", escaped(labels)),
+            Self::Fields(fields) => format!("&fieldSelector={}", escaped(fields)),
+        }
+    }
+}
+
 impl Connection {
-    /// Hands every object of a collection that has a label to `take`, page by page. A list has no kind in its items, so
+    /// All objects of a collection that are selected.
+    ///
+    /// # Errors
+    /// As [`Connection::list`].
+    pub(crate) async fn list_all(
+        &self,
+        collection: &str,
+        of: (&str, &str),
+        selector: Selector<'_>,
+    ) -> Result<Vec<Json>, ProviderError> {
+        let mut all = Vec::new();
+        for _ in 0..ATTEMPTS {
+            if self.pages(collection, of, selector, &mut |object| all.push(object)).await? {
+                return Ok(all);
+            }
+            all.clear();
+        }
+        Err(too_fast(collection))
+    }
+
+    /// Hands every object of a collection that is selected to `take`, page by page. A list has no kind in its items, so
     /// that each gets the kind and version that were asked for.
     ///
     /// # Errors
@@ -22,7 +62,7 @@ impl Connection {
         &self,
         collection: &str,
         (api_version, kind): (&str, &str),
-        selector: &str,
+        selector: Selector<'_>,
         take: &mut (dyn FnMut(Json) + Send),
     ) -> Result<(), ProviderError> {
         for _ in 0..ATTEMPTS {
@@ -30,8 +70,7 @@ impl Connection {
                 return Ok(());
             }
         }
-        let text = format!("{collection} changes faster than it can be listed");
-        Err(ProviderError::new(ErrorClass::Transient, text))
+        Err(too_fast(collection))
     }
 
     /// Whether the list came to its end; objects that were seen before an expiry are seen again.
@@ -39,15 +78,12 @@ impl Connection {
         &self,
         collection: &str,
         (api_version, kind): (&str, &str),
-        selector: &str,
+        selector: Selector<'_>,
         take: &mut (dyn FnMut(Json) + Send),
     ) -> Result<bool, ProviderError> {
         let mut token = String::new();
         loop {
-            let mut path = format!("{collection}?limit={PAGE}");
-            if !selector.is_empty() {
-                path.push_str(&format!("&labelSelector={}", escaped(selector)));
-            }
+            let mut path = format!("{collection}?limit={PAGE}{}", selector.query());
             if !token.is_empty() {
                 path.push_str(&format!("&continue={}", escaped(&token)));
             }
@@ -69,5 +105,35 @@ impl Connection {
                 return Ok(true);
             }
         }
+    }
+}
+
+fn too_fast(collection: &str) -> ProviderError {
+    let text = format!("{collection} changes faster than it can be listed");
+    ProviderError::new(ErrorClass::Transient, text)
+}
+
+/// A text as a part of a path or of a query: what is not unreserved in RFC 3986 is percent-encoded.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selector_is_a_query() {
+        assert_eq!(Selector::Fields("spec.nodeName=a").query(), "&fieldSelector=spec.nodeName%3Da");
+        assert_eq!(Selector::Labels("a=b/c").query(), "&labelSelector=a%3Db%2Fc");
+        assert_eq!(Selector::All.query(), "");
     }
 }

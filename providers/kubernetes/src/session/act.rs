@@ -40,8 +40,12 @@ impl KubernetesSession {
         if address.kind() == API {
             return self.act_on_api(request, events, &ticket).await;
         }
-        let connection = self.connector.required().await?;
-        match (address.kind(), &request.action) {
+        let connector = match (address.kind(), &request.action) {
+            (NODE, Action::Operation { .. }) => self.of_nodes(),
+            _ => &self.connector,
+        };
+        let connection = connector.required().await?;
+        let done = match (address.kind(), &request.action) {
             (NODE, _) => self.act_on_node(&connection, request, events, &ticket).await,
             (OBJECT, Action::Create { desired }) => {
                 self.create(&connection, request, desired, events, &ticket).await
@@ -57,7 +61,8 @@ impl KubernetesSession {
                 Err(invalid(format!("{name} is not an operation of {OBJECT}")))
             }
             _ => Err(unknown_type(address)),
-        }
+        };
+        done.map_err(|error| connector.advised(error))
     }
 
     async fn create(

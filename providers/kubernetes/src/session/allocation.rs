@@ -14,7 +14,7 @@ use slipway_resource::{ErrorClass, ProviderError};
 use super::KubernetesSession;
 
 use super::wait::Patience;
-use crate::api::{Cause, Connection, Refusal, Request};
+use crate::api::{Cause, Connection, Refusal, Request, Selector};
 use crate::object::{ObjectKey, text};
 
 /// How the server ends what it says of an address or a port that is not free.
@@ -131,7 +131,7 @@ impl KubernetesSession {
                 holder = Holder::Other(format!("Service {namespace}/{name}"));
             }
         };
-        connection.list("/api/v1/services", ("v1", "Service"), "", &mut take).await?;
+        connection.list("/api/v1/services", ("v1", "Service"), Selector::All, &mut take).await?;
         if let (Holder::Nobody, Allocation::Address(address)) = (&holder, allocation) {
             return self.reserved(connection, address).await;
         }

@@ -9,7 +9,7 @@ use slipway_resource::provider::{DiscoverRequest, Discovery, Unlisted};
 use slipway_resource::{ClusterUid, ErrorClass, Observed, ProviderError};
 
 use super::KubernetesSession;
-use crate::api::{Catalogue, Connection, Request, Resource};
+use crate::api::{Catalogue, Connection, Request, Resource, Selector};
 use crate::applyset::{self, ApplySet, COLLECTION, Members};
 use crate::fields;
 use crate::marks::{MANAGER, Marks, PART_OF};
@@ -107,7 +107,7 @@ async fn parent_by_name(
             found.push((uid, parent));
         }
     };
-    connection.list(COLLECTION, ("v1", "ConfigMap"), &selector, &mut take).await?;
+    connection.list(COLLECTION, ("v1", "ConfigMap"), Selector::Labels(&selector), &mut take).await?;
     // Of several lives of one name the latest.
     found.sort_by(|left, right| {
         let time = |parent: &Json| text(parent, "/metadata/creationTimestamp").unwrap_or_default().to_owned();
@@ -174,7 +174,14 @@ async fn list_version(
         }
     };
     let selector = format!("{PART_OF}={}", set.id);
-    connection.list(&resource.collection(kind, ""), (&api_version, &kind.kind), &selector, &mut take).await?;
+    connection
+        .list(
+            &resource.collection(kind, ""),
+            (&api_version, &kind.kind),
+            Selector::Labels(&selector),
+            &mut take,
+        )
+        .await?;
     if named_in != api_version {
         elsewhere.clear();
     }

@@ -7,7 +7,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
 use super::KubernetesSession;
 use super::act::refused;
-use super::node_gates::{Drain, failed, find, gates};
+use super::node_gates::Drain;
 use super::read::{attribute, is_life};
 use super::serving::known;
 use super::wait::Patience;
@@ -238,15 +238,14 @@ impl KubernetesSession {
     ) -> Result<Applied, ProviderError> {
         let parsed = ObjectIdentity::parse(identity)?;
         let live = self.live(connection, &parsed.key).await?.filter(|live| is_life(live, &parsed));
-        if live.is_some() {
-            let gates = gates(connection);
-            if let Some(node) = find(&gates, &parsed.key.name).await? {
-                gates.cordon(&node).await.map_err(|error| failed(&error))?;
-                let drained =
-                    self.drain(&gates, &node, Drain::within(request.timeout_ms), events, ticket).await;
-                drained.map_err(|error| ProviderError { identity: Some(identity.clone()), ..error })?;
-                gates.forget(&node).await.map_err(|error| failed(&error))?;
-            }
+        if live.is_some()
+            && let Some(node) = connection.node(&parsed.key.name).await?
+        {
+            connection.cordon(&node).await?;
+            let drain = Drain::within(request.timeout_ms);
+            let drained = self.drain(connection, &node, drain, events, ticket).await;
+            drained.map_err(|error| ProviderError { identity: Some(identity.clone()), ..error })?;
+            connection.forget(&node).await?;
         }
         self.left(connection, &request.ownership.uid, &parsed.key).await?;
         Ok(Applied::default())
@@ -293,10 +292,9 @@ impl KubernetesSession {
 /// Lets pods onto a node again that was cordoned for a kubelet which it reports by now.
 async fn release(connection: &Connection, name: &str, desired: &Value) -> Result<(), ProviderError> {
     let Some(wanted) = desired.get(KUBELET_VERSION).and_then(Value::as_str) else { return Ok(()) };
-    let gates = gates(connection);
-    match find(&gates, name).await? {
+    match connection.node(name).await? {
         Some(node) if node.kubelet_version.trim_start_matches('v') == wanted => {
-            gates.uncordon_after_a_change(&node).await.map_err(|error| failed(&error))
+            connection.uncordon_after_a_change(&node).await
         }
         _ => Ok(()),
     }

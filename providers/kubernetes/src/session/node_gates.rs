@@ -1,8 +1,7 @@
-//! Gates of nodes: verify, cordon, drain, by what `slipway-node-gates` asks of the API.
+//! Gates of nodes: verify, cordon, drain.
 
 use std::time::Duration;
 
-use slipway_node_gates::{Client, Error, Node, Rules};
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{
     Applied, ApplyEvent, ApplyRequest, EventSink, NodeReference, OnBlocked, PreflightFinding, PreflightItem,
@@ -15,6 +14,7 @@ use super::KubernetesSession;
 use super::serving::known;
 use super::wait::Patience;
 use crate::api::Connection;
+use crate::gates::{Node, Rules};
 use crate::manifest::invalid;
 use crate::node;
 use crate::object::{ObjectIdentity, ObjectKey};
@@ -28,24 +28,6 @@ const FORCED_MS: u64 = 60_000;
 /// Whether a node is cordoned for a change only.
 fn is_temporary(arguments: &Value) -> bool {
     arguments.get(operation::TEMPORARY).and_then(Value::as_bool).unwrap_or_default()
-}
-
-pub(super) fn gates(connection: &Connection) -> Client {
-    Client::new(connection.client.clone())
-}
-
-/// A failure of a gate; none of them has an effect that may not be had twice.
-pub(super) fn failed(error: &Error) -> ProviderError {
-    let class = match error {
-        Error::Refused { status: 401, .. } => ErrorClass::Unauthenticated,
-        Error::Refused { status: 403, method, path, .. } => {
-            ErrorClass::Permission { action: format!("{method} {path}") }
-        }
-        Error::Refused { status: 404, .. } => ErrorClass::NotFound,
-        error if error.may_pass() => ErrorClass::Transient,
-        _ => ErrorClass::Permanent,
-    };
-    ProviderError::new(class, error.to_string())
 }
 
 /// How a node is drained.
@@ -82,10 +64,9 @@ impl KubernetesSession {
     /// All nodes of the cluster, with the budgets that block their drains.
     pub(super) async fn list_nodes(&self) -> Result<Vec<provider::Node>, ProviderError> {
         // Without an API nothing is known of the nodes; that is not the same as no nodes.
-        let connection = self.connector.required().await?;
-        let gates = gates(&connection);
-        let read = async { tokio::try_join!(gates.nodes(), gates.blockers()) };
-        let (nodes, mut blockers) = read.await.map_err(|error| failed(&error))?;
+        let connection = self.of_nodes().required().await?;
+        let read = async { tokio::try_join!(connection.nodes(), connection.blockers()) };
+        let (nodes, mut blockers) = read.await.map_err(|error| self.of_nodes().advised(error))?;
         let of = |node: Node| provider::Node {
             identity: node::identity_of(&key(&node.name)),
             provider_id: (!node.provider_id.is_empty()).then_some(node.provider_id),
@@ -106,41 +87,38 @@ impl KubernetesSession {
         events: &EventSink,
         ticket: &Ticket<'_>,
     ) -> Result<Applied, ProviderError> {
-        let gates = gates(connection);
         if name == operation::VERIFY
             && let Some(named) = arguments.get(operation::NODE)
         {
             let reference = NodeReference::of_value(named)
                 .ok_or_else(|| invalid("the argument node of verify is neither a name nor a provider id"))?;
             let mut patience = Patience::new(timeout(arguments, request.timeout_ms));
-            let found = self.joined(&gates, &reference, &mut patience, events, ticket).await?;
+            let found = self.joined(connection, &reference, &mut patience, events, ticket).await?;
             return self.verify(connection, &key(&found), arguments, patience, events, ticket).await;
         }
         let parsed = ObjectIdentity::parse(identity)?;
-        let node = find(&gates, &parsed.key.name).await?;
+        let node = connection.node(&parsed.key.name).await?;
         let found = |ready: bool| state(&parsed.key, ready);
         match (name, node) {
             // A node that does not exist gets no pods, and is empty.
             (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
             (operation::CORDON, Some(node)) => {
-                let cordoned = match is_temporary(arguments) {
-                    true => gates.cordon_for_a_change(&node).await,
-                    false => gates.cordon(&node).await,
-                };
-                cordoned.map_err(|error| failed(&error))?;
+                match is_temporary(arguments) {
+                    true => connection.cordon_for_a_change(&node).await?,
+                    false => connection.cordon(&node).await?,
+                }
                 Ok(found(node.ready))
             }
             (operation::DRAIN, Some(node)) => {
                 let drain = Drain::of(arguments, request);
-                self.drain(&gates, &node, drain, events, ticket).await?;
+                self.drain(connection, &node, drain, events, ticket).await?;
                 Ok(found(node.ready))
             }
             (operation::UNCORDON, Some(node)) => {
-                let uncordoned = match is_temporary(arguments) {
-                    true => gates.uncordon_after_a_change(&node).await,
-                    false => gates.uncordon(&node).await,
-                };
-                uncordoned.map_err(|error| failed(&error))?;
+                match is_temporary(arguments) {
+                    true => connection.uncordon_after_a_change(&node).await?,
+                    false => connection.uncordon(&node).await?,
+                }
                 Ok(found(node.ready))
             }
             (operation::VERIFY, _) => {
@@ -167,7 +145,7 @@ impl KubernetesSession {
     /// Waits until the node of a new machine has registered. Returns its name.
     async fn joined(
         &self,
-        gates: &Client,
+        connection: &Connection,
         reference: &NodeReference,
         patience: &mut Patience,
         events: &EventSink,
@@ -175,7 +153,7 @@ impl KubernetesSession {
     ) -> Result<String, ProviderError> {
         let mut reported = String::new();
         loop {
-            let missing = match gates.nodes().await {
+            let missing = match connection.nodes().await {
                 Ok(nodes) => {
                     let is = |node: &&Node| reference.is(&node.name, Some(&node.provider_id));
                     match nodes.iter().find(is) {
@@ -183,8 +161,8 @@ impl KubernetesSession {
                         None => "it has not joined the cluster".to_owned(),
                     }
                 }
-                Err(error) if error.may_pass() => error.to_string(),
-                Err(error) => return Err(failed(&error)),
+                Err(error) if error.class.is_retryable() => error.message,
+                Err(error) => return Err(error),
             };
             if missing != reported {
                 events.send(ApplyEvent::Progress(format!("{reference}: {missing}")));
@@ -228,18 +206,18 @@ impl KubernetesSession {
         events: &EventSink,
         ticket: &Ticket<'_>,
     ) -> Result<bool, ProviderError> {
-        let (gates, since) = (gates(connection), Instant::now());
+        let since = Instant::now();
         let text = format!("it is ready, and must stay ready for {} s", settle.as_secs());
         events.send(ApplyEvent::Progress(text));
         let mut patience = Patience::new(u64::try_from(settle.as_millis()).unwrap_or(u64::MAX));
         while since.elapsed() < settle {
             patience.pause(ticket).await?;
-            match gates.node(&key.name).await {
+            match connection.node(&key.name).await {
                 Ok(Some(node)) if node.ready => {}
                 Ok(_) => return Ok(false),
                 // The API may not answer for a moment.
-                Err(error) if error.may_pass() => {}
-                Err(error) => return Err(failed(&error)),
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(true)
@@ -251,7 +229,7 @@ impl KubernetesSession {
     /// `dependency` with the budgets that block it when the time is over; `cancelled`.
     pub(super) async fn drain(
         &self,
-        gates: &Client,
+        connection: &Connection,
         node: &Node,
         drain: Drain,
         events: &EventSink,
@@ -264,7 +242,7 @@ impl KubernetesSession {
         let mut ignore_budgets = drain.ignore_budgets;
         loop {
             let Some(node) = &now else { return Ok(()) };
-            let progress = match gates.evict(node, Rules { budgets: !ignore_budgets }).await {
+            let progress = match connection.evict(node, Rules { budgets: !ignore_budgets }).await {
                 Ok(round) if round.is_empty() => return Ok(()),
                 // Its kubelet does not answer: pods that are to be deleted are never reported as deleted.
                 Ok(round) if !node.ready && round.told == 0 && round.blocked.is_empty() => return Ok(()),
@@ -275,11 +253,11 @@ impl KubernetesSession {
                         None => format!("{} pods are leaving", round.told + round.going),
                     }
                 }
-                Err(error) if error.may_pass() => {
+                Err(error) if error.class.is_retryable() => {
                     blocked = Vec::new();
-                    error.to_string()
+                    error.message
                 }
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(error),
             };
             if progress != reported {
                 events.send(ApplyEvent::Progress(progress.clone()));
@@ -302,7 +280,7 @@ impl KubernetesSession {
                 }
             }
             // Its kubelet may have died since.
-            match find(gates, &node.name).await {
+            match connection.node(&node.name).await {
                 Ok(found) => now = found,
                 Err(error) if error.class.is_retryable() => {}
                 Err(error) => return Err(error),
@@ -319,10 +297,10 @@ impl KubernetesSession {
             return Ok(Vec::new());
         }
         let Some(connection) = self.connector.connection().await? else { return Ok(Vec::new()) };
-        let blockers = match gates(&connection).blockers().await {
+        let blockers = match connection.blockers().await {
             Ok(blockers) => blockers,
-            Err(error) if error.may_pass() => return Ok(Vec::new()),
-            Err(error) => return Err(failed(&error)),
+            Err(error) if error.class.is_retryable() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
         };
         let finding = |item: &&PreflightItem| {
             let name = item.address.name();
@@ -356,11 +334,6 @@ fn key(name: &str) -> ObjectKey {
 fn state(key: &ObjectKey, ready: bool) -> Applied {
     let attributes = [("name", Value::from(key.name.as_str())), ("ready", ready.into())];
     Applied::new(node::identity_of(key), Value::map(attributes))
-}
-
-/// The node of a name; `None` if it has not registered or does not exist any more.
-pub(super) async fn find(gates: &Client, name: &str) -> Result<Option<Node>, ProviderError> {
-    gates.node(name).await.map_err(|error| failed(&error))
 }
 
 /// The time in the arguments of an operation.

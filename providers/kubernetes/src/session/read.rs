@@ -8,7 +8,7 @@ use slipway_resource::provider::{LocateItem, LocateRequest, Located, ReadRequest
 use slipway_resource::{ErrorClass, Observation, Observed, ProviderError, Value};
 
 use super::{KubernetesSession, unknown_type};
-use crate::api::{Connection, Request};
+use crate::api::{Connection, Request, Selector};
 use crate::fields;
 use crate::manifest;
 use crate::marks::{MANAGER, Marks, PART_OF};
@@ -115,7 +115,12 @@ impl KubernetesSession {
             }
         };
         connection
-            .list(&resource.collection(kind, ""), (&api_version, &kind.kind), PART_OF, &mut take)
+            .list(
+                &resource.collection(kind, ""),
+                (&api_version, &kind.kind),
+                Selector::Labels(PART_OF),
+                &mut take,
+            )
             .await?;
         Ok(found)
     }
@@ -129,6 +134,11 @@ impl KubernetesSession {
         connection: &Connection,
         key: &ObjectKey,
     ) -> Result<Option<Json>, ProviderError> {
+        if key.kind == node::kind() {
+            // They have one version: a way for nodes alone needs no catalogue.
+            let path = format!("/api/v1/nodes/{}", key.name);
+            return connection.ask(&Request::get(path)).await?.found();
+        }
         let Some(resource) = self.resource(connection, &key.kind, None).await? else { return Ok(None) };
         let path = resource.object(&key.kind, &key.namespace, &key.name);
         let Some(live) = connection.ask(&Request::get(path)).await?.found()? else { return Ok(None) };

@@ -44,6 +44,11 @@ impl Api {
         self.plane.kubeconfig()
     }
 
+    /// The URL of the server, and the certificate of its authority.
+    pub fn server(&self) -> (String, PathBuf) {
+        (self.plane.server(), self.plane.certificates().join("ca.crt"))
+    }
+
     /// How many requests a client of this name has made so far: `slipway` or `kubectl`.
     pub fn requests(&self, client: &str) -> Result<Vec<String>> {
         let log = std::fs::read_to_string(self.folder.path().join("audit.log"))?;

@@ -9,4 +9,5 @@ mod faults;
 mod lab;
 mod life;
 mod nodes;
+mod nodes_alone;
 mod secret;

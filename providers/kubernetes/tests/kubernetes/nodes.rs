@@ -20,7 +20,7 @@ fn node(attributes: serde_json::Value) -> Desired {
     Desired::new(Address::new("kubernetes_node", "node-a"), Value::from_json(&attributes))
 }
 
-fn register(api: &Api, name: &str) -> Result<()> {
+pub fn register(api: &Api, name: &str) -> Result<()> {
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
     api.kubectl_with(&["create", "-f", "-"], &node.to_string())?;
     let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]}});
@@ -28,7 +28,7 @@ fn register(api: &Api, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn run_pod(api: &Api, name: &str, node: &str) -> Result<()> {
+pub fn run_pod(api: &Api, name: &str, node: &str) -> Result<()> {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "labels": {"app": "web"}},
         "spec": {"nodeName": node, "tolerations": [{"operator": "Exists"}], "containers": [{"name": "a", "image": "a:1"}]}});
     api.kubectl_with(&["create", "-f", "-"], &pod.to_string())?;
