@@ -12,7 +12,7 @@ use slipway_bootstrap::from_cluster::CA;
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
 use slipway_builtin::{KEYPAIR, Vault};
-use slipway_provider_kubernetes::{Access, ApiEndpoint, SecretKubeconfig};
+use slipway_provider_kubernetes::{Access, ApiEndpoint, SecretKubeconfig, TokenAccess};
 use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
 use slipway_trust::Reach;
 
@@ -37,6 +37,8 @@ pub struct KnownApi {
     pub interrupted: bool,
     /// A kubeconfig of the user, to read a cluster whose authority Slipway does not have.
     pub lent: Option<SecretText>,
+    /// The way to the nodes of a cluster that Slipway did not make. None if the state has an API.
+    pub nodes: Option<Arc<TokenAccess>>,
     /// Networks and names in which the caller allows servers whose addresses are reserved.
     pub networks: Vec<String>,
 }

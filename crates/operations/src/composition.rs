@@ -2,6 +2,7 @@
 //! machines of a provider.
 
 mod addons;
+mod cluster_api;
 mod manifests;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::spec::ClusterSpec;
 use crate::state::spec_of;
 
 pub(crate) use addons::{Manifests, SOURCE as MANIFEST_SOURCE, objects as user_objects};
+pub(crate) use cluster_api::cluster_api;
 
 /// Whether one of the providers works inside existing machines.
 pub(crate) fn has_hosts(providers: &Providers) -> bool {

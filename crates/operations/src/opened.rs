@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use slipway_builtin::Vault;
 use slipway_engine::State;
 use slipway_plan::{Mode, Plan, Providers, Snapshot};
+use slipway_provider_kubernetes::TokenAccess;
 use slipway_resource::provider::{Capabilities, Catalog};
 use slipway_resource::{ClusterUid, Schema, SecretText};
 use slipway_secrets::SecretStore;
@@ -43,6 +44,8 @@ pub struct Opened {
     pub(crate) grounds: Grounds,
     /// The cluster's own provider.
     pub(crate) own: Providers,
+    /// The way to the nodes of a cluster that Slipway did not make, if the settings name its API.
+    pub(crate) nodes: Option<Arc<TokenAccess>>,
     /// All providers, with what the state knows.
     pub(crate) stage: Stage,
 }
@@ -106,8 +109,9 @@ impl Opened {
             Ok::<_, Error>(settings)
         };
         let asked = Asked { spec: &spec, grounds: &grounds, offline };
-        let own = providers::open(environment, asked, core_settings, &at).await;
-        let own = own.map_err(|error| spec.placed(error))?;
+        let opened = providers::open(environment, asked, core_settings, &at).await;
+        let (own, nodes) = opened.map_err(|error| spec.placed(error))?;
+        let nodes = nodes.map(Arc::new);
         let vault = match store {
             Some(store) => Vault::new(
                 store.backend.clone(),
@@ -118,7 +122,8 @@ impl Opened {
         };
         let waits = observe::waits(&environment.observer);
         let linked = Linked::of_state(prior);
-        let known = (vault.knowing(records(prior)), known_api(&own, &spec, state.as_ref(), prior), linked);
+        let api = known_api(&own, &spec, (state.as_ref(), nodes.as_ref()), prior);
+        let known = (vault.knowing(records(prior)), api, linked);
         let stage = Stage::open(&own, &cluster.name, known, (waits, offline)).await?;
         tracing::info!(
             cluster = %cluster.name,
@@ -128,7 +133,7 @@ impl Opened {
         );
         let backend = store.map(|store| &*store.backend);
         let protection = protection_of(backend, &cluster.name, state.as_ref()).await?;
-        Ok(Self { spec, state, protection, environment: environment.clone(), grounds, own, stage })
+        Ok(Self { spec, state, protection, environment: environment.clone(), grounds, own, nodes, stage })
     }
 
     /// The same cluster with another spec.
@@ -232,7 +237,7 @@ impl Opened {
 
     /// What a state knows of the cluster's API.
     pub(crate) fn known_api(&self, mode: Mode, prior: Option<&Snapshot>) -> KnownApi {
-        let known = known_api(&self.own, &self.spec, self.state.as_ref(), prior);
+        let known = known_api(&self.own, &self.spec, (self.state.as_ref(), self.nodes.as_ref()), prior);
         // What is in a cluster goes with it, also with one whose API does not answer any more.
         let exists = known.exists && mode != Mode::Delete;
         KnownApi { exists, recorded: exists, ..known }
@@ -243,9 +248,10 @@ impl Opened {
 fn known_api(
     own: &Providers,
     spec: &ClusterSpec,
-    state: Option<&State>,
+    (state, nodes): (Option<&State>, Option<&Arc<TokenAccess>>),
     prior: Option<&Snapshot>,
 ) -> KnownApi {
+    let has_objects = prior.is_some_and(composition::has_objects);
     let exists = prior.is_some_and(|prior| composition::has_api(own, prior));
     let nothing = BTreeMap::new();
     let mut endpoints = prior.map(composition::answered).unwrap_or_default();
@@ -257,6 +263,8 @@ fn known_api(
         recorded: exists,
         interrupted: state.is_some_and(State::is_interrupted),
         lent: None,
+        // An API that the state can sign credentials for is the way to its nodes, too.
+        nodes: nodes.filter(|_| !has_objects).cloned(),
         networks: Vec::new(),
     }
 }
@@ -314,10 +322,7 @@ impl Plannable for Opened {
 
     async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error> {
         let prior = Some(&state.snapshot);
-        let known = self.known_api(plan.mode, prior);
-        // Where the API will be reached is better than where it was: what answers there may be about to go.
-        let api = KnownApi { exists: true, ..known }
-            .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
+        let api = self.known_api(plan.mode, prior);
         let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
         let has = |provider: &str| plan.changes.iter().any(|change| change.provider == provider);
         let known = Linked::of_state(prior);
@@ -325,6 +330,11 @@ impl Plannable for Opened {
             objects: known.objects || has(providers::KUBERNETES),
             keys: known.keys || has(slipway_builtin::NAME),
         };
+        // A cluster of which only the nodes are asked for has no API of its own.
+        let exists = self.is_on_hosts() || linked.objects;
+        // Where the API will be reached is better than where it was: what answers there may be about to go.
+        let api = KnownApi { exists, ..api }
+            .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
         Ok(self.stage(vault, (api, linked)).await?.providers)
     }
 }

@@ -70,6 +70,7 @@ impl Opened {
             None => None,
         };
         expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
+        expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));
         let observed = match existing? {
             None => Observed {
                 observations: supposed::observations(&expansion.desired, &stage.providers),

@@ -8,13 +8,14 @@ use slipway_engine::{WaitHandler, Watch};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
 use slipway_protocol::{Installed, LockFile, Running};
 use slipway_provider_hosts::Hosts;
-use slipway_provider_kubernetes::Kubernetes;
+use slipway_provider_kubernetes::{Kubernetes, TokenAccess};
 use slipway_provider_sim::Sim;
 use slipway_resource::provider::{Capabilities, SessionRequest, Terms};
 use slipway_resource::{Digest, Provider, Schema, Value, validate};
 use slipway_spec::source::Location;
 use slipway_trust::{ProviderKind, TrustedProvider};
 
+use crate::composition;
 use crate::diagnose;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -48,13 +49,14 @@ pub(crate) struct Asked<'a> {
 /// Opens the provider of a cluster.
 ///
 /// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
-/// runs is decided by the lock file and the search path of who calls, never by a spec.
+/// runs is decided by the lock file and the search path of who calls, never by a spec. Returns the way to the nodes of a cluster
+/// that Slipway did not make, if the settings name its API.
 pub(crate) async fn open(
     environment: &Environment,
     Asked { spec, grounds, offline }: Asked<'_>,
     core_settings: impl FnOnce(Capabilities, &Schema) -> Result<BTreeMap<String, serde_json::Value>, Error>,
     place: &dyn Fn(&str) -> Option<Location>,
-) -> Result<Providers, Error> {
+) -> Result<(Providers, Option<TokenAccess>), Error> {
     let (name, region) = (spec.cluster.provider.name.as_str(), spec.cluster.region.clone());
     let kind = kind(environment, name, offline);
     let granted = grounds.policy.provider(name, kind, offline).map_err(|refusal| {
@@ -74,6 +76,7 @@ pub(crate) async fn open(
     // What the schema does not know is refused where the session is opened.
     let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
     let networks = grounds.policy.networks().to_vec();
+    let nodes = composition::cluster_api(&schema, &config, (&from_caller, &networks));
     let terms = Terms { read_only: grounds.policy.is_read_only(), from_caller, networks };
     let from_core = core_settings(provider.info().await?.capabilities, &schema)?;
     if !from_core.is_empty() {
@@ -91,7 +94,15 @@ pub(crate) async fn open(
     let mut providers = Providers::default();
     add_at(observe::waits(&environment.observer), &mut providers, name, &*provider, (request, terms), place)
         .await?;
-    Ok(providers)
+    if let Some(Err((field, problem))) = nodes.as_ref().map(TokenAccess::check) {
+        let setting = nodes.map(|nodes| nodes.setting).unwrap_or_default();
+        let field = format!("{setting}.{field}");
+        return Err(diagnose::configuration(
+            name,
+            vec![(format!("{field}: {problem}"), place(&field), None)],
+        ));
+    }
+    Ok((providers, nodes))
 }
 
 /// Opens a session with a provider beside those that are open.

@@ -17,7 +17,8 @@ use crate::providers::{self, KUBERNETES};
 /// The providers of one stage of an operation.
 ///
 /// A cluster on hosts has two providers beside its own: the secrets in its state, and the objects behind its API. A cluster
-/// whose machines a provider makes has each of them where a plan or the state has its resources. Both need what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
+/// whose machines a provider makes has each of them where a plan or the state has its resources. One whose settings name an API
+/// has the latter for its nodes. Both need what becomes known only on the way: the hold, the place of the API, whether there is one. Each stage knows that from its
 /// beginning and opens sessions of its own; the sessions of the cluster's own provider are the same in all stages.
 pub(crate) struct Stage {
     /// All providers.
@@ -40,6 +41,7 @@ impl Stage {
         (waits, offline): (WaitHandler, bool),
     ) -> Result<Self, Error> {
         let vault = Arc::new(vault);
+        let nodes = api.nodes.clone().filter(|_| !offline);
         let access = Arc::new(ClusterAccess::new(vault.clone(), cluster, api));
         let (mut providers, mut linked) = (own.clone(), Providers::default());
         let request = || SessionRequest { config: Value::Null, region: None, offline };
@@ -48,8 +50,11 @@ impl Stage {
             let secrets = Builtin::new(vault.clone());
             providers::add(waits.clone(), &mut linked, slipway_builtin::NAME, &secrets, request()).await?;
         }
-        if has_hosts || needed.objects {
-            let kubernetes = Kubernetes::new(access.clone());
+        if has_hosts || needed.objects || nodes.is_some() {
+            let mut kubernetes = Kubernetes::new(access.clone());
+            if let Some(nodes) = nodes {
+                kubernetes = kubernetes.with_nodes_by(nodes);
+            }
             providers::add(waits, &mut linked, KUBERNETES, &kubernetes, request()).await?;
         }
         for (name, handle) in linked.iter() {

@@ -3,8 +3,8 @@
 //! A plan leaves them out where the machines exist and the state does not have the authority that credentials for their API
 //! are signed by. Such a cluster was adopted: the objects stay as they are, and the plan says so.
 
-use slipway_plan::Snapshot;
-use slipway_provider_kubernetes::order;
+use slipway_plan::{Mode, Snapshot};
+use slipway_provider_kubernetes::{TokenAccess, order};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired, Path};
 
@@ -82,12 +82,44 @@ fn left_out(request: &Request, prior: Option<&Snapshot>, api: Option<&Desired>) 
     )
 }
 
+/// A remark on a setting that names the API of a cluster whose state has one.
+pub(super) fn unused_setting(
+    nodes: Option<&TokenAccess>,
+    mode: Mode,
+    prior: Option<&Snapshot>,
+) -> Option<ExpandNote> {
+    let is_unused = mode != Mode::Delete && prior.is_some_and(composition::has_objects);
+    let unused = nodes.filter(|_| is_unused)?;
+    let message = "it is not used: the state has the API of this cluster and its authority".to_owned();
+    Some(ExpandNote { field: unused.setting.clone(), message })
+}
+
 #[cfg(test)]
 mod tests {
     use slipway_resource::Value;
 
     use super::*;
     use crate::planning::keys::tests::state;
+
+    #[test]
+    fn an_api_beside_that_of_the_state_is_not_used() {
+        let nodes = TokenAccess {
+            setting: "provider.config.clusterApi".to_owned(),
+            endpoint: "https://api.a.example.com".to_owned(),
+            ca_file: None,
+            token_file: None,
+            networks: None,
+        };
+        let own = state(&[("kubernetes_api.a", "kubernetes")]);
+        let machines = state(&[("cloud_group.masters", "cloud")]);
+        let field = |nodes, mode, prior| unused_setting(nodes, mode, prior).map(|note| note.field);
+        let setting = Some("provider.config.clusterApi".to_owned());
+        assert_eq!(field(Some(&nodes), Mode::Apply, Some(&own)), setting);
+        assert_eq!(field(Some(&nodes), Mode::Delete, Some(&own)), None, "nothing is drained");
+        assert_eq!(field(Some(&nodes), Mode::Apply, Some(&machines)), None);
+        assert_eq!(field(Some(&nodes), Mode::Apply, None), None);
+        assert_eq!(field(None, Mode::Apply, Some(&own)), None);
+    }
 
     #[test]
     fn only_machines_without_an_authority_in_the_state_keep_what_runs_in_them() {
