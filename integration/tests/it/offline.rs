@@ -200,6 +200,35 @@ fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
 }
 
 #[test]
+fn the_api_of_a_cluster_that_was_not_made_here_is_checked_where_it_is_written() -> Result<()> {
+    let place = place()?;
+    let text = std::fs::read_to_string(root().join("providers/aws/model/tests/expand/specs/internal.yaml"))?;
+    let with = |api: &str| -> Result<Ended> {
+        let text =
+            text.replacen("    config:\n", &format!("    config:\n      clusterApi: {{ {api} }}\n"), 1);
+        place.write("spec.yaml", &text)?;
+        run(&place, &["plan", "-f", "spec.yaml", "--offline"], &[])
+    };
+    let good = with("endpoint: 'https://api.a.example.com', caFile: ca.crt, tokenFile: token")?;
+    ensure!(good.code == Some(2), "{:?} {}", good.code, good.err);
+    let elsewhere = with("endpoint: 'https://api.a.example.com', tokenFile: /etc/hostname")?.err;
+    let unencrypted = with("endpoint: 'http://api.a.example.com', tokenFile: token")?.err;
+    for (said, err) in [
+        ("error[TRUST0001]: ", &elsewhere),
+        ("/etc/hostname", &elsewhere),
+        (
+            "error[CLI0007]: provider.config.clusterApi.tokenFile: a token is sent over https only",
+            &unencrypted,
+        ),
+        ("--> spec.yaml:10:", &elsewhere),
+        ("--> spec.yaml:10:", &unencrypted),
+    ] {
+        ensure!(err.contains(said), "no {said} in\n{err}");
+    }
+    Ok(())
+}
+
+#[test]
 fn every_example_is_planned_offline() -> Result<()> {
     let place = place()?;
     for entry in std::fs::read_dir(root().join("specs"))? {

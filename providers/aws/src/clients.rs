@@ -8,7 +8,6 @@ use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_smithy_http_client::tls;
-use slipway_node_gates::Access;
 
 use crate::config::Config;
 use crate::resolver::EndpointResolver;
@@ -21,7 +20,6 @@ const CALL: Duration = Duration::from_secs(30);
 /// The clients of one account in one region.
 pub(crate) struct Clients {
     config: SdkConfig,
-    cluster_api: Option<Access>,
     ec2: OnceLock<aws_sdk_ec2::Client>,
     autoscaling: OnceLock<aws_sdk_autoscaling::Client>,
     balancing: OnceLock<aws_sdk_elasticloadbalancingv2::Client>,
@@ -62,13 +60,12 @@ impl Clients {
         if let Some(role) = &config.assume_role {
             sdk = assume(sdk, role).await;
         }
-        Self::new(sdk, config.cluster_api.clone())
+        Self::new(sdk)
     }
 
-    fn new(config: SdkConfig, cluster_api: Option<Access>) -> Self {
+    fn new(config: SdkConfig) -> Self {
         Self {
             config,
-            cluster_api,
             ec2: OnceLock::new(),
             autoscaling: OnceLock::new(),
             balancing: OnceLock::new(),
@@ -87,11 +84,6 @@ impl Clients {
     /// The region, as the spec or else the environment names it.
     pub fn region(&self) -> Option<String> {
         self.config.region().map(|region| region.as_ref().to_owned())
-    }
-
-    /// How the cluster's own API is reached, where the spec says so.
-    pub fn cluster_api(&self) -> Option<&Access> {
-        self.cluster_api.as_ref()
     }
 
     /// EC2.

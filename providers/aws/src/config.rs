@@ -1,9 +1,6 @@
 //! The provider's configuration, from the cluster's spec.
 
-use std::path::PathBuf;
-
 use slipway_aws_model::settings::cluster_schema;
-use slipway_node_gates::Access;
 use slipway_resource::Value;
 use slipway_resource::provider::Terms;
 use slipway_resource::validate::misfits;
@@ -21,8 +18,6 @@ pub(crate) struct Config {
     pub endpoint: Option<String>,
     /// Whether the caller has named that, so that it may be anywhere.
     pub is_callers_endpoint: bool,
-    /// The cluster's API, which knows whether an instance is a ready node.
-    pub cluster_api: Option<Access>,
     /// Whether the whole cluster goes.
     pub leaving: bool,
 }
@@ -52,7 +47,6 @@ impl Config {
             assume_role: text(value, "assumeRole"),
             endpoint: text(value, "endpoint"),
             is_callers_endpoint: false,
-            cluster_api: value.get("clusterApi").and_then(cluster_api),
             leaving: value.get("leaving").and_then(Value::as_bool).unwrap_or_default(),
         };
         let problems = config.problems();
@@ -62,14 +56,7 @@ impl Config {
     /// The same on the terms of a session.
     #[must_use]
     pub fn on(mut self, terms: &Terms) -> Self {
-        let is_callers = |name: &str| terms.from_caller.contains(name);
-        self.is_callers_endpoint = is_callers("endpoint");
-        if let Some(access) = &mut self.cluster_api
-            && !is_callers("clusterApi")
-            && !is_callers("clusterApi.endpoint")
-        {
-            access.networks = Some(terms.networks.clone());
-        }
+        self.is_callers_endpoint = terms.from_caller.contains("endpoint");
         self
     }
 
@@ -85,11 +72,6 @@ impl Config {
         {
             problems.push(format!("endpoint: {endpoint} is not an http or https URL"));
         }
-        if let Some(access) = &self.cluster_api
-            && !(access.endpoint.starts_with("http://") || access.endpoint.starts_with("https://"))
-        {
-            problems.push(format!("clusterApi.endpoint: {} is not an http or https URL", access.endpoint));
-        }
         if let Some(role) = &self.assume_role
             && !(role.starts_with("arn:") && role.contains(":role/"))
         {
@@ -97,15 +79,6 @@ impl Config {
         }
         problems
     }
-}
-
-fn cluster_api(value: &Value) -> Option<Access> {
-    Some(Access {
-        endpoint: text(value, "endpoint")?,
-        ca_file: text(value, "caFile").map(PathBuf::from),
-        token_file: text(value, "tokenFile").map(PathBuf::from),
-        networks: None,
-    })
 }
 
 fn text(value: &Value, name: &str) -> Option<String> {
@@ -124,17 +97,6 @@ mod tests {
         let value = Value::map([("acount", "123456789012")]);
         let problems = Config::from_value(&value).unwrap_err();
         assert!(problems[0].contains("did you mean account"), "{problems:?}");
-    }
-
-    #[test]
-    fn the_cluster_s_api_is_read() {
-        let with = |endpoint: &str| {
-            let api = Value::map([("endpoint", endpoint), ("tokenFile", "/run/token")]);
-            Config::from_value(&Value::map([("clusterApi", api)]))
-        };
-        let access = with("https://api.a.example.com").unwrap().cluster_api.unwrap();
-        assert_eq!((access.ca_file, access.token_file), (None, Some(PathBuf::from("/run/token"))));
-        assert_eq!(with("api.a.example.com").unwrap_err().len(), 1);
     }
 
     #[test]

@@ -11,7 +11,6 @@ mod resume;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_aws_model::plan::Gates;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
@@ -101,11 +100,7 @@ impl Session for AwsSession {
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        let gates = match self.cloud.cluster_api() {
-            Some(_) => Gates::OfNodes,
-            None => Gates::OfInstances,
-        };
-        items.iter().map(|item| slipway_aws_model::plan::plan(item, gates)).collect()
+        items.iter().map(slipway_aws_model::plan::plan).collect()
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {

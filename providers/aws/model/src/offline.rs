@@ -32,7 +32,6 @@ pub fn schema() -> Arc<Schema> {
 pub struct Offline {
     scope: Scope,
     prices: Value,
-    gates: plan::Gates,
 }
 
 impl Offline {
@@ -40,13 +39,12 @@ impl Offline {
     #[must_use]
     pub fn new(region: Option<String>) -> Self {
         let scope = Scope { account: String::new(), region };
-        Self { scope, prices: Value::Null, gates: plan::Gates::OfInstances }
+        Self { scope, prices: Value::Null }
     }
 
-    /// The same with the provider's settings, of which it reads the list of prices and whether nodes can be drained.
+    /// The same with the provider's settings, of which it reads the list of prices.
     #[must_use]
     pub fn with_settings(mut self, settings: &Value) -> Self {
-        self.gates = plan::Gates::of_settings(settings);
         self.prices = settings.get("prices").cloned().unwrap_or_default();
         self
     }
@@ -80,7 +78,7 @@ impl Session for Offline {
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
-        items.iter().map(|item| plan::plan(item, self.gates)).collect()
+        items.iter().map(plan::plan).collect()
     }
 
     async fn price(&self, items: Vec<PlanItem>) -> Result<PriceReport, ProviderError> {

@@ -5,7 +5,7 @@ mod disruption;
 mod replacement;
 mod rollout;
 
-pub use rollout::{Gates, Manner, node_of, retired};
+pub use rollout::{Manner, node_of, retired};
 
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::validate::misfits;
@@ -21,24 +21,24 @@ const SECURITY_GROUP: &str = "aws_security_group";
 /// The type of what instances are made from.
 const TEMPLATE: &str = "aws_launch_template";
 
-/// What one change means, where the gates of a roll can do what they can.
+/// What one change means.
 ///
 /// # Errors
 /// `invalid` for a type that is not known, for attributes that do not fit it, for what AWS never does, and for what cannot
 /// reach machines that boot by another tool's user data.
-pub fn plan(item: &PlanItem, gates: Gates) -> Result<Planned, ProviderError> {
+pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = item.address.kind();
     let Some(resource) = types::get(kind) else {
         return Err(invalid(format!("{kind} is not a type of provider aws")).with_address(&item.address));
     };
     let Some(desired) = &item.desired else {
-        return Ok(removal(item, gates));
+        return Ok(removal(item));
     };
     let wanted = normalised(kind, desired);
     check(resource, &wanted).map_err(|error| error.with_address(&item.address))?;
     let infrastructure_only = (kind == TEMPLATE).then(|| boot::limits(&wanted)).flatten();
     let Some(observed) = &item.observed else {
-        let rollout = (kind == GROUP).then(|| rollout::rollout(&wanted, None, gates));
+        let rollout = (kind == GROUP).then(|| rollout::rollout(&wanted, None));
         return Ok(Planned { normalised: wanted, rollout, infrastructure_only, ..Planned::default() });
     };
     let wanted = with_name_as_found(kind, wanted, observed);
@@ -70,7 +70,7 @@ pub fn plan(item: &PlanItem, gates: Gates) -> Result<Planned, ProviderError> {
         infrastructure_only,
         ..Planned::default()
     };
-    Ok(if kind == GROUP && !replaced { with_rollout(planned, observed, gates) } else { planned })
+    Ok(if kind == GROUP && !replaced { with_rollout(planned, observed) } else { planned })
 }
 
 /// A sentence on rules that others added to a security group: a plan revokes them.
@@ -89,15 +89,15 @@ fn revoked(kind: &str, observed: &Value) -> Option<String> {
 }
 
 /// What it means that something goes: the nodes of a group are drained before it does.
-fn removal(item: &PlanItem, gates: Gates) -> Planned {
-    let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item, gates)).flatten();
+fn removal(item: &PlanItem) -> Planned {
+    let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item)).flatten();
     let reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
     Planned { disruption: disruption::of_removal(item), rollout, reasons, ..Planned::default() }
 }
 
 /// What becomes of a group's instances, and what is noticed of it.
-fn with_rollout(mut planned: Planned, observed: &Value, gates: Gates) -> Planned {
-    let rollout = rollout::rollout(&planned.normalised, Some(observed), gates);
+fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
+    let rollout = rollout::rollout(&planned.normalised, Some(observed));
     if rollout.has_leaving() {
         planned.disruption = planned.disruption.max(Disruption::Rolling);
         planned.reasons.extend(rollout::reasons(&rollout));

@@ -6,7 +6,6 @@ mod group;
 mod hook;
 mod instance;
 mod mixed;
-mod nodes;
 mod profile;
 mod requirements;
 

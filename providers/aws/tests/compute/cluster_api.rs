@@ -142,23 +142,37 @@ fn serve(stream: TcpStream, moto: u16, state: &Mutex<State>) -> std::io::Result<
     )
 }
 
+fn node(instance: &Instance, state: &State) -> Json {
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("node-{}", instance.id)},
+        "spec": {"providerID": format!("aws:///{}/{}", instance.zone, instance.id),
+            "unschedulable": state.cordoned.contains(&instance.id)},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+}
+
 fn respond(method: &str, target: &str, body: &Json, moto: u16, state: &mut State) -> (u16, Json) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match (method, parts.as_slice()) {
         ("GET", ["api", "v1", "nodes"]) => {
             let nodes = running(moto).into_iter().filter(|instance| instance.image != BROKEN);
-            let node = |instance: Instance| {
-                json!({"metadata": {"name": format!("node-{}", instance.id)},
-                    "spec": {"providerID": format!("aws:///{}/{}", instance.zone, instance.id),
-                        "unschedulable": state.cordoned.contains(&instance.id)},
-                    "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
-            };
-            (200, json!({"items": nodes.map(node).collect::<Vec<_>>(), "metadata": {}}))
+            let nodes: Vec<Json> = nodes.map(|instance| node(&instance, state)).collect();
+            (200, json!({"items": nodes, "metadata": {}}))
+        }
+        ("GET", ["api", "v1", "nodes", name]) => {
+            let mut nodes = running(moto).into_iter().filter(|instance| instance.image != BROKEN);
+            match nodes.find(|instance| *name == format!("node-{}", instance.id)) {
+                Some(instance) => (200, node(&instance, state)),
+                None => {
+                    (404, json!({"reason": "NotFound", "message": format!("nodes \"{name}\" not found")}))
+                }
+            }
         }
         ("PATCH", ["api", "v1", "nodes", name]) => {
-            assert_eq!(body["spec"]["unschedulable"], true);
-            state.cordoned.insert(name.trim_start_matches("node-").to_owned());
+            let instance = name.trim_start_matches("node-");
+            match body["spec"]["unschedulable"].as_bool() {
+                Some(true) => state.cordoned.insert(instance.to_owned()),
+                _ => state.cordoned.remove(instance),
+            };
             (200, json!({}))
         }
         ("GET", ["apis", "policy", "v1", "poddisruptionbudgets"]) => {
@@ -178,10 +192,11 @@ fn respond(method: &str, target: &str, body: &Json, moto: u16, state: &mut State
             (200, json!({"items": state.pods.iter().map(pod).collect::<Vec<_>>(), "metadata": {}}))
         }
         ("GET", ["api", "v1", "pods"]) => {
+            let selected = query.split('&').find_map(|part| part.strip_prefix("fieldSelector="));
             let pods = state
                 .pods
                 .iter()
-                .filter(|pod| query.contains(&format!("spec.nodeName%3Dnode-{}&", pod.instance)));
+                .filter(|pod| selected == Some(format!("spec.nodeName%3Dnode-{}", pod.instance).as_str()));
             let pod = |pod: &Pod| {
                 json!({"metadata": {"name": pod.name, "namespace": "default", "ownerReferences": [{"kind": pod.owner}]},
                     "status": {"phase": "Running"}})

@@ -10,4 +10,5 @@ mod support;
 mod cluster_api;
 mod group;
 mod machine;
+mod nodes;
 mod roll;

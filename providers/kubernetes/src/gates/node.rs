@@ -85,7 +85,7 @@ impl Connection {
         self.repeatable(&Request::merge(path(&node.name), &patch)).await?.body().map(drop)
     }
 
-    /// Ends what [`Connection::cordon_for_a_change`] began: a node that somebody else has cordoned stays so.
+    /// Ends what [`Connection::cordon_for_a_change`] began: a node that was cordoned before stays cordoned.
     ///
     /// # Errors
     /// As the API says.

@@ -24,52 +24,32 @@ const DRAIN_MS: u64 = 900_000;
 /// How long an instance may take to become a ready node, where nobody says, in milliseconds.
 const READY_MS: u64 = 900_000;
 
-/// Who runs the gates of a roll on nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gates {
-    /// The group itself: the API of a cluster that Slipway did not make is configured.
-    OfNodes,
-    /// The provider of the cluster's nodes. The group names the node of each instance, launches and terminates instances.
-    OfInstances,
-}
-
-impl Gates {
-    /// The gates that the provider's settings allow.
-    #[must_use]
-    pub fn of_settings(settings: &Value) -> Self {
-        match settings.get("clusterApi") {
-            None | Some(Value::Null) => Self::OfInstances,
-            Some(_) => Self::OfNodes,
-        }
-    }
-}
-
 /// What becomes of the instances of a group. Without instances, it says which groups come first.
-pub(super) fn rollout(wanted: &Value, observed: Option<&Value>, gates: Gates) -> Rollout {
+pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
     let size = size(wanted, observed);
     let mut members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
     let manner = Manner::of(wanted);
     if let Some(observed) = observed {
-        name_nodes(&mut members, observed, &manner, gates);
+        name_nodes(&mut members, observed, &manner);
     }
     of_members(&manner, size, members)
 }
 
 /// How the instances of a group leave that goes itself; `None` where it has none.
-pub(super) fn of_removal(item: &PlanItem, gates: Gates) -> Option<Rollout> {
+pub(super) fn of_removal(item: &PlanItem) -> Option<Rollout> {
     let observed = item.observed.as_ref()?;
     // AWS does not show how instances are replaced; the state knows.
     let manner = Manner::of(item.last_applied.as_ref().unwrap_or(observed));
     let goes = || Fate::Retire { reason: "its group goes".to_owned() };
     let seen = instances(observed).into_iter();
     let mut members: Vec<Member> = seen.map(|instance| member(instance, goes())).collect();
-    name_nodes(&mut members, observed, &manner, gates);
+    name_nodes(&mut members, observed, &manner);
     (!members.is_empty()).then(|| of_members(&manner, 0, members))
 }
 
 /// Names the nodes of instances by their provider ids, as the cloud controller manager sets them.
-fn name_nodes(members: &mut [Member], observed: &Value, manner: &Manner, gates: Gates) {
-    if gates == Gates::OfNodes || !manner.has_nodes() {
+fn name_nodes(members: &mut [Member], observed: &Value, manner: &Manner) {
+    if !manner.has_nodes() {
         return;
     }
     for instance in instances(observed) {
@@ -90,7 +70,7 @@ pub fn node_of(zone: &str, id: &str) -> NodeReference {
 /// same attributes by the same rule.
 #[must_use]
 pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
-    let members = rollout(desired, Some(prior), Gates::OfNodes).members.into_iter();
+    let members = rollout(desired, Some(prior)).members.into_iter();
     let left: Vec<&str> = instances(prior)
         .into_iter()
         .filter(|one| is_detached(one))
@@ -123,9 +103,9 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::from([(operation::VERIFY.to_owned(), BOOT_MS + manner.settle_ms)]),
         loses: manner.loses(),
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
+        settle_ms: manner.settle_ms,
+        ignore_budgets: manner.drain_budgets == "ignore",
+        on_blocked: OnBlocked::of(&manner.drain_on_blocked),
     }
 }
 
@@ -362,7 +342,7 @@ fn fewer(observed: &Value, size: u32) -> usize {
     usize::try_from(desired.saturating_sub(i64::from(size))).unwrap_or_default()
 }
 
-/// The ids of those that go when a group gets smaller: what is no ready node costs nothing, what would be replaced
+/// The ids of those that go when a group gets smaller: what is not in service costs nothing, what would be replaced
 /// anyway needs no replacement then, and the zones stay even. What is protected from scaling in goes when nothing else is
 /// left.
 fn leaving<'a>(instances: &[&'a Value], launch: &Launch<'_>, count: usize) -> Vec<&'a str> {
@@ -390,23 +370,21 @@ fn leaving<'a>(instances: &[&'a Value], launch: &Launch<'_>, count: usize) -> Ve
 
 fn member(instance: &Value, fate: Fate) -> Member {
     let id = text(instance, "id").unwrap_or_default();
-    let blockers = instance.get("blockers").and_then(Value::as_list).unwrap_or_default();
     Member {
-        name: text(instance, "node").unwrap_or(id).to_owned(),
+        name: id.to_owned(),
         identity: Identity::new(id),
         fate,
         ready: is_ready(instance),
-        blockers: blockers.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        blockers: Vec::new(),
         node: None,
     }
 }
 
-/// Whether an instance is in service, and a ready node as far as that is known.
+/// Whether an instance is in service. One that has left its group counts as ready: its node serves on.
 fn is_ready(instance: &Value) -> bool {
     let in_service = matches!(state(instance), None | Some("InService"));
     let healthy = text(instance, "health") != Some("Unhealthy");
-    let node_is_ready = instance.get("ready").and_then(Value::as_bool).unwrap_or(true);
-    (is_detached(instance) || in_service && healthy) && node_is_ready
+    is_detached(instance) || in_service && healthy
 }
 
 fn text<'a>(instance: &'a Value, name: &str) -> Option<&'a str> {

@@ -14,7 +14,7 @@ fn item(kind: &str, observed: Option<serde_json::Value>, desired: Option<serde_j
 }
 
 fn planned(kind: &str, observed: serde_json::Value, desired: serde_json::Value) -> Planned {
-    plan(&item(kind, Some(observed), Some(desired)), Gates::OfNodes).unwrap()
+    plan(&item(kind, Some(observed), Some(desired))).unwrap()
 }
 
 fn balancer(mappings: serde_json::Value, groups: serde_json::Value) -> serde_json::Value {
@@ -66,8 +66,7 @@ fn a_load_balancer_that_its_tags_tell_keeps_its_name() {
 #[test]
 fn a_volume_never_shrinks() {
     let volume = |size: i64| json!({"availability_zone": "a", "size": size, "type": "gp3"});
-    let refused =
-        plan(&item("aws_ebs_volume", Some(volume(20)), Some(volume(10))), Gates::OfNodes).unwrap_err();
+    let refused = plan(&item("aws_ebs_volume", Some(volume(20)), Some(volume(10)))).unwrap_err();
     assert_eq!(refused.class, ErrorClass::Invalid);
     assert!(planned("aws_ebs_volume", volume(10), volume(20)).replace_paths.is_empty());
 }
@@ -86,19 +85,16 @@ fn a_change_of_what_never_changes_is_a_replacement() {
     let group = |description: &str| json!({"name": "a", "vpc_id": "vpc-1", "description": description});
     let replaced = planned("aws_security_group", group("one"), group("two"));
     assert_eq!(replaced.disruption, Disruption::Brief);
-    assert_eq!(plan(&item("aws_vpc", None, None), Gates::OfNodes).unwrap().disruption, Disruption::None);
+    assert_eq!(plan(&item("aws_vpc", None, None)).unwrap().disruption, Disruption::None);
 }
 
 #[test]
 fn misfits_are_refused_with_what_was_meant() {
-    let refused = plan(
-        &item("aws_vpc", None, Some(json!({"cidr_block": "10.0.0.0/16", "cidr_blok": "x"}))),
-        Gates::OfNodes,
-    );
+    let refused = plan(&item("aws_vpc", None, Some(json!({"cidr_block": "10.0.0.0/16", "cidr_blok": "x"}))));
     let refused = refused.unwrap_err();
     assert_eq!(refused.class, ErrorClass::Invalid);
     assert_eq!(refused.hint.as_deref(), Some("did you mean cidr_block?"));
-    assert!(plan(&item("aws_unknown", None, Some(json!({}))), Gates::OfNodes).is_err());
+    assert!(plan(&item("aws_unknown", None, Some(json!({})))).is_err());
 }
 
 #[test]
@@ -108,14 +104,14 @@ fn planning_what_was_planned_changes_nothing() {
         ("aws_lb", balancer(json!([{"subnet_id": "s-1"}]), json!(["sg-1"]))),
         ("aws_s3_object", json!({"bucket": "b", "key": "k", "content": "x"})),
     ] {
-        let first = plan(&item(kind, None, Some(desired)), Gates::OfNodes).unwrap().normalised;
+        let first = plan(&item(kind, None, Some(desired))).unwrap().normalised;
         let again = PlanItem {
             address: Address::new(kind, "a"),
             desired: Some(first.clone()),
             observed: None,
             last_applied: None,
         };
-        assert_eq!(plan(&again, Gates::OfNodes).unwrap().normalised, first);
+        assert_eq!(plan(&again).unwrap().normalised, first);
     }
 }
 
@@ -143,7 +139,7 @@ fn a_group_that_takes_the_newest_version_does_so_until_there_is_another() {
     let mut changed = item("aws_autoscaling_group", Some(group(json!("$Latest"))), Some(wanted("4")));
     let path = Path::key("launch_template").index(0).child("version");
     changed.desired.as_mut().unwrap().set(&path, Value::Unknown);
-    let changed = plan(&changed, Gates::OfNodes).unwrap();
+    let changed = plan(&changed).unwrap();
     assert_eq!(version(&changed), Value::Unknown, "another version is wanted by its number");
     assert!(changed.rollout.unwrap().has_leaving());
 

@@ -73,7 +73,7 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         (
             "clusterApi",
             Attribute::optional(cluster_api)
-                .describe("The cluster's API, for readiness and drains of its nodes."),
+                .describe("The API of a cluster that Slipway did not make, to verify and drain its nodes."),
         ),
         ("disableSubnetTags", flag().describe("Whether subnets get no tags for load balancers.")),
         ("additionalPolicies", Attribute::optional(Type::map(Type::String))),

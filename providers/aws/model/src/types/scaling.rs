@@ -57,9 +57,6 @@ fn group() -> Named {
         may("version", TEXT, "The version of that."),
         may("detached", BOOL, "Whether a roll has taken it out of the group; it goes."),
         may("retired", BOOL, "Whether nothing took its place when it was taken out."),
-        may("node", TEXT, "The node that it is, where the cluster's API says so."),
-        may("ready", BOOL, "Whether that node is ready."),
-        may("blockers", Type::list(TEXT), "What would hold a drain of that node up now."),
     ]);
     Builder::new("aws_autoscaling_group", AUTOSCALING, "A pool of instances that AWS keeps at its size.")
         .id("Its name.")
@@ -117,9 +114,6 @@ fn group() -> Named {
         .attribute("tag", Attribute::optional(tag), "Tags, without those that say whose it is.")
         .computed("instances", Type::list(instance), "The instances that it has.")
         .operation(operation::SURGE, 90_000, false, "Starts one instance beyond the size.")
-        .operation(operation::VERIFY, 60_000, true, "Waits until an instance is a ready node.")
-        .operation(operation::CORDON, 500, false, "Lets nothing new onto a node.")
-        .operation(operation::DRAIN, 60_000, false, "Evicts what runs on a node, within the budgets.")
         .operation(operation::REMOVE, 60_000, false, "Terminates an instance without replacing it.")
         .operation(operation::CONSOLE, 1_000, true, "Reads the end of an instance's console output.")
         .exclusive(["name"])

@@ -52,7 +52,7 @@ fn every_resource_fits_its_type_and_can_be_planned() {
                 observed: None,
                 last_applied: None,
             };
-            plan::plan(&item, plan::Gates::OfInstances)
+            plan::plan(&item)
                 .unwrap_or_else(|error| panic!("{} {}: {error}", cluster.name, resource.address));
         }
     }

@@ -1,4 +1,4 @@
-//! The gates of a roll: surge, verify, cordon, drain, remove.
+//! The gates of a roll on the machines: surge and remove. Those on their nodes belong to the provider of the nodes.
 //!
 //! What a gate has done is written down in tags of the instances it did it to, so that the same gate, run again with
 //! the same token after a crash, finds it and does nothing twice.
@@ -6,13 +6,12 @@
 //! | tag | on | says |
 //! | --- | --- | --- |
 //! | `slipway.dev/rollout` | the group | how its instances are replaced |
-//! | `slipway.dev/detached` | an instance that left its group | which group, so that it is found, drained and terminated |
+//! | `slipway.dev/detached` | an instance that left its group | which group, so that it is found and terminated |
 //! | `slipway.dev/retired` | the same, where its group gets smaller | that nothing comes for it |
 //! | `slipway.dev/surge` | one that left, and the instance that came for it | the token of the gate |
 //! | `slipway.dev/slot` | the instance that came | the slot of the plan that it fills |
 
 mod console;
-mod node;
 mod remove;
 mod shrink;
 mod surge;
@@ -24,9 +23,8 @@ use slipway_aws_model::plan::node_of;
 use slipway_resource::provider::{Applied, operation};
 use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
 
-pub(super) use node::of_instance;
 pub(super) use shrink::shrink;
-pub(super) use view::{Detached, RETIRED, ROLLOUT, alive_detached, by_ids, manner};
+pub(super) use view::{Detached, RETIRED, ROLLOUT, alive_detached, by_ids};
 pub(super) use warm::renew as renew_warm_pool;
 
 use self::view::View;
@@ -49,17 +47,6 @@ pub(super) async fn operate(
             let slot = need(name, "slot", slot_of(arguments))?;
             let anew = arguments.get("anew").and_then(Value::as_bool).unwrap_or_default();
             gate.surge(&slot, anew).await
-        }
-        operation::VERIFY => match (slot_of(arguments), member_of(arguments)) {
-            (Some(slot), _) => gate.verify(Subject::Slot(slot)).await,
-            (None, Some(member)) => gate.verify(Subject::Member(member)).await,
-            (None, None) => Err(invalid("verify needs the argument slot or member")),
-        },
-        operation::CORDON => gate.cordon(&need(name, "member", member_of(arguments))?).await,
-        operation::DRAIN => {
-            let timeout = arguments.get("timeout_ms").and_then(Value::as_integer);
-            let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
-            gate.drain(&need(name, "member", member_of(arguments))?, timeout).await
         }
         operation::REMOVE => {
             let retire = arguments.get("retire").and_then(Value::as_bool).unwrap_or_default();
@@ -97,14 +84,6 @@ pub(super) async fn operate(
 struct Gate<'a> {
     act: &'a Act<'a>,
     group: &'a str,
-}
-
-/// Whom a gate is about.
-enum Subject {
-    /// The instance that fills a slot.
-    Slot(String),
-    /// An instance that was seen when planning.
-    Member(String),
 }
 
 impl Gate<'_> {

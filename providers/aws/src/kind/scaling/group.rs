@@ -10,8 +10,7 @@ use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::provider::Applied;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 
-use self::shape::{add_instances, detached_instance, each_instance, found, ids};
-use super::nodes::Nodes;
+use self::shape::{add_instances, detached_instance, found, ids};
 use super::{changes, gates, mixed, profile};
 use crate::act::{Act, Wait};
 use crate::batch::Family;
@@ -60,8 +59,7 @@ impl Listing for Owned {
         let filter = sdk::Filter::builder().name(format!("tag:{key}")).values(value).build();
         let request = look.cloud.autoscaling().describe_auto_scaling_groups().filters(filter);
         let groups = describe(&look.cloud, request);
-        let (groups, detached, nodes) =
-            tokio::join!(groups, look.listing::<gates::Detached>(), Nodes::look(&look.cloud));
+        let (groups, detached) = tokio::join!(groups, look.listing::<gates::Detached>());
         let (groups, detached) = (groups?, detached?);
         let mut found: Vec<Found> = groups.iter().map(found).collect();
         for group in &mut found {
@@ -72,12 +70,6 @@ impl Listing for Owned {
                     && instance.instance_id().is_some_and(|id| !inside.contains(id))
             });
             add_instances(&mut group.attributes, of_it.map(|(_, instance)| detached_instance(instance)));
-        }
-        if let Some(nodes) = nodes {
-            // Bastions are no nodes.
-            let described =
-                groups.iter().zip(&mut found).filter(|(group, _)| gates::manner(group).has_nodes());
-            described.for_each(|(_, found)| each_instance(&mut found.attributes, |one| nodes.describe(one)));
         }
         Ok(Self(found))
     }

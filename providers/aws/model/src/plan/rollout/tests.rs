@@ -34,7 +34,7 @@ fn fates(rollout: &Rollout) -> Vec<(&str, &str)> {
 #[test]
 fn instances_of_another_version_are_replaced_in_the_order_of_their_ids() {
     let observed = group(&[instance("i-2", "1"), instance("i-1", "2"), instance("i-3", "1")]);
-    let found = rollout(&wanted("2", &json!({})), Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted("2", &json!({})), Some(&observed));
     assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "replace"), ("i-3", "replace")]);
     assert_eq!(found.size, 3, "the autoscaler's size is kept");
     let Fate::Replace { reason, path } = &found.members[1].fate else { panic!("{found:?}") };
@@ -47,14 +47,11 @@ fn instances_of_another_version_are_replaced_in_the_order_of_their_ids() {
 fn all_are_replaced_when_the_template_changes_in_the_same_plan() {
     let observed = group(&[instance("i-1", "1"), instance("i-2", "1")]);
     let version = Value::reference(Address::new("aws_launch_template", "nodes"), "latest_version");
-    let found = rollout(&wanted(version, &json!({})), Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted(version, &json!({})), Some(&observed));
     assert_eq!(fates(&found), [("i-1", "replace"), ("i-2", "replace")]);
-    assert_eq!(
-        fates(&rollout(&wanted(Value::Unknown, &json!({})), Some(&observed), Gates::OfNodes)),
-        fates(&found)
-    );
+    assert_eq!(fates(&rollout(&wanted(Value::Unknown, &json!({})), Some(&observed))), fates(&found));
     for same in ["1", "$Latest"] {
-        assert!(!rollout(&wanted(same, &json!({})), Some(&observed), Gates::OfNodes).has_leaving(), "{same}");
+        assert!(!rollout(&wanted(same, &json!({})), Some(&observed)).has_leaving(), "{same}");
     }
 }
 
@@ -67,7 +64,7 @@ fn what_left_the_group_goes_first_and_what_goes_already_is_no_member() {
     let mut warm = instance("i-5", "1");
     warm["state"] = "Warmed:Stopped".into();
     let observed = group(&[instance("i-1", "2"), going, warm, detached]);
-    let found = rollout(&wanted("2", &json!({})), Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted("2", &json!({})), Some(&observed));
     assert_eq!(fates(&found), [("i-9", "replace"), ("i-1", "keep")]);
 }
 
@@ -85,7 +82,7 @@ fn a_group_that_gets_smaller_names_those_that_go() {
         with("i-3", "1", &json!({"zone": "b"})),
     ]);
     let two = wanted("1", &json!({"min_size": 2, "max_size": 2}));
-    let found = rollout(&two, Some(&observed), Gates::OfNodes);
+    let found = rollout(&two, Some(&observed));
     assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "keep")], "the fuller zone");
     assert_eq!(
         (found.size, reasons(&found)),
@@ -103,20 +100,19 @@ fn a_group_that_gets_smaller_names_those_that_go() {
     assert_eq!(retired(&observed, &one("2")), ["i-2", "i-3"]);
     assert_eq!(retired(&observed, &wanted("1", &json!({"max_size": 2}))), ["i-3"]);
     let observed = group(&[instance("i-1", "2"), instance("i-2", "1"), instance("i-3", "1")]);
-    let found = rollout(&wanted("2", &json!({"max_size": 2})), Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted("2", &json!({"max_size": 2})), Some(&observed));
     assert_eq!(fates(&found), [("i-1", "keep"), ("i-2", "retire"), ("i-3", "replace")]);
 
     // An autoscaler's size within the bounds is its own business, and so is one more for a while.
     let observed = group(&["i-1", "i-2", "i-3", "i-4"].map(|id| instance(id, "1")));
-    assert!(!rollout(&wanted("1", &json!({"min_size": 0})), Some(&observed), Gates::OfNodes).has_leaving());
+    assert!(!rollout(&wanted("1", &json!({"min_size": 0})), Some(&observed)).has_leaving());
 }
 
 #[test]
 fn what_was_taken_out_of_a_smaller_group_still_goes() {
     let out = json!({"id": "i-9", "detached": true, "retired": true});
     let observed = group(&[instance("i-1", "1"), out]);
-    let found =
-        rollout(&wanted("1", &json!({"min_size": 1, "max_size": 1})), Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted("1", &json!({"min_size": 1, "max_size": 1})), Some(&observed));
     assert_eq!(fates(&found), [("i-9", "retire"), ("i-1", "keep")], "what comes no more need not go");
     assert!(retired(&observed, &wanted("1", &json!({"max_size": 1}))).is_empty(), "it is out already");
 }
@@ -133,13 +129,13 @@ fn all_leave_with_their_group_as_it_was_asked_for() {
     let mut warm = instance("i-5", "1");
     warm["state"] = "Warmed:Stopped".into();
     let observed = group(&[instance("i-1", "1"), warm, instance("i-2", "1")]);
-    let planned = super::super::plan(&item(Some(observed)), Gates::OfNodes).unwrap();
+    let planned = super::super::plan(&item(Some(observed))).unwrap();
     let found = planned.rollout.unwrap();
     assert_eq!(fates(&found), [("i-1", "retire"), ("i-2", "retire")]);
     assert_eq!((found.size, found.max_unavailable, found.drain_timeout_ms), (0, 2, 7));
     assert_eq!(planned.reasons, ["2 instances leave: its group goes"]);
-    assert!(super::super::plan(&item(Some(group(&[]))), Gates::OfNodes).unwrap().rollout.is_none());
-    assert!(super::super::plan(&item(None), Gates::OfNodes).unwrap().rollout.is_none());
+    assert!(super::super::plan(&item(Some(group(&[])))).unwrap().rollout.is_none());
+    assert!(super::super::plan(&item(None)).unwrap().rollout.is_none());
 }
 
 #[test]
@@ -148,7 +144,7 @@ fn a_mixed_group_goes_by_the_template_of_its_policy() {
     let wanted = Value::from_json(&json!({"name": "nodes", "min_size": 1, "max_size": 1,
         "mixed_instances_policy": [{"launch_template": [{"launch_template_specification":
             [{"launch_template_id": "lt-1", "version": "4"}]}]}]}));
-    let found = rollout(&wanted, Some(&observed), Gates::OfNodes);
+    let found = rollout(&wanted, Some(&observed));
     let Fate::Replace { path, .. } = &found.members[0].fate else { panic!("{found:?}") };
     assert_eq!(path.as_ref().unwrap(), &Path::key("mixed_instances_policy"));
 }
@@ -173,7 +169,7 @@ fn limits_are_counts_and_percentages_and_those_of_the_role() {
 #[test]
 fn the_order_of_the_groups_follows_from_the_role() {
     let after = |group: &str| {
-        let found = rollout(&wanted("1", &json!({"rollout": {"group": group}})), None, Gates::OfNodes);
+        let found = rollout(&wanted("1", &json!({"rollout": {"group": group}})), None);
         (found.after.join(" "), found.exclusive)
     };
     assert_eq!(after("control-plane"), (String::new(), true));
@@ -188,17 +184,13 @@ fn what_is_not_ready_says_so() {
     pending["state"] = "Pending:Wait".into();
     let mut sick = instance("i-2", "1");
     sick["health"] = "Unhealthy".into();
-    let mut not_joined = instance("i-3", "1");
-    not_joined["ready"] = false.into();
-    let mut known = instance("i-4", "1");
-    known["node"] = "ip-10-0-0-9".into();
-    known["blockers"] = json!(["budget default/web allows 0 disruptions"]);
-    let observed = group(&[pending, sick, not_joined, known]);
-    let found = rollout(&wanted("1", &json!({})), Some(&observed), Gates::OfNodes);
+    let mut left = instance("i-4", "1");
+    (left["detached"], left["state"]) = (true.into(), Json::Null);
+    let observed = group(&[pending, sick, instance("i-3", "1"), left]);
+    let found = rollout(&wanted("1", &json!({})), Some(&observed));
     let ready: Vec<bool> = found.members.iter().map(|member| member.ready).collect();
-    assert_eq!(ready, [false, false, false, true]);
-    assert_eq!(found.members[3].name, "ip-10-0-0-9");
-    assert_eq!(found.members[3].blockers.len(), 1);
+    // The one that has left its group comes first.
+    assert_eq!(ready, [true, false, false, true]);
 }
 
 #[test]
@@ -221,30 +213,33 @@ fn a_manner_survives_its_line() {
 }
 
 #[test]
-fn the_nodes_of_instances_are_named_unless_the_group_runs_the_gates_on_them() {
+fn the_nodes_of_instances_are_named() {
     let mut one = instance("i-1", "1");
     one["zone"] = "us-east-1a".into();
     let observed = group(&[one]);
-    let of = |gates: Gates, group: &str| {
+    let of = |group: &str| {
         let wanted = wanted("2", &json!({"rollout": {"group": group}}));
-        let found = rollout(&wanted, Some(&observed), gates);
+        let found = rollout(&wanted, Some(&observed));
         (found.drains(), found.members[0].node.clone())
     };
-    assert_eq!(of(Gates::OfNodes, "worker"), (true, None));
-    assert_eq!(
-        of(Gates::OfInstances, "worker"),
-        (true, Some(NodeReference::ProviderId("aws:///us-east-1a/i-1".to_owned())))
-    );
-    // Bastions are no nodes.
-    assert_eq!(of(Gates::OfNodes, "bastion"), (false, None));
-    assert_eq!(of(Gates::OfInstances, "bastion"), (false, None));
+    let node = NodeReference::ProviderId("aws:///us-east-1a/i-1".to_owned());
+    assert_eq!(of("worker"), (true, Some(node)));
+    assert_eq!(of("bastion"), (false, None), "bastions are not nodes");
     let wanted = wanted("2", &json!({"rollout": {"drain": false}}));
-    assert!(!rollout(&wanted, Some(&observed), Gates::OfNodes).drains());
-    assert_eq!(Gates::of_settings(&Value::Null), Gates::OfInstances);
-    assert_eq!(
-        Gates::of_settings(&Value::map([("clusterApi", Value::map([("endpoint", "a")]))])),
-        Gates::OfNodes
-    );
+    assert!(!rollout(&wanted, Some(&observed)).drains());
+}
+
+#[test]
+fn what_the_spec_says_of_drains_is_said_to_the_planner() {
+    let observed = group(&[instance("i-1", "1")]);
+    let of = |block: Json| {
+        let found = rollout(&wanted("2", &json!({ "rollout": block })), Some(&observed));
+        (found.ignore_budgets, found.on_blocked, found.settle_ms)
+    };
+    assert_eq!(of(json!({})), (false, OnBlocked::Fail, 0));
+    let given = json!({"drain_budgets": "ignore", "drain_on_blocked": "force", "settle_ms": 30_000});
+    assert_eq!(of(given), (true, OnBlocked::Force, 30_000));
+    assert_eq!(of(json!({"drain_on_blocked": "skip"})).1, OnBlocked::Skip);
 }
 
 #[test]
@@ -252,7 +247,7 @@ fn data_disks_that_go_with_their_machines_are_named() {
     let observed = group(&[instance("i-1", "1")]);
     let of = |disks: &[&str]| {
         let wanted = wanted("2", &json!({"rollout": {"data_disks": disks}}));
-        rollout(&wanted, Some(&observed), Gates::OfNodes).loses
+        rollout(&wanted, Some(&observed)).loses
     };
     assert_eq!(of(&[]), None);
     assert_eq!(of(&["/dev/xvdb (/data)"]).unwrap(), "its data disk /dev/xvdb (/data)");

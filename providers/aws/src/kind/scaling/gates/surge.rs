@@ -95,9 +95,9 @@ impl Gate<'_> {
         Ok(Next::Wait("no place is free for one more instance".to_owned()))
     }
 
-    /// Without gates of its own on nodes, a group waits here until an instance runs: nothing else may wait for it.
+    /// Waits until an instance is in service. That of a cluster without a provider of nodes is waited for by no other gate.
     fn filled(&self, machine: Machine, view: &View) -> Next {
-        if self.act.cloud.cluster_api().is_some() || machine.is_in_service() {
+        if machine.is_in_service() {
             return Next::Filled(Some(machine));
         }
         Next::Starts(machine, Duration::from_millis(view.manner.ready_timeout_ms))

@@ -167,7 +167,7 @@ fn member(instance: &sdk::Instance) -> Option<Machine> {
 }
 
 /// How a group's instances are replaced, by its tag.
-pub(in crate::kind::scaling) fn manner(group: &sdk::AutoScalingGroup) -> Manner {
+fn manner(group: &sdk::AutoScalingGroup) -> Manner {
     let line = group.tags().iter().find(|tag| tag.key() == Some(ROLLOUT)).and_then(|tag| tag.value());
     line.map(Manner::from_line).unwrap_or_default()
 }

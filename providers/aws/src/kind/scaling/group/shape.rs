@@ -127,15 +127,6 @@ pub(super) fn ids(attributes: &Value) -> BTreeSet<String> {
     instances.iter().filter_map(|one| one.get("id")?.as_str().map(str::to_owned)).collect()
 }
 
-/// Changes every instance of a group.
-pub(super) fn each_instance(attributes: &mut Value, change: impl Fn(&mut Value)) {
-    if let Value::Map(entries) = attributes
-        && let Some(Value::List(instances)) = entries.get_mut("instances")
-    {
-        instances.iter_mut().for_each(change);
-    }
-}
-
 /// Adds instances to a group's.
 pub(super) fn add_instances(attributes: &mut Value, more: impl Iterator<Item = Value>) {
     if let Value::Map(entries) = attributes
