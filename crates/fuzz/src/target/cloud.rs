@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use slipway_aws_model::normalise::normalised;
-use slipway_aws_model::plan::{Gates, plan};
+use slipway_aws_model::plan::plan;
 use slipway_aws_model::types;
 use slipway_resource::provider::PlanItem;
 use slipway_resource::{Address, ResourceType, Value};
@@ -51,7 +51,7 @@ pub(super) fn resource(input: &[u8]) -> String {
         }
         let Ok(address) = format!("{kind}.main").parse::<Address>() else { continue };
         let item = PlanItem { address, desired: of("desired"), observed: of("observed"), last_applied: None };
-        said.push_str(&words(plan(&item, Gates::OfNodes)));
+        said.push_str(&words(plan(&item)));
     }
     said
 }

@@ -37,6 +37,7 @@ pub fn change(at: &str, action: ChangeAction) -> ResourceChange {
         surplus: Vec::new(),
         machines: Vec::new(),
         drained: None,
+        uncordoned: Vec::new(),
     }
 }
 
