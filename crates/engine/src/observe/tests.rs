@@ -14,6 +14,7 @@ async fn observed(known: &[&str], wanted: &[&str]) -> Vec<Address> {
         address: thing(name),
         identity: Identity::new(format!("id-of-{name}")),
         token: None,
+        owner: None,
         observation: Observation::Present(Value::map([("name", name)])),
     };
     let session = Scripted::default()
