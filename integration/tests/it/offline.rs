@@ -203,16 +203,19 @@ fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
 fn the_api_of_a_cluster_that_was_not_made_here_is_checked_where_it_is_written() -> Result<()> {
     let place = place()?;
     let text = std::fs::read_to_string(root().join("providers/aws/model/tests/expand/specs/internal.yaml"))?;
-    let with = |api: &str| -> Result<Ended> {
+    let with = |api: &str, trust: &[&str]| -> Result<Ended> {
         let text =
             text.replacen("    config:\n", &format!("    config:\n      clusterApi: {{ {api} }}\n"), 1);
         place.write("spec.yaml", &text)?;
-        run(&place, &["plan", "-f", "spec.yaml", "--offline"], &[])
+        run(&place, &[&["plan", "-f", "spec.yaml", "--offline"], trust].concat(), &[])
     };
-    let good = with("endpoint: 'https://api.a.example.com', caFile: ca.crt, tokenFile: token")?;
+    let good = with("endpoint: 'https://api.a.example.com', caFile: ca.crt, tokenFile: token", &[])?;
     ensure!(good.code == Some(2), "{:?} {}", good.code, good.err);
-    let elsewhere = with("endpoint: 'https://api.a.example.com', tokenFile: /etc/hostname")?.err;
-    let unencrypted = with("endpoint: 'http://api.a.example.com', tokenFile: token")?.err;
+    let elsewhere = with("endpoint: 'https://api.a.example.com', tokenFile: /etc/hostname", &[])?.err;
+    let in_clear = "endpoint: 'http://api.a.example.com', tokenFile: token";
+    let refused = with(in_clear, &[])?.err;
+    ensure!(refused.contains("error[TRUST0006]: "), "{refused}");
+    let unencrypted = with(in_clear, &["--trust", "endpoint=http://api.a.example.com"])?.err;
     for (said, err) in [
         ("error[TRUST0001]: ", &elsewhere),
         ("/etc/hostname", &elsewhere),

@@ -1,6 +1,8 @@
 //! The provider for the inside of a node as an executable: started by the engine, or, with `--stdio`, at the other end of a
 //! stream, as behind SSH.
 
+#![allow(clippy::print_stderr, reason = "the log of a service is its standard error")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

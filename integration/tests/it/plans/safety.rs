@@ -29,7 +29,11 @@ fn a_volume_that_somebody_grew_is_drift() -> Result<()> {
     ensure!(refused.contains("PLAN0008") && refused.contains("cannot shrink from 40 to 20 GiB"), "{refused}");
     ensure!(refused.contains("hint: write 40 GiB as its size into the spec (spec.yaml:"), "{refused}");
     place.write("spec.yaml", &with_volume("sim-1a").replace("sizeGiB: 20", "sizeGiB: 40"))?;
+    let recorded = unwrapped(&place.expect(2, PLAN)?.out);
+    ensure!(recorded.contains("1 to record; "), "{recorded}");
+    place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
     ensure!(object(&place, VOLUME)?.id == volume.id, "it is another volume");
     Ok(())
 }
@@ -107,7 +111,7 @@ fn an_ignored_reference_holds_what_is_deleted() -> Result<()> {
     ensure!(identities(&place)? == before, "something was done");
     place.expect(0, PLAN)?;
     // What nothing holds comes and goes.
-    place.write("spec.yaml", &ignored(&two).replace("fixed: 2", "fixed: 2").replace(WORKERS, ""))?;
+    place.write("spec.yaml", &ignored(&two).replace(WORKERS, ""))?;
     place.expect(2, PLAN)?;
     Ok(())
 }
