@@ -184,9 +184,11 @@ mod tests {
         ("Sqs", "sqs"),
         ("Events", "events"),
     ];
-    /// Calls that look for what is in the way of a deletion, or for a cluster whose state is lost. Nothing fails without them.
-    const HELPFUL: [&str; 6] = [
+    /// Calls that look for what is in the way of a deletion, for a cluster whose state is lost, or for what an instance says
+    /// that does not become a node. Nothing fails without them.
+    const HELPFUL: [&str; 7] = [
         "ec2:DescribeNetworkInterfaces",
+        "ec2:GetConsoleOutput",
         "iam:ListInstanceProfiles",
         "iam:ListInstanceProfilesForRole",
         "iam:ListRolePolicies",
