@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use slipway_testkit::{Azurite, FakeGcs, Moto, age, flannel, image, kubernetes, packages};
+use slipway_testkit::{Azurite, FakeGcs, Moto, age, cloud_controller, flannel, image, kubernetes, packages};
 
 use crate::output::say;
 
@@ -12,11 +12,11 @@ use crate::output::say;
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
 /// moto comes through pip unless `python3` has it, everything else is built with Go. Machines need some of the
 /// system's packages (apt, as root), and a store of images, which only root can fill.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Setup {
     /// Only these.
     #[arg(long, value_name = "PART", value_enum)]
-    only: Vec<Part>,
+    pub only: Vec<Part>,
     /// The end-to-end suite of Kubernetes too, conformance included. It takes minutes and some gigabytes to build.
     #[arg(long)]
     conformance: bool,
@@ -24,7 +24,7 @@ pub struct Setup {
 
 /// What is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+pub enum Part {
     /// What stands in for clouds, and age.
     Clouds,
     /// Kubernetes, etcd and kubeadm's end-to-end suite.
@@ -55,9 +55,10 @@ const CONFORMANCE: [(&str, Install); 2] = [
     ("what it runs in pods", kubernetes::install_tested),
 ];
 
-const MACHINES: [(&str, Install); 5] = [
+const MACHINES: [(&str, Install); 6] = [
     ("the program of sandboxes", kubernetes::install_pause),
     ("CoreDNS", kubernetes::install_coredns),
+    ("the cloud controller manager of AWS", cloud_controller::install),
     ("flannel", flannel::install),
     ("the store of images", image::install),
     ("images of an older Kubernetes", image::older),

@@ -13,6 +13,7 @@ use crate::lengths::Lengths;
 use crate::links::Links;
 use crate::output::say;
 use crate::schemas::Schemas;
+use crate::setup::{self, Setup};
 use crate::test_programs::{self, Part};
 use crate::test_queue;
 use crate::workspace::{cargo, run};
@@ -87,7 +88,7 @@ pub struct Test {
     /// Without these stages.
     #[arg(long, value_name = "STAGE", value_enum)]
     skip: Vec<Stage>,
-    /// How many tests on machines, or tests of the quick tier, run at a time. They wait as much as they compute.
+    /// How many tests run at a time. They wait as much as they compute.
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
     at_once: usize,
 }
@@ -113,10 +114,15 @@ enum Stage {
     Deny,
     /// The lints; warnings fail.
     Clippy,
-    /// Unit tests, integration tests, examples in comments.
+    /// Installs what tests start: nothing, where everything is in the user's cache folder.
+    Setup,
+    /// Unit tests and integration tests.
     Test,
-    /// Tests on machines made of namespaces, which need root: the test targets whose names begin with `machine`.
+    /// Tests on machines made of namespaces, which need root: the test targets whose names begin with `machine`. They
+    /// share one queue with those of the stage before.
     Machines,
+    /// Examples in comments.
+    Examples,
     /// The documentation of the crates; warnings fail.
     Doc,
 }
@@ -135,7 +141,7 @@ impl Test {
     pub fn run(&self) -> anyhow::Result<()> {
         let begin = Instant::now();
         let chosen: Vec<Stage> =
-            Stage::value_variants().iter().copied().filter(|stage| self.chooses(*stage)).collect();
+            Stage::value_variants().iter().copied().filter(|stage| self.begins(*stage)).collect();
         let ended: Vec<(Stage, Ended)> =
             chosen.into_iter().map(|stage| (stage, self.run_stage(stage))).collect();
         let lines: Vec<String> = ended.iter().map(|(stage, ended)| ended.line(*stage)).collect();
@@ -155,13 +161,20 @@ impl Test {
         (self.only.is_empty() || self.only.contains(&stage)) && !self.skip.contains(&stage)
     }
 
+    /// Whether a stage begins for itself: tests on machines do so only where the other tests do not run.
+    fn begins(&self, stage: Stage) -> bool {
+        self.chooses(stage) && !(stage == Stage::Machines && self.chooses(Stage::Test))
+    }
+
     fn run_stage(&self, stage: Stage) -> Ended {
         let name = stage.name();
         say(&format!("\n==> {name}: {}", stage.title()));
         let begin = Instant::now();
         let result = match stage {
+            Stage::Setup => self.setup(),
             Stage::Machines => self.queue(Part::Machines, &[]),
             Stage::Test if self.quick => self.queue(Part::WithoutClouds, &[(WITHOUT_COMPONENTS, "1")]),
+            Stage::Test => self.queue(Part::Everything, &[]),
             _ => stage.run(),
         };
         let took = begin.elapsed();
@@ -173,10 +186,21 @@ impl Test {
         Ended { passed: result.is_ok(), took }
     }
 
+    /// Installs the components of the chosen tests, so that no test has to wait for one.
+    fn setup(&self) -> anyhow::Result<()> {
+        let mut only = vec![setup::Part::Clouds, setup::Part::Kubernetes];
+        only.extend(self.chooses(Stage::Machines).then_some(setup::Part::Machines));
+        Setup { only, ..Setup::default() }.run()
+    }
+
     /// Builds the test programs of a part of the workspace, and runs their tests several at a time.
     fn queue(&self, part: Part, settings: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut programs = test_programs::build(part)?;
-        programs.retain(|program| program.on_machines() == (part == Part::Machines));
+        programs.retain(|program| match part {
+            Part::WithoutClouds => !program.on_machines(),
+            Part::Everything => !program.on_machines() || self.chooses(Stage::Machines),
+            Part::Machines => program.on_machines(),
+        });
         let mut items = test_queue::items(&programs)?;
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
@@ -222,9 +246,9 @@ impl Stage {
                 "-D",
                 "warnings",
             ])),
-            Self::Test => run(&mut cargo(["test", "--workspace", "--no-fail-fast"])),
-            // The queue runs them.
-            Self::Machines => Ok(()),
+            // `Test` runs them.
+            Self::Setup | Self::Test | Self::Machines => Ok(()),
+            Self::Examples => run(&mut cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 run(doc.env("RUSTDOCFLAGS", "-D warnings"))

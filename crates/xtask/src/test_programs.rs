@@ -28,6 +28,8 @@ pub struct TestProgram {
 pub enum Part {
     /// All packages that do not use an SDK of a cloud.
     WithoutClouds,
+    /// All packages.
+    Everything,
     /// The test targets that need machines.
     Machines,
 }
@@ -42,6 +44,7 @@ pub fn build(part: Part) -> Result<Vec<TestProgram>> {
         Part::WithoutClouds => {
             build.args(["--exclude", "slipway-provider-aws"]);
         }
+        Part::Everything => {}
         Part::Machines => {
             build.args(["--test", "machine*"]);
         }
