@@ -83,7 +83,7 @@ impl ResourceChange {
     }
 
     /// Requires a confirmation by name for this reason, beside the reasons that there are already.
-    pub(crate) fn confirm(&mut self, reason: impl Into<String>) {
+    pub fn confirm(&mut self, reason: impl Into<String>) {
         let reason = reason.into();
         match &mut self.confirmation {
             None => self.confirmation = Some(reason),

@@ -108,8 +108,9 @@ pub(crate) fn steps<'a>(
             let duration =
                 kind.operations.get(operation::UNCORDON).map_or(0, |declared| declared.duration_ms);
             let temporary = Value::map([(operation::TEMPORARY, Value::Bool(true))]);
-            let on = (&node.address, Some(&node.identity));
-            let step = graph.operation(on.0, on.1, operation::UNCORDON, temporary, (duration, 0), &[]);
+            let identity = Some(&node.identity);
+            let step =
+                graph.operation(&node.address, identity, operation::UNCORDON, temporary, (duration, 0), &[]);
             graph.part_of_roll(step, pool);
         }
     }

@@ -21,6 +21,10 @@ pub(crate) fn reason(
     if known.desired.lifecycle.existing.is_some() {
         return None;
     }
+    let outside = diff::diff(known.kind, observed, applied, Some(applied));
+    if outside.is_empty() {
+        return None;
+    }
     let null = Value::Null;
     let differs_from_desired = diff::diff(known.kind, observed, normalised, Some(applied));
     let is_as_desired = |path: &Path| {
@@ -34,7 +38,7 @@ pub(crate) fn reason(
             .chain(known.as_found.keys())
             .any(|ignored| path.starts_with(ignored) || ignored.starts_with(path))
     };
-    let paths: Vec<Path> = diff::diff(known.kind, observed, applied, Some(applied))
+    let paths: Vec<Path> = outside
         .into_iter()
         .filter(|change| !change.sensitive && change.after.is_known())
         .map(|change| change.path)

@@ -107,7 +107,7 @@ fn is_restored(lab: &Lab, cluster: &str, machines: &[&str]) {
         assert!(preview.contains(part), "{part} in\n{preview}");
     }
     let refused = lab.run(&restore).wanted(1, "slipway etcd restore").unwrap().err;
-    assert!(refused.contains("--confirm"), "nobody was asked: {refused}");
+    assert!(refused.contains("--confirm"), "the name of the cluster was not asked for: {refused}");
     assert_eq!(notes(lab).len(), 2);
     let unknown = ["etcd", "restore", cluster, "--snapshot", "20200101T000000Z-1", "--confirm", cluster];
     assert!(lab.run(&unknown).wanted(1, "slipway etcd restore").unwrap().err.contains("ETCD0004"));

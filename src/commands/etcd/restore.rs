@@ -50,14 +50,8 @@ pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Resu
 
 /// Asks for the name of the cluster, unless it was given.
 fn confirmed(context: &Context, arguments: &RestoreArguments, cluster: &str) -> Result<(), CommandError> {
-    match &arguments.confirm {
-        Some(name) if name == cluster => Ok(()),
-        Some(name) => {
-            let message = format!("`--confirm {name}` is not the cluster's name; nothing was done");
-            Err(CommandError::new("CLI0036", message))
-        }
-        None => ui::prompt::confirm_by_name(context, "To go on, type the cluster's name:", cluster),
-    }
+    let question = ("To go on, type the cluster's name:", cluster);
+    ui::prompt::named(context, arguments.confirm.as_deref(), question)
 }
 
 fn preview(plan: &Restore) -> String {

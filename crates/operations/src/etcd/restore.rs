@@ -98,13 +98,16 @@ pub async fn restore(
     tell: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), Error> {
     let holding = Holding::take(environment, &plan.cluster, "etcd restore", None).await?;
-    match stages(opened, plan, tell).await {
+    let done = stages(opened, plan, tell).await;
+    end(holding, done, format!("etcd was restored from {}", plan.snapshot.name)).await
+}
+
+/// Ends a hold: with a generation that says what was done, or after a failure without one.
+async fn end(holding: Holding, done: Result<(), Error>, what: String) -> Result<(), Error> {
+    match done {
         Ok(()) => {
             let snapshot = holding.state.snapshot.clone();
-            holding
-                .commit(&snapshot, format!("etcd was restored from {}", plan.snapshot.name))
-                .await
-                .map(drop)
+            holding.commit(&snapshot, what).await.map(drop)
         }
         Err(error) => holding.give_back(error).await,
     }
@@ -169,14 +172,8 @@ pub async fn undo_restore(environment: &Environment, opened: &Opened) -> Result<
     let cluster = opened.spec.cluster.name.to_string();
     let holding = Holding::take(environment, &cluster, "etcd restore --undo", None).await?;
     let arguments = Value::map([("stage", "undo")]);
-    let done = async { on_all(opened, &takers(opened)?, &arguments).await };
-    match done.await {
-        Ok(_) => {
-            let snapshot = holding.state.snapshot.clone();
-            holding.commit(&snapshot, "a restore of etcd was undone".to_owned()).await.map(drop)
-        }
-        Err(error) => holding.give_back(error).await,
-    }
+    let done = async { on_all(opened, &takers(opened)?, &arguments).await.map(drop) };
+    end(holding, done.await, "a restore of etcd was undone".to_owned()).await
 }
 
 /// Runs a stage on all machines at the same time; the first failure, after all have ended.
@@ -216,7 +213,7 @@ async fn share(
     let Some(from) = takers.iter().find(|taker| taker.machine == snapshot.machine) else { return Ok(()) };
     let manifest = manifest_of(opened, from, snapshot).await?;
     let parts = number_of(&manifest, "parts").unwrap_or_default();
-    for taker in takers {
+    for taker in takers.iter().filter(|taker| taker.machine != from.machine) {
         let has = manifest_of(opened, taker, snapshot).await?;
         if text(&has, "base64").is_some() {
             continue;

@@ -21,7 +21,7 @@ struct Shorter {
 pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
     for shorter in shorter(prior, next) {
         for change in plan.changes.iter_mut().filter(|change| brings(change, &shorter.field)) {
-            confirm(change, &shorter.text);
+            change.confirm(shorter.text.as_str());
         }
         plan.notes.push(ExpandNote { field: shorter.field, message: shorter.text });
     }
@@ -38,16 +38,6 @@ pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> O
         "{} deletes what was kept for longer, and the plan asks for no confirmation",
         change.address
     ))
-}
-
-fn confirm(change: &mut ResourceChange, text: &str) {
-    match &mut change.confirmation {
-        None => change.confirmation = Some(text.to_owned()),
-        Some(known) => {
-            known.push_str("; ");
-            known.push_str(text);
-        }
-    }
 }
 
 /// The fields that keep less in the next spec than in the last one.

@@ -24,9 +24,9 @@ impl Planner<'_> {
     /// Asks the providers what the changes mean; one answer for each, in their order.
     pub(super) async fn ask(&self, prepared: &mut [Prepared<'_>]) -> Result<Vec<Planned>, Error> {
         let items: Vec<PlanItem> = prepared.iter().map(|prepared| self.item(prepared)).collect();
-        let mut planned = match ask(self.inputs.providers, items.clone()).await {
+        let mut planned = match ask(self.inputs.providers, items).await {
             Err(error) if is_refusal(&error) => match self.inputs.mode {
-                Mode::Drift => self.ask_one_by_one(prepared, items).await?,
+                Mode::Drift => self.ask_one_by_one(prepared).await?,
                 _ => return Err(self.explained(prepared, error)),
             },
             planned => planned?,
@@ -64,13 +64,10 @@ impl Planner<'_> {
     }
 
     /// Asks for each resource alone. A resource whose change is refused is compared as it was applied, and keeps the refusal.
-    async fn ask_one_by_one(
-        &self,
-        prepared: &mut [Prepared<'_>],
-        items: Vec<PlanItem>,
-    ) -> Result<Vec<Planned>, Error> {
-        let mut all = Vec::with_capacity(items.len());
-        for (prepared, item) in prepared.iter_mut().zip(items) {
+    async fn ask_one_by_one(&self, prepared: &mut [Prepared<'_>]) -> Result<Vec<Planned>, Error> {
+        let mut all = Vec::with_capacity(prepared.len());
+        for prepared in prepared {
+            let item = self.item(prepared);
             let normalised = item.desired.clone().unwrap_or_default();
             match ask(self.inputs.providers, vec![item]).await {
                 Ok(planned) => all.extend(planned),

@@ -113,7 +113,7 @@ fn too_fast(collection: &str) -> ProviderError {
     ProviderError::new(ErrorClass::Transient, text)
 }
 
-/// A text as a part of a path or of a query: what is not unreserved in RFC 3986 is percent-encoded.
+/// Percent-encodes a text for a path or a query: everything but the unreserved characters (RFC 3986, 2.3).
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

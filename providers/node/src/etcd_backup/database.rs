@@ -10,9 +10,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use aws_lc_rs::digest::{Context, SHA256};
+use slipway_resource::hexadecimal;
 
 /// The length of the digest at the end of a snapshot.
-const DIGEST: u64 = 32;
+pub(super) const DIGEST: usize = 32;
 
 /// Sizes of databases are multiples of this, and those of snapshots therefore never are.
 const BLOCK: u64 = 512;
@@ -55,20 +56,16 @@ pub(crate) struct Database {
 pub(crate) fn check(path: &Path) -> Result<Database, String> {
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
-    let size = length.checked_sub(DIGEST).filter(|size| *size > 0 && size % BLOCK == 0).ok_or_else(|| {
-        format!("{length} bytes are no snapshot of etcd: the database or the digest behind it is cut off")
-    })?;
+    let size =
+        length.checked_sub(DIGEST as u64).filter(|size| *size > 0 && size % BLOCK == 0).ok_or_else(|| {
+            format!("{length} bytes are no snapshot of etcd: the database or the digest behind it is cut off")
+        })?;
     let (computed, written) = digests(&mut file, size)?;
     if computed != written {
         return Err("the digest at the end of the snapshot is not that of its database".to_owned());
     }
     let revision = Pages { file: &file, size }.revision()?;
     Ok(Database { size, sha256: hexadecimal(&computed), revision })
-}
-
-/// Hexadecimal digits of bytes.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(error: io::Error) -> String {
@@ -88,7 +85,7 @@ fn digests(file: &mut File, size: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
         }
     }
     let mut written = Vec::new();
-    file.take(DIGEST).read_to_end(&mut written).map_err(failed)?;
+    file.take(DIGEST as u64).read_to_end(&mut written).map_err(failed)?;
     Ok((digest.finish().as_ref().to_vec(), written))
 }
 
@@ -185,7 +182,7 @@ impl Pages<'_> {
     }
 }
 
-/// A bucket: a tree of its own, or a page inside another one.
+/// A bucket of the database. A small bucket is stored inside a page of its parent; a larger one has its own root page.
 enum Bucket {
     Tree(u64),
     Inline(Page),

@@ -15,14 +15,15 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use jiff::{SignedDuration, Timestamp};
-use slipway_resource::{ErrorClass, ProviderError, with_causes};
+use slipway_resource::{ErrorClass, ProviderError, hexadecimal, with_causes};
 use slipway_state_store::backend::Error as StoreError;
 use slipway_state_store::{Backend, Key, Prefix};
 
+use super::database;
 use super::manifest::{self, Manifest, Part};
 use super::retention;
 use super::seal::Seal;
-use crate::error::{conflict, invalid, permanent};
+use crate::error::{conflict, invalid, not_found, permanent};
 
 /// How many bytes of a snapshot are in one part. In base64 it fits into one message of a provider.
 const PART: usize = 2 << 20;
@@ -75,7 +76,7 @@ impl Repository {
     ) -> Result<(String, Manifest), ProviderError> {
         let checked = checked(file.to_owned()).await?;
         let name = manifest::name(origin.taken, checked.revision);
-        if let Ok(Ok(manifest)) = self.manifest(&name).await {
+        if let Ok(Some(Ok(manifest))) = self.manifest(&name).await {
             // Taken in the same second, at the same revision: it is the same.
             return Ok((name, manifest));
         }
@@ -153,7 +154,7 @@ impl Repository {
 
     /// Writes a snapshot into a file, as etcd sent it. The file must not exist.
     pub(crate) async fn fetch(&self, name: &str, file: &Path) -> Result<Manifest, ProviderError> {
-        let manifest = self.manifest(name).await?.map_err(|why| permanent(format!("{name}: {why}")))?;
+        let manifest = self.opened(name).await?;
         let unwritable =
             |error: std::io::Error| permanent(format!("{}: cannot be written: {error}", file.display()));
         let options = File::options().write(true).create_new(true).mode(0o600).clone();
@@ -192,11 +193,10 @@ impl Repository {
 
     /// How many parts a snapshot has.
     pub(crate) async fn parts(&self, name: &str) -> Result<usize, ProviderError> {
-        let manifest = self.manifest(name).await?.map_err(|why| permanent(format!("{name}: {why}")))?;
-        Ok(manifest.parts.len())
+        Ok(self.opened(name).await?.parts.len())
     }
 
-    /// The key of an object that somebody names.
+    /// The key of an object, by the names of the snapshot and of the object.
     fn named(&self, name: &str, object: &str) -> Result<Key, ProviderError> {
         let is_part = object.strip_prefix("part-").is_some_and(|number| number.parse::<u32>().is_ok());
         if manifest::taken_of(name).is_none() || !(is_part || object == MANIFEST) {
@@ -209,10 +209,8 @@ impl Repository {
     pub(crate) async fn list(&self) -> Result<Vec<Listed>, ProviderError> {
         let mut listed = Vec::new();
         for name in self.names().await? {
-            match self.manifest(&name).await {
-                Ok(manifest) => listed.push(Listed { name, manifest }),
-                Err(error) if error.class == ErrorClass::NotFound => {}
-                Err(error) => return Err(error),
+            if let Some(manifest) = self.manifest(&name).await? {
+                listed.push(Listed { name, manifest });
             }
         }
         Ok(listed)
@@ -221,11 +219,8 @@ impl Repository {
     /// When the newest snapshot was taken that can be opened.
     pub(crate) async fn newest(&self) -> Result<Option<Timestamp>, ProviderError> {
         for name in self.names().await?.iter().rev() {
-            match self.manifest(name).await {
-                Ok(Ok(manifest)) => return Ok(Some(manifest.taken)),
-                Ok(Err(_)) => {}
-                Err(error) if error.class == ErrorClass::NotFound => {}
-                Err(error) => return Err(error),
+            if let Some(Ok(manifest)) = self.manifest(name).await? {
+                return Ok(Some(manifest.taken));
             }
         }
         Ok(None)
@@ -241,16 +236,15 @@ impl Repository {
     ) -> Result<Vec<String>, ProviderError> {
         let mut snapshots = Vec::new();
         for name in self.names().await? {
-            match self.manifest(&name).await {
-                Ok(Ok(manifest)) => snapshots.push((name, manifest.taken)),
-                Ok(Err(_)) => {}
-                Err(error) if error.class == ErrorClass::NotFound => {
+            match self.manifest(&name).await? {
+                Some(Ok(manifest)) => snapshots.push((name, manifest.taken)),
+                Some(Err(_)) => {}
+                None => {
                     let age = manifest::taken_of(&name).map(|taken| now.duration_since(taken));
                     if age.is_some_and(|age| age > ABANDONED) {
                         self.remove(&name).await?;
                     }
                 }
-                Err(error) => return Err(error),
             }
         }
         let expired = retention::expired(&snapshots, retention, now);
@@ -279,15 +273,19 @@ impl Repository {
         Ok(names)
     }
 
-    /// The manifest of a snapshot, or why it cannot be read.
-    async fn manifest(&self, name: &str) -> Result<Result<Manifest, String>, ProviderError> {
+    /// The manifest of a snapshot, or why it cannot be read; `None` without one.
+    async fn manifest(&self, name: &str) -> Result<Option<Result<Manifest, String>>, ProviderError> {
         let key = self.key(name, MANIFEST)?;
-        let Some((bytes, _)) = self.backend.get(&key).await.map_err(failed)? else {
-            let text = format!("there is no snapshot {name}");
-            return Err(ProviderError::new(ErrorClass::NotFound, text));
-        };
-        let opened = self.seal.open(key.as_str(), &bytes);
-        Ok(opened.and_then(|text| Manifest::read(&text)))
+        let found = self.backend.get(&key).await.map_err(failed)?;
+        Ok(found
+            .map(|(bytes, _)| self.seal.open(key.as_str(), &bytes).and_then(|text| Manifest::read(&text))))
+    }
+
+    /// The manifest of a snapshot that must exist and be readable.
+    async fn opened(&self, name: &str) -> Result<Manifest, ProviderError> {
+        let missing = || not_found(format!("there is no snapshot {name}"));
+        let manifest = self.manifest(name).await?.ok_or_else(missing)?;
+        manifest.map_err(|why| permanent(format!("{name}: {why}")))
     }
 
     async fn open_part(&self, name: &str, index: usize, part: &Part) -> Result<Vec<u8>, ProviderError> {
@@ -361,7 +359,7 @@ impl Default for Digest {
 impl Digest {
     fn add(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
-        let database = self.held.len().saturating_sub(32);
+        let database = self.held.len().saturating_sub(database::DIGEST);
         self.context.update(self.held.get(..database).unwrap_or_default());
         self.held.drain(..database);
     }
@@ -370,7 +368,7 @@ impl Digest {
     fn of_database(self) -> String {
         let computed = self.context.finish();
         let same = computed.as_ref() == self.held.as_slice();
-        if same { super::database::hexadecimal(computed.as_ref()) } else { String::new() }
+        if same { hexadecimal(computed.as_ref()) } else { String::new() }
     }
 }
 
@@ -388,8 +386,8 @@ fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
     Ok(plain)
 }
 
-async fn checked(file: std::path::PathBuf) -> Result<super::database::Database, ProviderError> {
-    blocking(move || super::database::check(&file)).await
+async fn checked(file: std::path::PathBuf) -> Result<database::Database, ProviderError> {
+    blocking(move || database::check(&file)).await
 }
 
 /// Does what blocks on a thread that may block.

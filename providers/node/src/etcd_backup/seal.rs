@@ -1,9 +1,9 @@
 //! Sealing snapshots: AES-256-GCM under keys that are derived from the private key of etcd's authority.
 //!
 //! The authority's key is on every control plane and, sealed, in the state of the cluster. So control planes need no secret
-//! beside those that they have, and a cluster whose state was rebuilt from its machines still opens its snapshots. Each
-//! object has a key of its own, derived with a random salt (HKDF-SHA-256, RFC 5869), and is bound to its place: an object
-//! that was changed, moved, or made by somebody without the key does not open.
+//! beside those that they have, and a cluster whose state was rebuilt from its machines still opens its snapshots. For each
+//! object, a new key is derived with a random salt (HKDF-SHA-256, RFC 5869). The place of the object is authenticated too:
+//! an object that was changed, moved, or sealed with another key does not open.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};

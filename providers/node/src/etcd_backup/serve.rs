@@ -36,7 +36,7 @@ impl Attempt {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Notes it for those who ask. Nobody depends on the note.
+    /// Writes the attempt to a file, which `slipway etcd snapshots` shows. A failure to write it is ignored.
     fn write(&self, settings: &Settings) {
         let Ok(text) = serde_json::to_vec(self) else { return };
         let (draft, place) =

@@ -160,8 +160,7 @@ impl Kind for EtcdBackup {
         Ok(())
     }
 
-    async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
-        let _ = work;
+    async fn look(&self, _: &Work) -> Result<Found, ProviderError> {
         Ok(Found::Nothing)
     }
 

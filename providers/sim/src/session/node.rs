@@ -147,7 +147,7 @@ impl SimSession {
         Ok(machine)
     }
 
-    /// Lets pods onto a node again. One that somebody else has cordoned stays so where the cordon was for a change.
+    /// Makes a node schedulable again. With the argument `temporary`, only a cordon that Slipway made is undone.
     async fn uncordon(
         &self,
         request: &ApplyRequest,

@@ -63,8 +63,7 @@ pub(super) async fn run(work: &Work, settings: &Settings, arguments: &Value) -> 
         "finish" => {
             let member = Member::read(disk)?;
             remember(work, &member).await?;
-            purge::folder(disk, &member.folder())?;
-            purge::folder(disk, ASIDE)?;
+            forget(disk, &member)?;
         }
         "undo" => {
             let member = Member::read(disk)?;
@@ -75,8 +74,7 @@ pub(super) async fn run(work: &Work, settings: &Settings, arguments: &Value) -> 
             put_back(disk, &[ETCD])?;
             put_back(disk, &CLIENTS)?;
             disk.remove(&manifest_of(POD))?;
-            purge::folder(disk, &member.folder())?;
-            purge::folder(disk, ASIDE)?;
+            forget(disk, &member)?;
         }
         other => return Err(invalid(format!("restoring has no stage {other}"))),
     }
@@ -94,8 +92,7 @@ async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, 
             "`slipway etcd restore … --snapshot {other}` goes on with it, and with `--undo` puts everything back"
         )));
     }
-    let runtime = Runtime::of(disk, None).await;
-    let mut runtime = runtime.ok_or_else(|| transient("the container runtime does not answer"))?;
+    let mut runtime = runtime(disk).await?;
     if !runtime.has_image(&member.image).await? {
         return Err(permanent(format!("the image {} is not on this machine", member.image)));
     }
@@ -136,8 +133,7 @@ async fn stop(work: &Work, components: &[&str]) -> Result<(), ProviderError> {
 
 /// One of the components that still has a container.
 async fn running(disk: &Disk, components: &[&str]) -> Result<Option<String>, ProviderError> {
-    let runtime = Runtime::of(disk, None).await;
-    let mut runtime = runtime.ok_or_else(|| transient("the container runtime does not answer"))?;
+    let mut runtime = runtime(disk).await?;
     let (pods, containers) = (runtime.pods().await?, runtime.containers().await?);
     let runs = |component: &&&str| {
         cri::of_manifest(&pods, "kube-system", component).any(|pod| {
@@ -146,6 +142,12 @@ async fn running(disk: &Disk, components: &[&str]) -> Result<Option<String>, Pro
         })
     };
     Ok(components.iter().find(runs).map(|component| (*component).to_owned()))
+}
+
+/// The container runtime of this machine.
+async fn runtime(disk: &Disk) -> Result<Runtime, ProviderError> {
+    let runtime = Runtime::of(disk, None).await;
+    runtime.ok_or_else(|| transient("the container runtime does not answer"))
 }
 
 /// Gives manifests back to the kubelet.
@@ -200,8 +202,7 @@ async fn restore(
 
 /// The containers of the pod that restores.
 async fn containers(disk: &Disk) -> Result<Vec<Container>, ProviderError> {
-    let runtime = Runtime::of(disk, None).await;
-    let mut runtime = runtime.ok_or_else(|| transient("the container runtime does not answer"))?;
+    let mut runtime = runtime(disk).await?;
     let (pods, containers) = (runtime.pods().await?, runtime.containers().await?);
     let is_ours = |container: &Container| {
         cri::of_manifest(&pods, "kube-system", POD).any(|pod| pod.id == container.pod)
@@ -233,6 +234,12 @@ async fn remember(work: &Work, member: &Member) -> Result<(), ProviderError> {
         etcd_member::renumber(work, &name, &id)
     })
     .await
+}
+
+/// Removes everything that the restore kept on this machine.
+fn forget(disk: &Disk, member: &Member) -> Result<(), ProviderError> {
+    purge::folder(disk, &member.folder())?;
+    purge::folder(disk, ASIDE)
 }
 
 fn manifest_of(component: &str) -> String {
