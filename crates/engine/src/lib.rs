@@ -35,7 +35,7 @@ pub use adopt::{Adopted, Adoption, establish};
 pub use commit::about;
 pub use error::Error;
 pub use event::{Event, EventHandler};
-pub use observe::{Foreign, Looked, Observed, look, observe};
+pub use observe::{Foreign, Looked, Observed, Owner, look, observe};
 pub use preconditions::READ_AGE;
 pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, Unresolved, recover};

@@ -18,19 +18,28 @@ pub struct Observed {
     pub uid: Option<ClusterUid>,
     /// When reading began.
     pub at: Instant,
-    /// Objects that the state names and that have the ownership of another cluster.
+    /// Objects that the state names, and whose ownership contradicts the state.
     pub foreign: Vec<Foreign>,
 }
 
-/// An object that the state names, and that another cluster owns.
+/// An object that the state names, and whose ownership contradicts the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The address in the state.
     pub address: Address,
     /// The object.
     pub identity: Identity,
-    /// The unique id of the cluster that owns it.
-    pub owner: ClusterUid,
+    /// Whose it is by its own ownership.
+    pub owner: Owner,
+}
+
+/// Whose an object is by its own ownership.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Another cluster's, with this unique id.
+    Cluster(ClusterUid),
+    /// This cluster's, at this address, for which the state names another object.
+    Address(Address),
 }
 
 /// What was found without knowing what is wanted.
@@ -133,6 +142,7 @@ impl Looked {
         for (address, error) in prior.into_iter().flat_map(|prior| &prior.in_doubt) {
             self.observations.doubt(address.clone(), error.clone());
         }
+        self.foreign.extend(exchanged(prior, &self.observations));
         Ok(Observed { observations: self.observations, uid: self.uid, at: self.at, foreign: self.foreign })
     }
 
@@ -146,11 +156,36 @@ impl Looked {
             self.foreign.push(Foreign {
                 address: answer.address.clone(),
                 identity: answer.identity.clone(),
-                owner: owner.clone(),
+                owner: Owner::Cluster(owner.clone()),
             });
         }
         self.observations.add_read(answer);
     }
+}
+
+/// Objects that the state has at another address than their ownership, while it has another object at that address: an archive
+/// was edited. An object whose record was only moved leaves no record at its old address.
+fn exchanged(prior: Option<&Snapshot>, observations: &Observations) -> Vec<Foreign> {
+    let Some(prior) = prior else { return Vec::new() };
+    let own = prior.resources.iter().filter(|(_, record)| !record.existing);
+    let by_identity: BTreeMap<(&str, &Identity), &Address> =
+        own.map(|(address, record)| ((address.kind(), &record.identity), address)).collect();
+    let mut found = Vec::new();
+    for tagged in observations.addresses() {
+        let Some(other) = prior.resources.get(tagged) else { continue };
+        for object in observations.objects(tagged).iter().filter(|object| object.identity != other.identity) {
+            if let Some(address) = by_identity.get(&(tagged.kind(), &object.identity))
+                && *address != tagged
+            {
+                found.push(Foreign {
+                    address: (*address).clone(),
+                    identity: object.identity.clone(),
+                    owner: Owner::Address(tagged.clone()),
+                });
+            }
+        }
+    }
+    found
 }
 
 /// What the state knows of the types that a provider's discovery leaves out.

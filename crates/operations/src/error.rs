@@ -188,8 +188,8 @@ pub enum Error {
         /// How many objects were found.
         objects: usize,
     },
-    /// The state names objects of another cluster.
-    #[error("the state of {cluster} names objects of another cluster; nothing was planned")]
+    /// The state names objects whose ownership contradicts it.
+    #[error("the state of {cluster} contradicts the ownership tags of objects; nothing was planned")]
     Foreign {
         /// The cluster.
         cluster: String,

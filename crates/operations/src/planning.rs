@@ -6,6 +6,7 @@ mod failures;
 mod fixed;
 mod inside;
 mod keys;
+mod majority;
 mod retained;
 pub(crate) mod retention;
 mod supposed;
@@ -152,6 +153,7 @@ impl Opened {
         if request.mode == Mode::Apply {
             version::check_existing(&plan, &self.spec)?;
             retention::name(&mut plan, prior, &self.spec.cluster);
+            majority::name(&mut plan, prior, &self.spec.cluster);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

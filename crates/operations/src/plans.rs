@@ -85,7 +85,11 @@ impl Saved {
         let digest = plan.digest()?;
         let is_begun = opened.state.as_ref().is_some_and(|state| state.is_run_of(&digest));
         if !is_begun {
+            plan.check_identities(opened.prior())?;
             plan.check_machines(opened.providers()).await?;
+            if plan.mode == Mode::Apply && opened.prior().is_none() {
+                opened.look_for_unknown().await?;
+            }
         }
         if let Some(fault) = retention::hidden(&plan, opened.prior(), &opened.spec.cluster) {
             return Err(slipway_plan::Error::Unsound { fault }.into());

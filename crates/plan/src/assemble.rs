@@ -229,6 +229,8 @@ fn own_nodes(
         if let Some(arrival) = nodes.arrival {
             graph.edge(arrival, extra);
         }
+        // What refers to the object is deleted, or changed, before it.
+        nodes.removal.get_or_insert(extra);
     }
     nodes
 }

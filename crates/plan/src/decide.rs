@@ -207,6 +207,11 @@ fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
             "it is deleted when it is removed from the spec, or with the cluster"
         });
     }
+    if record.existing != lifecycle.existing.is_some() {
+        texts.push(
+            "the spec names it as an existing object: it is only used, and stays when the cluster is deleted",
+        );
+    }
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
 }
 

@@ -207,6 +207,28 @@ impl Plan {
         }
     }
 
+    /// Holds the objects that the plan changes or deletes against those that the state has at their addresses. Not for a run that
+    /// is taken up again: its state has changed since.
+    ///
+    /// # Errors
+    /// When the plan names another object.
+    pub fn check_identities(&self, prior: Option<&Snapshot>) -> Result<(), Error> {
+        let others = self.changes.iter().filter(|change| {
+            change.action.is_replace() || matches!(change.action, ChangeAction::Update | ChangeAction::Delete)
+        });
+        for change in others {
+            let Some(identity) = &change.identity else { continue };
+            let address = change.previous_address.as_ref().unwrap_or(&change.address);
+            let Some(record) = prior.and_then(|prior| prior.resources.get(address)) else { continue };
+            if record.identity != *identity && !record.deposed.contains(identity) {
+                let fault =
+                    format!("{address} is {} in the state, and the plan names {identity}", record.identity);
+                return Err(Error::Unsound { fault });
+            }
+        }
+        Ok(())
+    }
+
     /// The same for the data of machines that leave, which providers tell from the pools as they exist. Not for a run that is
     /// taken up again: its pools have changed since.
     ///

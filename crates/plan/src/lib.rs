@@ -50,6 +50,7 @@ mod target;
 pub mod terraform;
 mod topology;
 mod turns;
+mod used;
 
 pub use change::{ChangeAction, ResourceChange};
 pub use compare::{Comparison, compare};

@@ -23,7 +23,7 @@ use crate::providers::{self, Providers};
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{forgotten, lifecycle, renames, scope, target};
+use crate::{forgotten, lifecycle, renames, scope, target, used};
 
 /// What the user asked for besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +110,8 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     // Copied only when something is renamed.
     let mut records: Cow<'_, BTreeMap<Address, Record>> =
         inputs.prior.map_or_else(Cow::default, |prior| Cow::Borrowed(&prior.resources));
+    let no_longer_used = used::settle(&inputs.desired, &mut records, &mut inputs.observations);
+    inputs.notes.extend(no_longer_used);
     let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
     if inputs.mode == Mode::Apply {
         renames::check(&inputs)?;

@@ -37,8 +37,16 @@ pub(crate) fn apply(
             .iter()
             .find(|from| !wanted.contains(from) && exists(from, records, observations))
             .cloned();
-        let from = declared.or_else(|| same_exclusive(resource, &wanted, records, observations, providers));
+        // The state has the object at an address that the spec does not have; the ownership has this one still.
+        let given_back = || {
+            let mut given = moved.iter().filter(|(now, tagged)| *tagged == to && !wanted.contains(now));
+            given.next().map(|(now, _)| now.clone())
+        };
+        let from = declared
+            .or_else(given_back)
+            .or_else(|| same_exclusive(resource, &wanted, records, observations, providers));
         let Some(from) = from else { continue };
+        moved.remove(&from);
         let records = records.to_mut();
         if let Some(record) = records.remove(&from) {
             records.insert(to.clone(), record);

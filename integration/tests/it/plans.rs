@@ -14,6 +14,7 @@ mod schema;
 mod scope;
 mod shared;
 mod unasked;
+mod used;
 
 use anyhow::Result;
 use shared::*;

@@ -1,4 +1,4 @@
-//! What a spec may name when it is the caller's own. What a stranger's may is in `machine_trust`.
+//! The names that a spec of the caller may contain. `machine_trust` has the tests for specs of other persons.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 

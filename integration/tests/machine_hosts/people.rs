@@ -1,4 +1,4 @@
-//! What people see of a cluster, and how they get in.
+//! Commands for users of a cluster: reports, credentials, logs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -71,7 +71,7 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     ))?;
     context.output.message(&format!(
         "The ownership tags of the object still have the address {from}. The next plan changes them if the spec has {to}. \
-         If the spec still has {from}, the next plan gives the object that address again."
+         If the spec has {from} and not {to}, the next plan gives the object that address again."
     ));
     Ok(ExitCode::SUCCESS)
 }

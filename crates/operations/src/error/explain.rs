@@ -1,5 +1,6 @@
 //! Codes, causes and hints of errors.
 
+use slipway_engine::{Foreign, Owner};
 use slipway_limits::Exceeded;
 use slipway_resource::ErrorClass;
 
@@ -69,8 +70,9 @@ impl Error {
             Self::Provider(error) => vec![format!("class {}", error.class)],
             Self::Foreign { objects, .. } => objects
                 .iter()
-                .map(|object| {
-                    format!("{}: {} belongs to the cluster {}", object.address, object.identity, object.owner)
+                .map(|Foreign { address, identity, owner }| match owner {
+                    Owner::Cluster(uid) => format!("{address}: {identity} belongs to the cluster {uid}"),
+                    Owner::Address(tagged) => format!("{address}: {identity} has the ownership tags of {tagged}"),
                 })
                 .collect(),
             Self::SoundState(_) => {

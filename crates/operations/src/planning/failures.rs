@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::opened::Opened;
 use crate::providers::KUBERNETES;
 use crate::secrets;
+use crate::state::head;
 
 impl Opened {
     /// Refuses a cluster that exists and that this store has never had: another store has its state, or it was lost. What a
@@ -22,6 +23,20 @@ impl Opened {
             uid: uid.to_string(),
             objects: observed.observations.addresses().count(),
         })
+    }
+
+    /// Refuses such a cluster before a plan that was made elsewhere, or without looking, is applied.
+    ///
+    /// # Errors
+    /// [`Error::UnknownToStore`], and when a provider or the store cannot be asked.
+    pub(crate) async fn look_for_unknown(&self) -> Result<(), Error> {
+        let cluster = &self.spec.cluster.name;
+        let observed = slipway_engine::observe(cluster, self.providers(), None, &[]).await?;
+        let head = match &self.environment.store {
+            Some(store) => head(&*store.backend, cluster).await?,
+            None => None,
+        };
+        self.refuse_unknown(head.as_ref(), &observed)
     }
 
     /// A failure to plan with the way out that fits the state: nothing is rebuilt that is whole.

@@ -15,15 +15,21 @@ const AUDIT_FLAGS: &str = "audit-log-max";
 struct Shorter {
     field: String,
     text: String,
+    /// Whether the last spec says how long it was kept.
+    is_known: bool,
 }
 
 /// Has each change that shortens a retention confirmed by name, and says in a note what is deleted.
 pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
     for shorter in shorter(prior, next) {
+        let mut is_brought = false;
         for change in plan.changes.iter_mut().filter(|change| brings(change, &shorter.field)) {
             change.confirm(shorter.text.as_str());
+            is_brought = true;
         }
-        plan.notes.push(ExpandNote { field: shorter.field, message: shorter.text });
+        if is_brought || shorter.is_known {
+            plan.notes.push(ExpandNote { field: shorter.field, message: shorter.text });
+        }
     }
 }
 
@@ -40,23 +46,31 @@ pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> O
     ))
 }
 
-/// The fields that keep less in the next spec than in the last one.
+/// The fields that keep less in the next spec than in the last one. Where the last spec does not say how long backups were
+/// kept, as when backups were off or the state was rebuilt, the next spec may keep less.
 fn shorter(prior: Option<&Snapshot>, next: &Cluster) -> Vec<Shorter> {
-    let Some(Ok(Some(last))) = prior.map(|prior| stored::read(&prior.spec)) else { return Vec::new() };
+    let Some(prior) = prior.filter(|prior| !prior.resources.is_empty()) else { return Vec::new() };
+    let last = stored::read(&prior.spec).ok().flatten();
     let mut found = Vec::new();
-    for etcd in &next.etcd {
-        let Some(before) = last.etcd.iter().find(|before| before.name == etcd.name) else { continue };
-        let (before, after) = (&before.backups, &etcd.backups);
-        if before.enabled && after.enabled && after.retention < before.retention {
-            found.push(Shorter {
-                field: format!("etcd[{}].backups.retention", etcd.name),
-                text: format!(
-                    "backups of etcd are kept for {} instead of {}: older ones are deleted",
-                    after.retention, before.retention
-                ),
-            });
-        }
+    for etcd in next.etcd.iter().filter(|etcd| etcd.backups.enabled) {
+        let before = last.iter().flat_map(|last| &last.etcd).find(|before| before.name == etcd.name);
+        let before = before.map(|before| &before.backups).filter(|before| before.enabled);
+        let after = etcd.backups.retention;
+        let text = match before {
+            Some(before) if after >= before.retention => continue,
+            Some(before) => format!(
+                "backups of etcd are kept for {after} instead of {}: older ones are deleted",
+                before.retention
+            ),
+            None => format!(
+                "backups of etcd are kept for {after}, and the state does not say for how long they were kept before: older \
+                 ones are deleted"
+            ),
+        };
+        let field = format!("etcd[{}].backups.retention", etcd.name);
+        found.push(Shorter { field, text, is_known: before.is_some() });
     }
+    let Some(last) = last else { return found };
     let (before, after) = (&last.audit, &next.audit);
     if before.enabled && after.enabled {
         let counts = [
@@ -73,6 +87,7 @@ fn shorter(prior: Option<&Snapshot>, next: &Cluster) -> Vec<Shorter> {
                     text: format!(
                         "audit logs are kept {how} {after}{unit} instead of {before}: older ones are deleted"
                     ),
+                    is_known: true,
                 });
             }
         }
@@ -85,7 +100,10 @@ fn brings(change: &ResourceChange, field: &str) -> bool {
     if change.action != ChangeAction::Update && !change.action.is_replace() {
         return false;
     }
-    if change.reasons.iter().any(|reason| reason.origin.as_deref() == Some(field)) {
+    let names = |origin: &str| {
+        field.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if change.reasons.iter().filter_map(|reason| reason.origin.as_deref()).any(names) {
         return true;
     }
     field.starts_with("audit.")
@@ -130,16 +148,52 @@ spec: {role: controlPlane, machineType: sim.medium}
     }
 
     fn fields(change: impl Fn(&mut serde_json::Value)) -> Vec<String> {
+        let (last, mut next) = specs();
+        change(&mut next);
+        between(last, next)
+    }
+
+    fn specs() -> (serde_json::Value, serde_json::Value) {
         let mut last = serde_json::to_value(cluster()).unwrap();
         let backups = |retention: &str| json!({ "enabled": true, "retention": retention });
         last["etcd"] = json!([{ "name": "main", "members": [], "backups": backups("90d") }]);
         last["audit"] = json!({ "enabled": true, "maxAgeDays": 10, "maxBackups": 0 });
-        let mut next = last.clone();
-        change(&mut next);
+        (last.clone(), last)
+    }
+
+    fn between(last: serde_json::Value, next: serde_json::Value) -> Vec<String> {
         let uid = slipway_resource::ClusterUid::new("u");
-        let prior = Snapshot { spec: last, ..Snapshot::empty("demo", uid) };
+        let mut prior = Snapshot { spec: last, ..Snapshot::empty("demo", uid) };
+        prior.resources.insert(slipway_resource::Address::new("sim_network", "main"), record());
         let next = serde_json::from_value(next).unwrap();
         shorter(Some(&prior), &next).into_iter().map(|shorter| shorter.field).collect()
+    }
+
+    fn record() -> slipway_plan::Record {
+        slipway_plan::Record {
+            provider: "sim".to_owned(),
+            schema_version: 1,
+            identity: slipway_resource::Identity::new("net-1"),
+            applied: None,
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing: false,
+            as_found: std::collections::BTreeMap::new(),
+            deposed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_may_keep_less_is_named() {
+        let field = ["etcd[main].backups.retention"];
+        let (mut last, next) = specs();
+        last["etcd"][0]["backups"]["enabled"] = false.into();
+        assert_eq!(between(last, next.clone()), field, "backups were off");
+        assert_eq!(between(serde_json::Value::Null, next.clone()), field, "the state was rebuilt");
+        let mut off = next.clone();
+        off["etcd"][0]["backups"]["enabled"] = false.into();
+        assert!(between(next, off).is_empty(), "backups are off now, and kept");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Disruption, Rollout};
+use slipway_resource::provider::{Disruption, Rollout, operation};
 use slipway_resource::schema::Part;
-use slipway_resource::{Address, Digest, Path};
+use slipway_resource::{Address, Digest, Identity, Path};
 
 use super::{Inputs, Uncompared};
 use crate::assemble::{self, Decided};
@@ -85,6 +85,7 @@ pub(super) async fn finish(
     });
     for decision in decided.by_address.values_mut() {
         decision.change.surplus = decision.surplus.iter().map(|found| found.identity.clone()).collect();
+        confirm_surplus(inputs, &mut decision.change);
     }
     let cascades =
         Cascades::find(&decided, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
@@ -158,6 +159,27 @@ pub(super) async fn finish(
     };
     let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
+}
+
+/// Requires a confirmation for the deletion of a second object of an address that has data or machines. Leftovers of a
+/// replacement were confirmed with the replacement.
+fn confirm_surplus(inputs: &Inputs<'_>, change: &mut ResourceChange) {
+    let Some((_, _, kind)) = inputs.providers.of_type(change.address.kind()) else { return };
+    let has = match kind.stateful {
+        true => "data",
+        false if kind.operations.contains_key(operation::REMOVE) => "machines",
+        false => return,
+    };
+    let record = inputs.prior.and_then(|prior| prior.resources.get(&change.address));
+    let is_leftover = |identity: &Identity| record.is_some_and(|record| record.deposed.contains(identity));
+    let lost: Vec<&str> =
+        change.surplus.iter().filter(|identity| !is_leftover(identity)).map(Identity::as_str).collect();
+    if !lost.is_empty() {
+        change.confirm(format!(
+            "it also deletes {} with its {has}, another object of this address",
+            lost.join(", ")
+        ));
+    }
 }
 
 /// Joins the nodes of the cluster to the machines of all rolls, now that it is decided which machines leave.

@@ -58,7 +58,7 @@ impl Serialize for Document<'_> {
         map.serialize_entry("format_version", FORMAT_VERSION)?;
         map.serialize_entry("terraform_version", TERRAFORM_VERSION)?;
         map.serialize_entry("planned_values", &change::PlannedValues(plan))?;
-        map.serialize_entry("resource_changes", &Sequence(|| decided().map(change::resource_change)))?;
+        map.serialize_entry("resource_changes", &Sequence(|| decided().flat_map(change::resource_changes)))?;
         if !plan.drift.is_empty() {
             map.serialize_entry(
                 "resource_drift",

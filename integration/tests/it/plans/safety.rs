@@ -38,7 +38,7 @@ fn a_volume_that_somebody_grew_is_drift() -> Result<()> {
     Ok(())
 }
 
-/// A roll that stops after a cordon, and is not asked for any more.
+/// A roll that stops after a cordon, and that the spec does not need any more.
 #[test]
 fn what_a_roll_cordoned_takes_pods_again() -> Result<()> {
     let place = applied(&spec())?;
@@ -140,7 +140,7 @@ fn a_rebuilt_state_is_as_protected_as_before() -> Result<()> {
     const REBUILD: &[&str] = &["state", "rebuild", "small", "-f", "spec.yaml", "--yes"];
     const DELETE: &[&str] = &["delete", "small", "--yes", "--confirm", "small"];
     let place = applied(&protected)?;
-    // The old state can be read, and the spec at hand is an older one.
+    // The old state can be read, and the spec is an older one.
     place.write("spec.yaml", &spec())?;
     let rebuilt = place.expect(0, &[REBUILD, &["--force"]].concat())?.out;
     ensure!(rebuilt.contains("protected from deletion, as it was in the state"), "{rebuilt}");
@@ -281,6 +281,36 @@ fn a_misspelt_fault_is_no_cloud_without_faults() -> Result<()> {
     Ok(())
 }
 
+/// An archive with another state.
+fn archive(about: &str, state: &str) -> Result<String> {
+    let mut about = json(about)?;
+    about["digest"] = serde_json::to_value(slipway_state_store::Digest::of(state.as_bytes()))?;
+    Ok(format!("{about}\n{state}\n"))
+}
+
+/// An archive in which two objects of the cluster have each other's identity.
+#[test]
+fn an_archive_with_exchanged_objects_changes_nothing() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let (one, other) = (object(&place, "sim_subnet.sim-1a")?.id, object(&place, "sim_subnet.sim-1b")?.id);
+    place.expect(0, &["state", "export", "small", "--out", "small.json"])?;
+    let text = std::fs::read_to_string(place.path().join("small.json"))?;
+    let (about, state) = anyhow::Context::context(text.split_once('\n'), "two lines")?;
+    let exchanged = [(&one, "\0"), (&other, one.as_str()), (&"\0".to_owned(), other.as_str())];
+    let state = exchanged.into_iter().fold(state.trim_end().to_owned(), |state, (from, to)| {
+        state.replace(&format!("\"{from}\""), &format!("\"{to}\""))
+    });
+    place.write("edited.json", &archive(about, &state)?)?;
+    place.expect(0, &["--state", "elsewhere", "state", "import", "edited.json", "--yes"])?;
+    for arguments in [PLAN, APPLY] {
+        let refused = place.expect(1, &[&["--state", "elsewhere"], arguments].concat())?.err;
+        let named = format!("sim_subnet.sim-1a: {other} has the ownership tags of sim_subnet.sim-1b");
+        ensure!(refused.contains("STATE0054") && refused.contains(&named), "{refused}");
+    }
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
 /// An archive whose identities were exchanged: by the history where there is one, and by the tags of the objects.
 #[test]
 fn an_edited_archive_changes_nothing_of_another_cluster() -> Result<()> {
@@ -297,9 +327,7 @@ fn an_edited_archive_changes_nothing_of_another_cluster() -> Result<()> {
     let own = anyhow::Context::context(own, "the volume of the cluster")?;
     let foreign = anyhow::Context::context(volumes.iter().find(|id| *id != own), "another volume")?;
     let state = state.trim_end().replace(&format!("\"{own}\""), &format!("\"{foreign}\""));
-    let mut about = json(about)?;
-    about["digest"] = serde_json::to_value(slipway_state_store::Digest::of(state.as_bytes()))?;
-    place.write("edited.json", &format!("{about}\n{state}\n"))?;
+    place.write("edited.json", &archive(about, &state)?)?;
 
     let refused = place.expect(1, &["state", "import", "edited.json", "--force", "1", "--yes"])?.err;
     ensure!(refused.contains("CLI0095"), "{refused}");

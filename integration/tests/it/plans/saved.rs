@@ -14,7 +14,7 @@ fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
     place.expect(2, &[PLAN, &["--out", "first.plan"]].concat())?;
     let shown = place.expect(0, &["show", "first.plan"])?.out;
     ensure!(shown == place.expect(2, PLAN)?.out, "the saved plan reads otherwise");
-    // What the spec says meanwhile does not matter.
+    // The contents of the spec do not matter meanwhile.
     place.write("spec.yaml", "nothing: here\n")?;
     let ended = place.expect(0, &["apply", "first.plan", "--yes"])?;
     ensure!(ended.out.starts_with(&shown), "another plan was applied:\n{}", ended.out);
@@ -33,6 +33,19 @@ fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
     )?;
     let damaged = place.expect(1, &["apply", "damaged.plan", "--yes"])?;
     ensure!(damaged.err.contains("PLAN0013"), "{}", damaged.err);
+    Ok(())
+}
+
+/// A plan of a cluster that exists, made without looking, and a store that never had the cluster.
+#[test]
+fn a_saved_offline_plan_makes_no_cluster_a_second_time() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    place.expect(2, &[PLAN, &["--offline", "--out", "offline.plan"]].concat())?;
+    let refused = place.expect(1, &["--state", "elsewhere", "apply", "offline.plan", "--yes"])?.err;
+    ensure!(refused.contains("STATE0051"), "{refused}");
+    ensure!(identities(&place)? == before, "something was made");
+    place.expect(0, PLAN)?;
     Ok(())
 }
 
@@ -63,13 +76,13 @@ fn a_changed_object_stops_its_step_and_what_stands_on_it_only() -> Result<()> {
     let stopped = place.expect(1, &["apply", "later.plan", "--yes"])?;
     ensure!(stopped.err.contains("update sim_target_group.api failed"), "{}", stopped.err);
     ensure!(stopped.err.contains("health_interval_ms: 10000 → 77000"), "no difference: {}", stopped.err);
-    // What does not stand on it was done.
+    // Steps that do not depend on it were done.
     let label = |address: &str| -> Result<Option<Value>> {
         Ok(object(&place, address)?.attributes.at(&"tags.team".parse()?).cloned())
     };
     ensure!(label("sim_identity.worker")? == Some("network".into()), "an independent step was not done");
     ensure!(label("sim_target_group.api")? == Some("platform".into()), "the changed object was touched");
-    // A new plan sees it and mends it.
+    // A new plan shows the difference, and the apply corrects it.
     let plan = planned(&place, 2, &[])?;
     ensure!(actions(&plan).contains(&("sim_target_group.api".to_owned(), "update".to_owned())));
     place.expect(0, APPLY)?;

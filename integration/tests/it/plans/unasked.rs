@@ -56,6 +56,31 @@ fn a_plan_file_without_its_confirmations_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// A plan that names another disk than the state has at the address, with the digest that fits.
+#[test]
+fn a_plan_file_that_names_another_object_is_refused() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let before = identities(&place)?;
+    let other = object(&place, "sim_network.main")?.id;
+    place.expect(2, &["delete", "small", "--dry-run", "--out", "saved.plan"])?;
+    let file = place.path().join("saved.plan");
+    let text = std::fs::read_to_string(&file)?;
+    let mut plan = Plan::from_bytes(text.as_bytes())?;
+    let disk = object(&place, VOLUME)?.id;
+    for change in plan.changes.iter_mut().filter(|change| change.address.to_string() == VOLUME) {
+        change.identity = Some(Identity::new(other.clone()));
+    }
+    for step in plan.steps.iter_mut().filter(|step| step.address.to_string() == VOLUME) {
+        step.identity = Some(Identity::new(other.clone()));
+    }
+    std::fs::write(&file, plan.to_bytes()?)?;
+    let refused = place.expect(1, &["apply", "saved.plan", "--yes", "--confirm", "small"])?;
+    let fault = format!("{VOLUME} is {disk} in the state, and the plan names {other}");
+    ensure!(refused.err.contains("PLAN0014") && refused.err.contains(&fault), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was deleted");
+    Ok(())
+}
+
 #[test]
 fn what_is_ignored_rolls_and_replaces_nothing() -> Result<()> {
     let place = applied(&spec())?;

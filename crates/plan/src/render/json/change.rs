@@ -12,6 +12,30 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::file::Plan;
 use crate::reason::ReasonCode;
 
+/// The entries of `resource_changes`: the change, and the deletion of each older or doubled object of the same address, which
+/// has the identity of the object in `deposed`.
+pub(super) fn resource_changes(change: &ResourceChange) -> impl Iterator<Item = Json> {
+    let deposed = change.surplus.iter().map(|identity| {
+        let mut entry = named(change);
+        entry.insert("deposed".to_owned(), identity.to_string().into());
+        entry.insert("change".to_owned(), deletion());
+        Json::from(entry)
+    });
+    std::iter::once(resource_change(change)).chain(deposed)
+}
+
+/// The change of an object that is deleted and whose attributes the plan does not have.
+fn deletion() -> Json {
+    json!({
+        "actions": actions(ChangeAction::Delete),
+        "before": {},
+        "after": null,
+        "after_unknown": {},
+        "before_sensitive": false,
+        "after_sensitive": false,
+    })
+}
+
 /// An entry of `resource_changes` or `resource_drift`.
 pub(super) fn resource_change(change: &ResourceChange) -> Json {
     let mut entry = named(change);

@@ -1,0 +1,123 @@
+//! Objects that the spec uses and that the cluster does not own: a network, a zone or an address that exists already.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Address, Desired};
+
+use crate::observations::Observations;
+use crate::state::Record;
+
+/// Adapts records and observations to the existing objects that the spec names today; returns a note for each object that is
+/// not used any more.
+///
+/// An object that was only used is never taken over, changed or deleted, whatever the spec names instead. An object of the
+/// cluster whose place an existing object takes is deleted.
+pub(crate) fn settle(
+    desired: &[Desired],
+    records: &mut Cow<'_, BTreeMap<Address, Record>>,
+    observations: &mut Observations,
+) -> Vec<ExpandNote> {
+    let mut notes = Vec::new();
+    for Desired { address, lifecycle, .. } in desired {
+        let Some(record) = records.get(address) else { continue };
+        if lifecycle.existing.as_ref() == Some(&record.identity) {
+            continue;
+        }
+        if record.existing {
+            let message = format!(
+                "{} is not used any more; it was not made by Slipway and is left as it is",
+                record.identity
+            );
+            notes.push(ExpandNote { field: address.to_string(), message });
+            observations.take(address, &record.identity);
+            records.to_mut().remove(address);
+        } else if let Some(named) = &lifecycle.existing
+            && let Some(record) = records.to_mut().get_mut(address)
+        {
+            let own = std::mem::replace(&mut record.identity, named.clone());
+            record.deposed.push(own);
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::{Identity, Observation, Observed, Value};
+
+    use super::*;
+
+    fn address() -> Address {
+        Address::new("network", "main")
+    }
+
+    fn record(identity: &str, existing: bool) -> Record {
+        Record {
+            provider: "any".to_owned(),
+            schema_version: 1,
+            identity: Identity::new(identity),
+            applied: Some(Value::Null),
+            depends_on: Vec::new(),
+            retain: false,
+            protected: false,
+            existing,
+            as_found: BTreeMap::new(),
+            deposed: Vec::new(),
+        }
+    }
+
+    fn found(identities: &[&str]) -> Observations {
+        let mut observations = Observations::default();
+        for identity in identities {
+            observations.add_read(Observed {
+                address: address(),
+                identity: Identity::new(*identity),
+                token: None,
+                owner: None,
+                observation: Observation::Present(Value::Null),
+            });
+        }
+        observations
+    }
+
+    /// What is left of a record and of two objects, when the spec names this existing object.
+    fn settled(record: Record, named: Option<&str>) -> (Option<Record>, Observations, usize) {
+        let mut desired = Desired::new(address(), Value::Null);
+        desired.lifecycle.existing = named.map(Identity::new);
+        let known = BTreeMap::from([(address(), record)]);
+        let mut records = Cow::Borrowed(&known);
+        let mut observations = found(&["net-1", "net-2"]);
+        let notes = settle(&[desired], &mut records, &mut observations);
+        (records.get(&address()).cloned(), observations, notes.len())
+    }
+
+    #[test]
+    fn an_object_that_was_only_used_is_forgotten_and_not_taken_over() {
+        for named in [None, Some("net-2")] {
+            let (record, observations, notes) = settled(record("net-1", true), named);
+            assert_eq!((record, notes), (None, 1));
+            let left: Vec<&str> =
+                observations.objects(&address()).iter().map(|found| found.identity.as_str()).collect();
+            assert_eq!(left, ["net-2"]);
+        }
+    }
+
+    #[test]
+    fn an_own_object_makes_way_for_the_one_that_is_named() {
+        let (after, observations, notes) = settled(record("net-1", false), Some("net-2"));
+        let after = after.unwrap();
+        assert_eq!((after.identity.as_str(), notes), ("net-2", 0));
+        assert_eq!(after.deposed, [Identity::new("net-1")]);
+        assert_eq!(observations.objects(&address()).len(), 2);
+    }
+
+    #[test]
+    fn nothing_changes_while_the_same_object_is_used() {
+        for existing in [true, false] {
+            let before = record("net-1", existing);
+            assert_eq!(settled(before.clone(), Some("net-1")).0, Some(before));
+        }
+    }
+}
