@@ -43,6 +43,24 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec)
     if to.major != from.major || to.minor > from.minor + 1 {
         return Err(Error::VersionSkipped { cluster: name, from, to });
     }
+    check_pools(prior, spec)
+}
+
+/// Refuses an older version of a pool that exists: its nodes would be replaced by older ones.
+fn check_pools(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
+    let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
+    for pool in &spec.cluster.pools {
+        let before = applied.pools.iter().find(|before| before.name == pool.name);
+        let Some(from) = before.map(|before| &before.kubernetes_version) else { continue };
+        if pool.kubernetes_version < *from {
+            return Err(Error::VersionBack {
+                cluster: Some(format!("pool {}", pool.name)),
+                from: from.clone(),
+                to: pool.kubernetes_version.clone(),
+                place: spec.place(&format!("pools[{}].kubernetesVersion", pool.name)).cloned(),
+            });
+        }
+    }
     Ok(())
 }
 

@@ -3,13 +3,16 @@
 //! No object goes, so that no type of a provider tells the loss. The specs of the last and the next apply do.
 
 use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
-use slipway_resource::Value;
+use slipway_resource::{Path, Segment, Value};
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
 
 /// What the flags of the API server for rotated audit logs begin with.
 const AUDIT_FLAGS: &str = "audit-log-max";
+
+/// What the names of attributes begin with that say how long something is kept, as `retention_seconds`.
+const RETENTION: &str = "retention";
 
 /// A field of the spec that keeps less than before.
 struct Shorter {
@@ -21,6 +24,9 @@ struct Shorter {
 
 /// Has each change that shortens a retention confirmed by name, and says in a note what is deleted.
 pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
+    for change in plan.changes.iter_mut().filter(|change| shortens(change)) {
+        change.confirm("what was kept for longer than now asked for is deleted");
+    }
     for shorter in shorter(prior, next) {
         let mut is_brought = false;
         for change in plan.changes.iter_mut().filter(|change| brings(change, &shorter.field)) {
@@ -36,9 +42,10 @@ pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
 /// A change of a plan that shortens a retention without asking for a confirmation, as a sentence.
 pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> Option<String> {
     let shorter = shorter(prior, next);
-    let is_hidden = |change: &&ResourceChange| {
-        change.confirmation.is_none() && shorter.iter().any(|shorter| brings(change, &shorter.field))
+    let is_shorter = |change: &ResourceChange| {
+        shortens(change) || shorter.iter().any(|shorter| brings(change, &shorter.field))
     };
+    let is_hidden = |change: &&ResourceChange| change.confirmation.is_none() && is_shorter(change);
     let change = plan.changes.iter().find(is_hidden)?;
     Some(format!(
         "{} deletes what was kept for longer, and the plan asks for no confirmation",
@@ -49,8 +56,7 @@ pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> O
 /// The fields that keep less in the next spec than in the last one. Where the last spec does not say how long backups were
 /// kept, as when backups were off or the state was rebuilt, the next spec may keep less.
 fn shorter(prior: Option<&Snapshot>, next: &Cluster) -> Vec<Shorter> {
-    let Some(prior) = prior.filter(|prior| !prior.resources.is_empty()) else { return Vec::new() };
-    let last = stored::read(&prior.spec).ok().flatten();
+    let last = prior.and_then(|prior| stored::read(&prior.spec).ok().flatten());
     let mut found = Vec::new();
     for etcd in next.etcd.iter().filter(|etcd| etcd.backups.enabled) {
         let before = last.iter().flat_map(|last| &last.etcd).find(|before| before.name == etcd.name);
@@ -93,6 +99,20 @@ fn shorter(prior: Option<&Snapshot>, next: &Cluster) -> Vec<Shorter> {
         }
     }
     found
+}
+
+/// Whether a change lowers a retention that the object has, whatever the specs say.
+fn shortens(change: &ResourceChange) -> bool {
+    let is_retention = |path: &Path| match path.segments().last() {
+        Some(Segment::Key(name)) => name.starts_with(RETENTION),
+        _ => false,
+    };
+    let is_lower = |before: &Value, after: &Value| match (before, after) {
+        (Value::Integer(before), Value::Integer(after)) => after < before,
+        _ => false,
+    };
+    change.action == ChangeAction::Update
+        && change.changes.iter().any(|change| is_retention(&change.path) && is_lower(&change.before, &change.after))
 }
 
 /// Whether a change brings what a field says: by the field that it names, or by the flags of an API server.
@@ -163,25 +183,9 @@ spec: {role: controlPlane, machineType: sim.medium}
 
     fn between(last: serde_json::Value, next: serde_json::Value) -> Vec<String> {
         let uid = slipway_resource::ClusterUid::new("u");
-        let mut prior = Snapshot { spec: last, ..Snapshot::empty("demo", uid) };
-        prior.resources.insert(slipway_resource::Address::new("sim_network", "main"), record());
+        let prior = Snapshot { spec: last, ..Snapshot::empty("demo", uid) };
         let next = serde_json::from_value(next).unwrap();
         shorter(Some(&prior), &next).into_iter().map(|shorter| shorter.field).collect()
-    }
-
-    fn record() -> slipway_plan::Record {
-        slipway_plan::Record {
-            provider: "sim".to_owned(),
-            schema_version: 1,
-            identity: slipway_resource::Identity::new("net-1"),
-            applied: None,
-            depends_on: Vec::new(),
-            retain: false,
-            protected: false,
-            existing: false,
-            as_found: std::collections::BTreeMap::new(),
-            deposed: Vec::new(),
-        }
     }
 
     #[test]
