@@ -114,11 +114,11 @@ fn data_of_another_etcd_is_named_with_its_ids_and_all_is_told_at_once() {
     let kubeconfig = message("scheduler.conf");
     assert_eq!(kubeconfig.address, "kubeconfig.cp-0/scheduler".parse().ok());
     message("FileContent--proc-sys-net-no-such");
-    // The way out is the same for all files, and what destroys comes last.
+    // The hint is the same for all files, and destructive commands come last.
     let hints: Vec<&String> = found.iter().filter_map(|finding| finding.hint.as_ref()).collect();
     let adopt = hints.iter().filter(|hint| hint.contains("slipway adopt")).count();
     assert_eq!(adopt, 1, "{hints:?}");
-    // Of all that, the data alone stays a finding: the agent would refuse it.
+    // Of all these findings, the data alone cannot be ignored: the agent would refuse it.
     let left = findings("cp-0", &making, &questions, &read.facts, &["all".to_owned()]);
     assert!(left.len() == 1 && left[0].message.contains("DirAvailable--var-lib-etcd"), "{left:?}");
 }
@@ -191,7 +191,7 @@ fn data_of_etcd_is_a_finding_whoever_ignores_it() {
     }
 }
 
-/// A host whose runtime has one image, and whose registries say this of others.
+/// The findings about images on a host with these programs.
 fn told_of_images(images: &[&str], programs: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (name, body) in programs {
