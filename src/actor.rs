@@ -3,7 +3,7 @@
 use slipway_operations::Actor;
 use slipway_state_store::process;
 
-/// Where a pipeline says who started it: the variable by which it is known, and the one that has the name.
+/// Pipelines: the variable by which each is recognised, and the variable with the name of the user that started it.
 const PIPELINES: [(&str, &str); 5] = [
     ("GITHUB_ACTIONS", "GITHUB_ACTOR"),
     ("GITLAB_CI", "GITLAB_USER_LOGIN"),
