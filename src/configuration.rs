@@ -31,7 +31,7 @@ pub(crate) struct Configuration {
     /// How the state is encrypted.
     #[serde(default)]
     pub encryption: Encryption,
-    /// What specs may name.
+    /// The trust policy for specs.
     #[serde(default)]
     pub trust: slipway_trust::Settings,
 }

@@ -1,4 +1,4 @@
-//! Decisions and events on a terminal: plans are shown, persons are asked, progress is drawn.
+//! Decisions and events on a terminal: shows plans, asks the user, draws progress.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -125,7 +125,7 @@ impl Decide for Asking<'_> {
 /// Shows on a terminal what happens.
 pub(crate) struct Follower {
     output: Output,
-    /// Raised by the signals that this process gets while a run goes on.
+    /// Set by the signals that this process gets during a run.
     stop: StopSignal,
     signals: Signals,
     run: Mutex<Option<Progress>>,
@@ -177,7 +177,7 @@ impl Observer for Follower {
     }
 }
 
-/// What became of a step that an interrupted run left open.
+/// The result of a step that an interrupted run left open.
 fn recovered(step: &Recovery) -> String {
     let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
     let how = match &step.result {

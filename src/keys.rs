@@ -222,7 +222,7 @@ fn own_identity() -> Result<PathBuf, Error> {
     Ok(folder.join(OWN_IDENTITY))
 }
 
-/// All identities at hand.
+/// All available identities.
 fn identities(encryption: &Encryption) -> Result<Vec<age::Identity>, Error> {
     let mut identities = named_identities(encryption)?;
     if let Ok(path) = own_identity() {

@@ -1,4 +1,4 @@
-//! The command line of Slipway, as a library for the executable and for tests that stand around it.
+//! The command line of Slipway, as a library for the executable and for tests.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

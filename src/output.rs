@@ -20,7 +20,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Colour as asked for; `auto` looks at the terminal, `NO_COLOR` and `CLICOLOR_FORCE`.
+    /// Colour by the option; `auto` checks the terminal, `NO_COLOR` and `CLICOLOR_FORCE`.
     pub fn new(when: ColorWhen) -> Self {
         let choice = |auto: ColorChoice| match when {
             ColorWhen::Always => true,
@@ -75,8 +75,8 @@ impl Output {
         std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
     }
 
-    /// Writes a result to standard output. What a terminal would obey in it is written out, as `\u001b`: it comes from
-    /// a spec, a provider or a host. Text and JSON mean the same as before.
+    /// Writes a result to standard output. Control sequences in it are written as text, such as `\u001b`,
+    /// because they come from a spec, a provider or a host. The meaning of text and JSON is not changed.
     pub fn result(self, text: &str) -> Result<(), CommandError> {
         let text = fit(text, self.out_color);
         let mut out = io::stdout().lock();

@@ -26,7 +26,7 @@ pub(crate) fn check(path: Option<&Path>) -> Result<(), CommandError> {
     }
 }
 
-/// Keeps a plan where it was asked for: in a file, or with `state:` beside the state of its cluster.
+/// Saves a plan at the requested place: in a file, or with `state:` beside the state of its cluster.
 pub(crate) async fn save(
     context: &Context,
     opened: &Opened,

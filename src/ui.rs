@@ -1,4 +1,4 @@
-//! What a person sees: progress, questions, reports.
+//! The user interface: progress, questions, reports.
 
 pub(crate) mod progress;
 pub(crate) mod prompt;

@@ -50,7 +50,7 @@ impl Bucket {
         self.server.port()
     }
 
-    /// What the program needs in its environment to reach it.
+    /// The environment variables with which the program reaches the bucket.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         self.server.environment()

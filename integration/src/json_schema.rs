@@ -2,8 +2,9 @@
 
 use serde_json::Value as Json;
 
-/// What of a value does not fit a schema, each with its JSON pointer. Keys that an object's schema does not name are misfits too,
-/// unless it says of what kind they are: what is written is documented.
+/// The misfits of a value and a schema, each with its JSON pointer. Keys that the schema of an object does
+/// not name are misfits, too, unless it gives a schema for additional keys: all written fields are
+/// documented.
 #[must_use]
 pub fn misfits(schema: &Json, value: &Json) -> Vec<String> {
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::bucket::Bucket;
 
-/// A directory of a test's own; it goes with its value.
+/// A directory for one test; it is removed with this value.
 pub struct Place {
     directory: TempDir,
     program: PathBuf,
@@ -27,7 +27,7 @@ impl Place {
     /// # Errors
     /// When no directory can be made.
     pub fn new(program: impl Into<PathBuf>) -> Result<Self> {
-        // In memory where that is at hand: what is proved here is not the disk.
+        // In memory if possible: these tests are not about the disk.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }?;
         Ok(Self { directory, program: program.into(), bucket: None, environment: Vec::new() })
@@ -142,7 +142,7 @@ impl Place {
         self.run(arguments)?.wanted(code, &format!("slipway {}", arguments.join(" ")))
     }
 
-    /// What exists in the simulated cloud.
+    /// The objects in the simulated cloud.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     let opened = Opened::open(&environment, recorded).await?;
     let plan = opened.plan(&Request::drift()).await?.plan;
     ui::show::plan(context, &plan, &arguments.show)?;
-    // What the spec asks for beyond what was applied is no drift.
+    // A change that the spec asks for beyond the last applied attributes is no drift.
     Ok(match plan.has_deferred() || !plan.findings.is_empty() {
         true => ExitCode::from(1),
         false if plan.drift.is_empty() => ExitCode::SUCCESS,

@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &Context, arguments: &NodeLogsArguments) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a component of a host says, the last lines.
+/// The last lines of a component's log on a host.
 pub(crate) async fn read(
     host: &Host,
     networks: &[String],

@@ -13,7 +13,7 @@ use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
 
-/// Shows what apply would do. Writes nothing but the plan file that was asked for.
+/// Shows the changes of an apply. Writes only the requested plan file.
 pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     plan_source::check(arguments.out.as_deref())?;
     let selection = Selection::from(&arguments.specs);
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     Ok(worst)
 }
 
-/// What is said of a run that did not end.
+/// The message about a run that did not end.
 fn unfinished(state: &State) -> String {
     match &state.head.holder {
         Some(holder) => format!(

@@ -17,7 +17,7 @@ use crate::ui;
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
     plan_source::check(arguments.save.out.as_deref())?;
     let spec = specs::one(context, &Selection::from(&arguments.specs))?;
-    // A mistake in the arguments is told before anything is opened.
+    // An error in the arguments is reported before anything is opened.
     spec.check_pools(&arguments.pool)?;
     let environment = context.environment()?;
     let opened = Opened::open(&environment, spec).await?;

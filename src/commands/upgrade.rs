@@ -95,7 +95,7 @@ fn say_kept(context: &Context, written: &ClusterSpec, version: &KubernetesVersio
     }
 }
 
-/// Puts the version into the spec file, where it stands, and leaves the rest of the file as it is.
+/// Writes the version into its place in the spec file, and leaves the rest of the file unchanged.
 fn write_version(
     context: &Context,
     written: &ClusterSpec,
@@ -121,8 +121,8 @@ fn write_version(
     Ok(())
 }
 
-/// Replaces the version that stands at a place, keeping quotes and a leading `v`. Only the line matters: an
-/// earlier replacement may have changed how long the value is.
+/// Replaces the version at a place, and keeps quotes and a leading `v`. Only the line matters: an earlier
+/// replacement may have changed the length of the value.
 fn replace_at(text: &str, location: &Location, version: &str) -> Option<String> {
     let start: usize =
         text.split_inclusive('\n').take(usize::try_from(location.line).ok()? - 1).map(str::len).sum();

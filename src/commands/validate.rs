@@ -18,7 +18,7 @@ use crate::ui::table::table;
 /// How often a cluster that is waited for is looked at.
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// Reports how a cluster is, and waits until it is well where that is asked for.
+/// Reports the health of a cluster; with `--wait`, waits until it is healthy.
 pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Result<ExitCode, CommandError> {
     let until = arguments.wait.map(|wait| Instant::now() + wait);
     let (opened, health) = loop {

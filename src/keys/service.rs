@@ -32,7 +32,7 @@ impl Service {
         Self { service, search_path, lock_file, processes }
     }
 
-    /// The provider, by the lock file as any other: what runs is never decided by a spec.
+    /// The provider, checked against the lock file as any other: a spec never decides which executable runs.
     async fn find(&self) -> Result<Arc<dyn Provider>, slipway_protocol::Error> {
         let name = &self.service.provider;
         let lock = LockFile::read(&self.lock_file)?;

@@ -1,4 +1,4 @@
-//! What a bootstrap needs before it can be planned: tokens that are made, their end, the host's part.
+//! Preparation of a bootstrap before its plan: generated tokens, their expiry, the host's facts.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::error::CommandError;
 
 /// Gives every token of a configuration its text and its end, and learns all texts.
 ///
-/// What is generated is remembered by the machine, so that an interrupted run goes on with the same.
+/// Generated values are stored on the machine, so that an interrupted run continues with the same ones.
 pub(crate) fn complete(
     configuration: &mut Configuration,
     before: Option<&NodeSpec>,

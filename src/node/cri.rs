@@ -13,7 +13,7 @@ use tonic::Code;
 const ANSWER: Duration = Duration::from_secs(15);
 /// How long a runtime that has just started may say that it is not there yet.
 const STARTING: Duration = Duration::from_secs(30);
-/// What a runtime answers as soon as it is there.
+/// A call that a runtime answers as soon as it runs.
 const VERSION: &str = "RuntimeService/Version";
 /// How long an image may take.
 const PULL: Duration = Duration::from_secs(600);
@@ -41,7 +41,7 @@ impl Cri {
         Ok(format!("{} {}", answer.runtime_name, answer.runtime_version))
     }
 
-    /// What the runtime says that it is not ready for; its network comes later and is no matter here.
+    /// The conditions for which the runtime is not ready; its network comes later and does not matter here.
     pub async fn not_ready(&mut self) -> Result<Vec<String>, String> {
         let answer: StatusResponse = self.ask("RuntimeService/Status", StatusRequest {}, ANSWER).await?;
         let conditions = answer.status.map(|status| status.conditions).unwrap_or_default();

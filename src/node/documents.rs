@@ -11,7 +11,7 @@ use slipway_spec::source::SourceFile;
 use super::settings;
 use crate::error::CommandError;
 
-/// Reads documents; every problem is reported at once, each at its place. What is only worth knowing is returned.
+/// Reads documents. All problems are reported at once, each at its place; remarks are returned.
 pub(crate) fn read(path: &Path, detected: &Detected) -> Result<Reading, CommandError> {
     let text = slipway_limits::file::read_given_text(path, slipway_limits::size::SPEC)
         .map_err(|error| CommandError::file("the configuration", path, &error))?;
@@ -20,12 +20,12 @@ pub(crate) fn read(path: &Path, detected: &Detected) -> Result<Reading, CommandE
     if reading.is_valid() { Ok(reading) } else { Err(invalid(path, &reading.diagnostics)) }
 }
 
-/// What documents say of a node that begins a cluster; defaults where they say nothing of it.
+/// The configuration of a node that begins a cluster; defaults for missing fields.
 pub(crate) fn init(path: &Path, detected: &Detected) -> Result<Configuration, CommandError> {
     Ok(read(path, detected)?.init.unwrap_or_else(|| Configuration::new(detected)))
 }
 
-/// What documents say of a node that joins.
+/// The configuration of a node that joins.
 pub(crate) fn join(path: &Path, detected: &Detected) -> Result<Configuration, CommandError> {
     read(path, detected)?.join.ok_or_else(|| {
         settings::missing(format!("{} has no JoinConfiguration", path.display()))

@@ -21,7 +21,7 @@ pub(crate) use system::{init_system, program};
 /// How long a name may take to be resolved, and the init system to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is asked for besides the questions of the checks.
+/// The facts to read besides those for the checks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looking {
     /// The root of the host's files.
@@ -108,7 +108,7 @@ pub(crate) async fn read(questions: &Questions, looking: &Looking) -> Facts {
     }
 }
 
-/// What a configuration leaves open, as the host has it.
+/// The host's values for fields that a configuration leaves open.
 pub(crate) fn detect(root: &Path) -> Detected {
     let mut detected = Detected { hostname: system::hostname().to_lowercase(), ..Detected::default() };
     if let Some(address) = network::default_address() {

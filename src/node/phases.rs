@@ -45,7 +45,7 @@ impl Selection {
     /// Whether a phase such as `certs/apiserver` is meant.
     pub fn means(&self, phase: &str) -> bool {
         let is_meant = |only: &String| match only.as_str() {
-            // What is waited for are the pods.
+            // This phase waits for the pods.
             "wait-control-plane" => is_part(phase, "control-plane") || is_part(phase, "etcd"),
             only => is_part(phase, only),
         };

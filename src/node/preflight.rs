@@ -1,4 +1,5 @@
-//! The checks before a bootstrap: asked of the host, told in full, and what stands in the way stops it.
+//! The checks before a bootstrap: they read the host and report all findings, and obstacles stop the
+//! bootstrap.
 
 use slipway_bootstrap::preflight::{self, Finding, Questions, Report};
 
@@ -7,7 +8,7 @@ use crate::cli::OutputFormat;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// Runs every check. Changes nothing on the host, but that missing images are fetched where that is asked for.
+/// Runs every check. Changes nothing on the host, except that missing images are pulled on request.
 pub(crate) async fn run(
     questions: &Questions,
     looking: &Looking,
@@ -20,7 +21,7 @@ pub(crate) async fn run(
     (report, unknown)
 }
 
-/// Tells what was found, and refuses to go on when something stands in the way.
+/// Reports the findings, and fails if there are obstacles.
 pub(crate) fn tell(
     context: &Context,
     (report, unknown): &(Report, Vec<String>),

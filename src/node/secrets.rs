@@ -8,7 +8,7 @@ use slipway_resource::{Secret, SecretText};
 
 use crate::files::{self, Readers};
 
-/// What the source of a secret begins with that the machine keeps in a file of its own.
+/// The prefix of the source of a secret that the machine keeps in a file.
 pub(crate) const KEPT: &str = "machine:";
 
 /// Secrets by where they come from.

@@ -12,7 +12,7 @@ use super::spec::NodeSpec;
 use crate::cli::node::{InitSettings, JoinSettings, NodeSettingsArguments, SourceArguments};
 use crate::error::CommandError;
 
-/// Where the CA's certificate goes on a node that joins.
+/// The path of the CA's certificate on a joining node.
 const CA_CERTIFICATE: &str = "/etc/kubernetes/pki/ca.crt";
 
 /// The configuration of a node that begins a cluster. Without documents it is the one that the machine has recorded, if any,
@@ -76,8 +76,8 @@ pub(crate) fn init(
     Ok(configuration)
 }
 
-/// The configuration of a node that joins; what the cluster says comes later. Without documents it is the one that the
-/// machine has recorded, if any.
+/// The configuration of a joining node; the cluster's settings are read later. Without documents, it is the
+/// one that the machine has recorded, if any.
 pub(crate) fn join(
     source: &SourceArguments,
     settings: &JoinSettings,

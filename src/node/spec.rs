@@ -1,4 +1,4 @@
-//! What a machine was made by: kept in its state, so that a later plan needs no document.
+//! The spec of a machine, kept in its state, so that a later plan needs no document.
 
 use serde::{Deserialize, Serialize};
 use slipway_bootstrap::configuration::Configuration;
@@ -10,7 +10,7 @@ use crate::error::CommandError;
 /// The name under which the machine's own state knows it.
 pub(crate) const CLUSTER: &str = "node";
 
-/// What a machine is to be.
+/// The desired state of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NodeSpec {
@@ -21,7 +21,7 @@ pub(crate) struct NodeSpec {
     /// Whether shared certificates are uploaded when the cluster begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub upload_certificates: bool,
-    /// What was learned of the cluster that it joined.
+    /// The facts about the cluster that it joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
     /// The shared certificates that it got by an upload.
@@ -54,12 +54,12 @@ pub(crate) struct Boot {
     /// The authorities of the cluster as base64 of PEM, by which a worker trusts the control plane that it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
-    /// What the cloud calls the machine, as nodes have it.
+    /// The provider id of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
 }
 
-/// What was learned of a cluster when it was joined.
+/// The facts about a cluster that were read during the join.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Joined {
@@ -70,13 +70,14 @@ pub(crate) struct Joined {
     /// The members of etcd that were there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub etcd_endpoints: Vec<String>,
-    /// The file with the client certificate and the key with which the kubelet asked for its own, where it had no token.
+    /// The file with the client certificate and key with which the kubelet requested its own, if it had no
+    /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_certificate: Option<String>,
 }
 
 impl Joined {
-    /// What the expansion of a machine that joins wants to know.
+    /// The facts that the expansion of a joining machine needs.
     pub fn discovered(&self) -> Discovered {
         Discovered {
             server: self.server.clone(),

@@ -1,4 +1,4 @@
-//! Plans in the form that was asked for.
+//! Plans in the requested format.
 
 use slipway_limits::text::visible;
 use slipway_plan::Plan;

@@ -18,18 +18,18 @@ struct Received {
     is_stopped: bool,
     /// Whether the command looks at signals itself between its runs.
     is_left: bool,
-    /// What stops the run that goes on.
+    /// The stop signal of the present run.
     run: Option<StopSignal>,
 }
 
-/// What follows from a signal.
+/// The effect of a signal.
 #[derive(Debug, PartialEq, Eq)]
 enum After {
-    /// The run goes on so far.
+    /// A run is in progress, with this stop so far.
     Run(Stop),
-    /// No run goes on: the process ends.
+    /// No run is in progress: the process ends.
     End,
-    /// No run goes on, and the command looks at signals itself.
+    /// No run is in progress, and the command handles signals itself.
     Leave,
 }
 
@@ -56,7 +56,7 @@ impl Signals {
         self.lock().is_left = true;
     }
 
-    /// Whether a signal came: what has not begun yet does not begin.
+    /// Whether a signal came: then no new work begins.
     pub fn is_stopped(&self) -> bool {
         self.lock().is_stopped
     }

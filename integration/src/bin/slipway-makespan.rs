@@ -10,7 +10,7 @@ use slipway_integration::lab::{Lab, cluster};
 const SPEC: &str = include_str!("../../tests/it/rollout.yaml");
 
 fn main() -> Result<()> {
-    // The clock stands still while anything runs, and jumps when everything waits.
+    // The simulated clock does not advance while any task runs, and jumps when all tasks wait.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
     runtime.block_on(async {
         let mut lab = Lab::new()?;

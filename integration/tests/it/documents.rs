@@ -55,7 +55,8 @@ impl Reader {
                 None => shell.env_remove(name),
             };
         }
-        // One session from top to bottom: what is exported stays so. The state is where the page says.
+        // One shell session for the whole page: exported variables are kept. The page tells where the state
+        // is.
         let script = format!(
             "if [ -e .session ]; then . ./.session; fi\n{script}\ncode=$?\nexport -p >.session\nexit $code"
         );

@@ -1,4 +1,4 @@
-//! What goes wrong while a run goes on: what is tried again, what is not, and what the state knows afterwards.
+//! Failures during a run: which steps are retried, which are not, and what the state contains afterwards.
 
 use std::collections::BTreeSet;
 

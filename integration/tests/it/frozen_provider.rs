@@ -1,4 +1,4 @@
-//! A provider that was written from an older schema of the cluster goes on working when the spec gets a field.
+//! A provider for an older schema of the cluster still works when the spec gets a new field.
 
 use std::path::Path;
 

@@ -13,7 +13,7 @@ use slipway_resource::Provider;
 use slipway_spec::model::Cluster;
 use tokio::runtime::Runtime;
 
-/// What a generated cluster is made of.
+/// The parameters of a generated cluster.
 #[derive(Clone, Debug)]
 struct Shape {
     zones: usize,

@@ -11,7 +11,7 @@ use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
 const CHECK: &[&str] = &["spec", "check", "-f", "spec.yaml"];
 
-/// What the program may take of memory here, in KiB: the kernel refuses it more.
+/// The memory limit of the program here, in KiB; the kernel enforces it.
 const MEMORY: &str = "262144";
 
 /// How a call ended that had little memory: its code, and all that it said.
@@ -50,7 +50,7 @@ fn pipe(place: &Place, name: &str) -> Result<()> {
 #[test]
 fn aliases_do_not_cost_what_they_repeat() -> Result<()> {
     let place = Place::new(PROGRAM)?;
-    // 2 MiB that stand for 20 GiB, in ten thousand values.
+    // 2 MiB that expand to 20 GiB, in ten thousand values.
     let bomb = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(2 << 20), "*a,".repeat(9_999));
     place.write("spec.yaml", &bomb)?;
     let said = refused(&place, CHECK, &["SPEC0013", "spec.yaml:2:"])?;

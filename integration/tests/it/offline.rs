@@ -14,7 +14,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Builds what plans AWS offline; it stands beside the program then.
+/// Builds the executables that plan AWS offline, beside the program.
 pub(crate) fn place() -> Result<Place> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -192,7 +192,7 @@ fn a_setting_that_no_provider_has_is_shown_where_it_is_written() -> Result<()> {
     ] {
         ensure!(err.contains(said), "no {said} in\n{err}");
     }
-    // Programs are told the same.
+    // JSON output has the same diagnostics.
     let told = run(&place, &["plan", "-f", "spec.yaml", "--offline", "-o", "json"], &[])?;
     let problem = serde_json::from_str::<Json>(&told.out)?["diagnostics"][0].clone();
     ensure!(problem["code"] == "CLI0007" && problem["location"]["line"] == 10, "{problem}");

@@ -82,7 +82,7 @@ async fn an_upgrade_takes_a_snapshot_then_control_planes_one_by_one_then_workers
     ensure!(before(&plan, snapshot, control_plane), "the snapshot comes first");
     let through = last("control-plane", "verify").context("verified")?;
     ensure!(before(&plan, through, first("workers", "cordon").context("workers")?), "workers come last");
-    // One at a time: every cordon of the control plane stands behind the verification of the machine before.
+    // One at a time: every cordon of the control plane follows the verification of the previous machine.
     let of = |gate: &str| -> Vec<usize> {
         gates
             .iter()
@@ -142,7 +142,7 @@ async fn a_machine_that_never_becomes_ready_stops_the_roll() -> Result<()> {
     ensure!(step.title().starts_with("verify"), "{} failed: {}", step.title(), failure.error);
     ensure!(!failure.blocked.is_empty(), "nothing waited for it");
     ensure!(ready(&lab.inventory()?) >= before, "capacity was lost");
-    // The machine is mended: the roll goes on and ends.
+    // The machine becomes ready: the roll continues and ends.
     std::fs::remove_file(lab.cloud().join("faults.json"))?;
     for machine in lab.inventory()?.machines.iter().filter(|machine| machine.ready_at.is_none()) {
         inspect::Tamper::open(lab.cloud()).set_ready(&machine.id, true)?;

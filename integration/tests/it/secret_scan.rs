@@ -20,13 +20,13 @@ const NEXT_PASSPHRASE: &str = "wrong donkey, spent accumulator";
 #[derive(Default)]
 struct Found(BTreeSet<(String, String)>);
 
-/// What is not text has its texts all the same.
+/// Binary data may contain texts, too.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl Found {
-    /// Runs the program as loudly as it goes, keeps what it says, and takes in all that is stored.
+    /// Runs the program with all log output, and collects its output and all stored bytes.
     fn run(
         &mut self,
         place: &Place,

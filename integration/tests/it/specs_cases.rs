@@ -58,7 +58,7 @@ fn cases() -> Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// The documents of a case: its `spec.yaml`, or all of its YAML. What is expected of it lies beside.
+/// The documents of a case: its `spec.yaml`, or all of its YAML files. The expected results are beside them.
 fn documents(case: &Path) -> Result<Vec<Json>> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(case)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
@@ -173,7 +173,7 @@ fn one_life(life: &Life<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What has no effect is said on standard error, each with its line.
+/// Fields without an effect are reported on standard error, each with its line.
 fn remarks_have_places(life: &Life<'_>, planned: &Ended) -> Result<()> {
     let checked = life.expect(0, &["spec", "check", "-f", "spec.yaml", "-o", "json"])?;
     let remarks: Json = serde_json::from_str(&checked.out)?;

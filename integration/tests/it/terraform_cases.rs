@@ -21,7 +21,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
 /// Blocks of Terraform itself.
 const META: &[&str] = &["depends_on", "lifecycle"];
 
-/// What makes a rule of a security group.
+/// The attributes that make up a rule of a security group.
 const RULE: &[&str] = &[
     "security_group_id",
     "type",
@@ -107,7 +107,7 @@ fn is_as_expected(body: &Body, expected: &Json) -> Result<()> {
     Ok(())
 }
 
-/// What tells a resource from others: its address, and for a rule of a security group what it allows.
+/// The key of a resource: its address, and for a rule of a security group the allowed traffic.
 fn key(kind: &str, name: &str, attributes: &Json) -> String {
     if kind != "aws_security_group_rule" {
         return without_fingerprint(&format!("{kind}.{name}"));
@@ -148,7 +148,7 @@ fn fields(body: &Body) -> Json {
     Json::Object(fields)
 }
 
-/// A value as the cases write it: what is known to the account alone is null.
+/// A value in the form of the cases: values that only the account knows are null.
 fn value(expression: &Expression) -> Json {
     match expression {
         Expression::Traversal(_) | Expression::Variable(_) => {
@@ -201,7 +201,7 @@ fn differ(found: &Json, wanted: &Json, path: &mut Vec<String>, tell: &mut dyn Fn
                 path.pop();
             }
         }
-        // Policies and patterns are texts with JSON in them; whether they grant the same is asked elsewhere.
+        // Policies and patterns are texts with JSON in them; another test compares what they grant.
         (Json::String(text), Json::Object(_)) if serde_json::from_str::<Json>(text).is_ok() => {}
         (_, Json::String(wanted)) if wanted == "__user_data_set__" => {}
         (found, wanted) if plain(found) == plain(wanted) => {}

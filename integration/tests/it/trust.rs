@@ -1,4 +1,4 @@
-//! What a spec of the caller may name. `machine_trust` has the tests for specs of other persons.
+//! The names that a spec of the caller may contain. `machine_trust` has the tests for specs of other persons.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 

@@ -1,9 +1,9 @@
 //! Whole plans against the rules of existence: every example and every case, changed at random, must give a plan that can
 //! be carried out, or a refusal that names why it cannot.
 //!
-//! The clouds are pretended: they keep what they are asked for, and refuse to delete what others hold. Every plan is held
-//! against the rules when it is made ([`slipway_plan::lint`]). `SLIPWAY_MUTATIONS=<n>` sets how many changes are tried,
-//! `SLIPWAY_SEED=<n>` which ones.
+//! The clouds are simulated in memory: they keep the requested attributes, and refuse to delete objects that
+//! others hold. Every plan is checked against the rules when it is made ([`slipway_plan::lint`]).
+//! `SLIPWAY_MUTATIONS=<n>` sets how many changes are tried, `SLIPWAY_SEED=<n>` which ones.
 
 #![allow(clippy::print_stdout, reason = "a test that tells which changes it tried")]
 
@@ -170,7 +170,7 @@ async fn step(lab: &Lab, wanted: &Cluster, what: &str) -> Result<()> {
 fn mutate(document: &mut Json, numbers: &mut Numbers) -> String {
     let mut paths = Vec::new();
     leaves(document, &mut String::new(), &mut paths);
-    // Ranges are what others stand on: every third change is one of them.
+    // Other fields depend on ranges: every third change is one of them.
     let ranges: Vec<String> =
         paths.iter().filter(|path| path.to_lowercase().ends_with("cidr")).cloned().collect();
     let chosen = if numbers.below(3) == 0 && !ranges.is_empty() { &ranges } else { &paths };

@@ -36,7 +36,7 @@ fn killed_at_writes_of_its_state_the_next_apply_converges() {
     }
 }
 
-/// What a machine, its cluster and its state hold, without names that are chosen at random.
+/// The contents of a machine, its cluster and its state, without random names.
 fn shape(lab: &Lab) -> Vec<String> {
     let machine = &lab.machines[0];
     let files = machine.check(["find", "/etc/kubernetes", "/var/lib/slipway/owned", "-type", "f"]).unwrap();

@@ -26,7 +26,7 @@ fn an_endpoint_moves_when_its_host_goes() {
     a_setting_that_no_kubelet_knows_breaks_one(&lab);
     a_version_without_images_takes_nothing_down(&lab);
 
-    // The host that holds the endpoint goes: out of the inventory, out of the cluster.
+    // The host with the endpoint is removed from the inventory and from the cluster.
     lab.forget_host("cp-0");
     lab.edit("size: { fixed: 3 }", "size: { fixed: 2 }");
     let ready = lab.ready_since("worker-0");

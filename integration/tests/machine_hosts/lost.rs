@@ -1,4 +1,4 @@
-//! A state that is lost with all its keys: nothing is made anew over a cluster that runs.
+//! A state that is lost with all its keys: no key of a running cluster is generated again.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn pin(lab: &Lab) -> String {
     Pin::of(Certificate::from_pem(&text).unwrap().public_key()).to_string()
 }
 
-/// What a plan would do to a key, by its lines.
+/// The changes of keys in a plan, by its lines.
 fn touches_keys(plan: &str) -> Vec<&str> {
     let is_key = |line: &&str| {
         let names = ["keypair.", "encryption_key.", "/pki/", "encryption-configuration"];

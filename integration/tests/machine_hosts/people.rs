@@ -1,4 +1,4 @@
-//! What users see of a cluster, and how they get credentials.
+//! Commands for users of a cluster: reports, credentials, logs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -123,7 +123,7 @@ fn files(machine: &Machine) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// What a machine and the cluster that it began hold.
+/// The contents of a machine and of the cluster that it began.
 fn shape(machine: &Machine) -> Result<Vec<String>> {
     let objects = kubectl(
         machine,

@@ -79,8 +79,8 @@ pub(crate) fn become_ready(control_plane: &Machine, machine: &Machine) -> Result
     Ok(())
 }
 
-/// Holds that nothing differs on a machine. A kubelet may be about to start again while the machine is busy: what passes
-/// by itself is no difference.
+/// Checks that a machine has no drift. A kubelet may be about to restart while the machine is busy: a
+/// difference that disappears by itself does not count.
 pub(crate) fn unchanged(machine: &Machine) -> Result<()> {
     let mut last = String::new();
     let same = until("nothing differs", || {

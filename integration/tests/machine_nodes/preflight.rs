@@ -1,4 +1,4 @@
-//! What stands in the way is found before anything is changed: all of it at once, with names and ways out.
+//! Obstacles are found before the first change: all of them at once, with names and hints.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_testkit::network::Network;

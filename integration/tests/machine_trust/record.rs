@@ -1,4 +1,4 @@
-//! What a process and its children asked the system for.
+//! The recorded system calls of a process and its children.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 pub const CALLS: &str = "?open,openat,?openat2,?creat,execve,?execveat,connect,bind,sendto,?mkdir,mkdirat,?rename,?renameat,\
 renameat2,?unlink,unlinkat,?link,linkat,?symlink,symlinkat,truncate,ftruncate,?chmod,fchmodat,mknodat,?mknod";
 
-/// What is opened to read by every process: libraries, and what the runtime asks the kernel.
+/// Files that every process opens for reading: libraries, and the kernel's files for the runtime.
 const SYSTEM: [&str; 9] = [
     "/lib/",
     "/lib64/",
@@ -32,7 +32,7 @@ impl Record {
         Self { lines: text.lines().map(str::to_owned).collect() }
     }
 
-    /// What is not as the policy allows for a plan in a place.
+    /// The violations of the policy for a plan in this place.
     pub fn problems(&self, place: &Path) -> Vec<String> {
         let place = place.to_str().unwrap();
         let (repo, state) = (format!("{place}/repo"), format!("{place}/state"));
@@ -65,7 +65,7 @@ impl Record {
                     if writes && path != "/dev/null" && path != "/dev/tty" {
                         problems.push(format!("opened {path} to write"));
                     }
-                    // The kernel follows links: what counts is where the name leads.
+                    // The kernel follows links, so the target of the name counts.
                     let named = Path::new(&repo).join(path);
                     let real = fs::canonicalize(&named).unwrap_or(named);
                     let is_allowed = real.starts_with(&repo)

@@ -1,4 +1,5 @@
-//! What needs no cluster: documents, requests for a CA elsewhere, an image's files, checks, and dry runs.
+//! Commands that need no cluster: documents, requests for an external CA, an image's files, checks, and dry
+//! runs.
 
 use anyhow::{Result, ensure};
 use slipway_testkit::kubeadm::Kubeadm;
@@ -89,7 +90,7 @@ fn documents_requests_images_checks_and_dry_runs() -> Result<()> {
     let pods = machine.check(["ctr", "-n", "k8s.io", "containers", "ls", "-q"])?;
     ensure!(pods.trim().is_empty(), "{pods}");
 
-    // What stands in the way is told at once, for people and for programs, and may be ignored by name.
+    // Obstacles are reported all at once, as text and as JSON, and may be ignored by name.
     machine.check(["mkdir", "-p", "/etc/kubernetes/manifests"])?;
     machine.write("/etc/kubernetes/manifests/etcd.yaml", "600", "somebody's")?;
     let name = "FileAvailable--etc-kubernetes-manifests-etcd.yaml";

@@ -11,7 +11,7 @@ use slipway_testkit::suite::{self, Selection, State};
 
 use crate::place::{Begun, CRI, become_ready, expect, machine};
 
-/// What the suite itself skips. The cluster has addresses of one family.
+/// Tests that the suite itself skips. The cluster has addresses of one family.
 const SKIPPED: [&str; 1] = [
     "[sig-cluster-lifecycle] [area-kubeadm] networking [setup-networking] dual-stack podSubnet should be properly \
      configured if specified in kubeadm-config",
@@ -30,7 +30,7 @@ fn kubeadm_manages_and_joins_what_we_began_and_its_own_suite_passes() -> Result<
     println!("kubeadm's worker after {:?}", start.elapsed());
     let start = Instant::now();
     let address = second.address();
-    // What they fetch is what we have sealed.
+    // kubeadm downloads the certificates that Slipway has encrypted.
     let more =
         ["--control-plane", "--certificate-key", &begun.key, "--apiserver-advertise-address", &address];
     join(&begun, &second, &more)?;
@@ -60,7 +60,7 @@ fn kubeadm_manages_and_joins_what_we_began_and_its_own_suite_passes() -> Result<
     Ok(())
 }
 
-/// What is there is a cluster to kubeadm, and nothing about it is missing.
+/// kubeadm accepts the cluster, and finds nothing missing.
 fn manage(first: &Machine, begun: &Begun) -> Result<()> {
     let tokens = first.check(["kubeadm", "token", "list", "--kubeconfig", "/etc/kubernetes/admin.conf"])?;
     ensure!(tokens.contains(&begun.token), "{tokens}");

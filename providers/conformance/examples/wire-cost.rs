@@ -1,4 +1,4 @@
-//! What the wire costs: the simulated cloud linked in, and the same in a process of its own.
+//! The cost of the wire protocol: the simulated cloud linked in, and the same in a separate process.
 //!
 //! Both make, find, read and plan the same objects; the ratio of their processor time is printed, both processes
 //! counted. `cargo run --release -p slipway-provider-conformance --example wire-cost -- 10000`
@@ -93,7 +93,7 @@ async fn create(provider: Arc<dyn Provider>, directory: &Path, count: usize) -> 
     count
 }
 
-/// What a plan without changes asks.
+/// The calls of a plan without changes.
 async fn preview(provider: Arc<dyn Provider>, directory: &Path, count: usize) {
     let session = session(&provider, directory).await;
     let request = DiscoverRequest { uid: Some(uid()), cluster: "c".into(), types: Vec::new() };
@@ -121,7 +121,7 @@ async fn preview(provider: Arc<dyn Provider>, directory: &Path, count: usize) {
 fn processor_ms(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // utime and stime are fields 14 and 15; two stand before the bracket. A tick is 10 ms on Linux.
+    // utime and stime are fields 14 and 15; two fields precede the bracket. A tick is 10 ms on Linux.
     let ticks = |position: usize| fields.get(position).and_then(|text| text.parse().ok()).unwrap_or(0.0);
     (ticks(11) + ticks(12)) * 10.0
 }

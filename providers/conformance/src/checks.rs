@@ -1,4 +1,4 @@
-//! What proves the rules.
+//! The checks of the rules.
 
 pub(crate) mod acting;
 pub(crate) mod desiring;

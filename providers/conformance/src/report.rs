@@ -1,10 +1,10 @@
-//! What the suite has found.
+//! The results of the suite.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 
-/// What became of one rule.
+/// The result of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -23,7 +23,7 @@ pub struct Line {
     pub rule: &'static str,
     /// Whether every provider has to keep it.
     pub mandatory: bool,
-    /// What became of it.
+    /// The result.
     pub verdict: Verdict,
     /// Why, unless it passed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,7 +17,7 @@ pub struct Rule {
     pub id: &'static str,
     /// Whether every provider has to keep it.
     pub mandatory: bool,
-    /// What it asks for, in one sentence.
+    /// The requirement, in one sentence.
     pub text: &'static str,
     pub(crate) check: Check,
 }

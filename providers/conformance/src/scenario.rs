@@ -1,6 +1,7 @@
-//! The samples that a provider ships for its own proof, as `conformance.json`.
+//! The samples in `conformance.json` with which a provider is tested.
 //!
-//! In every text `${scratch}` stands for a new empty directory, `${other}` for another one, and `${n}` for a number.
+//! In every text, `${scratch}` is replaced by a new empty directory, `${other}` by another one, and `${n}` by
+//! a number.
 //! Values have the JSON form of [`slipway_resource::Value`]; references are resolved against the samples before.
 
 use std::path::{Path, PathBuf};

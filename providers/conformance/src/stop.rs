@@ -11,7 +11,7 @@ pub(crate) enum Stop {
     Skip(String),
 }
 
-/// What a check comes to.
+/// The result of a check.
 pub(crate) type Checked = Result<(), Stop>;
 
 /// The rule is broken.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_resource::provider::{LocateItem, Located};
 use slipway_resource::{Address, Identity, Path, Value};
 
-/// An object that may be taken over.
+/// An object that may be adopted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// What the provider calls it.
+    /// The identity that the provider has for it.
     pub identity: Identity,
-    /// What was read of it.
+    /// The observed attributes.
     pub attributes: Value,
 }
 
@@ -19,9 +19,10 @@ pub type Key = Vec<Path>;
 
 /// Finds the object of each item among the candidates, by type; one answer for each item, in their order.
 ///
-/// `keys` gives the keys of a type, the best first: the first of which all values are known and one is set decides.
-/// What an item refers to is looked for before it, so that a rule is found in the group that was found. No object
-/// is found for two items. What has no key of its own is what a found object refers to. The candidates have to hold the objects that are only used, too.
+/// `keys` gives the keys of a type, the best first. The first key decides of which all values are known and
+/// at least one is set. The object of a reference is looked up before the item that refers to it, so that a
+/// rule is found in the group that was found. No object is found for two items. An item without a key gets
+/// the object to which a found object refers. The candidates must include objects that are only used.
 #[must_use]
 pub fn locate(
     items: &[LocateItem],
@@ -124,7 +125,7 @@ impl<'a> Matching<'a> {
         Located::one(item.address.clone(), candidate.identity.clone(), candidate.attributes.clone())
     }
 
-    /// The wanted values of a key; `None` while one is not known, or when none is set.
+    /// The desired values of a key; `None` while one is not known, or when none is set.
     fn values(&self, desired: &Value, key: &Key) -> Option<Vec<Value>> {
         let values: Vec<Value> = key
             .iter()

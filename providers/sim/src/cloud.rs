@@ -1,4 +1,4 @@
-//! What exists in the simulated cloud, kept in a log of events that several processes share.
+//! The objects of the simulated cloud, in a log of events that several processes share.
 
 mod change;
 mod entity;

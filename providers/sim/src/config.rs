@@ -96,7 +96,7 @@ impl Default for Load {
 }
 
 impl Load {
-    /// What the types allow and no computer can hold.
+    /// A setting that its type allows and that needs too many resources.
     #[must_use]
     pub(crate) fn problem(&self) -> Option<String> {
         let most = count::OBJECTS;
@@ -156,7 +156,7 @@ impl Config {
         }
     }
 
-    /// What the types allow and the simulation does not.
+    /// Settings that their types allow and the simulation does not.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();

@@ -24,7 +24,7 @@ pub const FILE: &str = "faults.json";
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
     /// The call: `discover`, `read`, `create`, `update`, `delete`, `tag`, `resume`, `preflight`, `import`, or the name
-    /// of an operation; `*` and `?` stand for any text and any letter.
+    /// of an operation; `*` matches any text, and `?` any letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The resource type, with `*` and `?`.

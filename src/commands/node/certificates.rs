@@ -21,7 +21,7 @@ use crate::node::machine::root_of_files;
 use crate::program::Context;
 use crate::ui::table::table;
 
-/// Less than this is told by the exit code.
+/// A certificate that expires sooner changes the exit code.
 const SOON_SECONDS: i64 = 30 * 24 * 3600;
 
 pub(super) async fn run(context: &Context, command: &CertificatesCommand) -> Result<ExitCode, CommandError> {

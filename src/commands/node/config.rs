@@ -38,7 +38,7 @@ pub(super) async fn run(context: &Context, command: &ConfigCommand) -> Result<Ex
             context.output.message(&diagnostic::render_all(&reading.diagnostics));
             let text = migrated(&reading);
             match new_config {
-                // Tokens may stand in it.
+                // The document may contain tokens.
                 Some(path) => files::write(path, text.expose().as_bytes(), Readers::Owner)
                     .map_err(|error| CommandError::file("the new document", path, &error))?,
                 None => context.output.result(text.expose())?,

@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, arguments: &IdentityArguments) -> Res
     context.output.message(&format!("Listens on {} for machines of {}.", arguments.listen, desk.cluster));
     tokio::select! {
         served = server::serve(arguments.listen, desk, keys) => match served? {},
-        // The unit starts both anew.
+        // The unit restarts both.
         how = identifier.ended() => {
             Err(CommandError::new("NODE0023", "the provider of the cloud has ended").cause(how))
         }

@@ -1,4 +1,4 @@
-//! `slipway node logs`: what the kubelet or a component of this machine says.
+//! `slipway node logs`: the log of the kubelet or of a component of this machine.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ fn newest(pods: &Path, name: &str) -> Option<PathBuf> {
         .map(|(_, file)| file)
 }
 
-/// What a container said in a line of its log, which has time, stream and a mark in front.
+/// The message in a line of a container's log, without time, stream and mark.
 fn said(line: &str) -> &str {
     line.splitn(4, ' ').nth(3).unwrap_or(line)
 }

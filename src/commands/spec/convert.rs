@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 
-/// What stands behind values that the documents did not give.
+/// The comment on values that the documents did not give.
 const REMARK: &str = "derived, or a default of kOps";
 
 /// Writes clusters of another format as documents of Slipway's own, and says what is different.
@@ -31,7 +31,7 @@ fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> 
     let cluster = slipway_kops::native(&wanted.cluster);
     let text = brief_yaml(&cluster, &wanted.sources, REMARK)
         .map_err(|error| CommandError::internal("the spec cannot be written", &error))?;
-    // What is written is only good if it is the same cluster.
+    // The written documents must describe the same cluster.
     let again = load_files(vec![SourceFile::new("converted.yaml", text.clone())], &[]);
     if again.clusters.first() != Some(&cluster) {
         return Err(CommandError::new(

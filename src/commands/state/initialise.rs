@@ -12,7 +12,7 @@ use crate::cli::state::InitStoreArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// Makes the store or checks it: tries on the place itself everything that the state stands on.
+/// Creates the store or checks it: tries all operations that the state needs at this place.
 pub(crate) async fn run(context: &Context, arguments: &InitStoreArguments) -> Result<ExitCode, CommandError> {
     let url = context.state_url();
     let made = initialise(&context.bare_backend()?).await.map_err(Error::from)?;

@@ -11,7 +11,7 @@ use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
 
-/// Makes a lost or damaged state anew from what carries the cluster's ownership.
+/// Rebuilds a lost or damaged state from the objects with the cluster's ownership.
 pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Result<ExitCode, CommandError> {
     let selection = Selection {
         files: arguments.files.clone(),

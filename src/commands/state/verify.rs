@@ -67,8 +67,8 @@ pub(super) async fn named(backend: &dyn Backend, names: &[String]) -> Result<Vec
     Ok(names.iter().map(|name| ClusterName::new(name.as_str())).collect::<Result<_, _>>()?)
 }
 
-/// What the records of a sound state lack: the bytes are as they were written, and may still say nothing that can be
-/// understood, or need a key that is gone.
+/// Problems of the records in a sound state. The bytes are as they were written, but may not be understood,
+/// or may need a key that is lost.
 async fn understood(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<Finding>, CommandError> {
     let state = match State::read(backend, cluster.as_str()).await {
         Ok(state) => state,
@@ -100,7 +100,7 @@ fn has_key(fingerprint: &str) -> bool {
     !is_older(fingerprint)
 }
 
-/// What the configuration wants encrypted and is not. Nothing of it is damaged.
+/// Objects that the configuration wants encrypted and that are not. They are not damaged.
 async fn unencrypted(
     backend: &SealedBackend,
     cluster: &ClusterName,
@@ -108,7 +108,7 @@ async fn unencrypted(
     let prefix = Prefix::new(cluster.as_str()).map_err(Error::from)?;
     let mut found = 0;
     for key in backend.list(&prefix).await.map_err(Error::from)? {
-        // What cannot be read is damaged, and was told so.
+        // An object that cannot be read is damaged, which was reported already.
         if matches!(backend.is_clear(&key).await, Ok(true)) {
             found += 1;
         }
@@ -126,7 +126,7 @@ async fn secrets(
 ) -> Result<(), CommandError> {
     let prefix = Prefix::new(&format!("{cluster}/secrets")).map_err(Error::from)?;
     for key in backend.list(&prefix).await.map_err(Error::from)? {
-        // What cannot be read at all is told of already.
+        // An object that cannot be read at all was reported already.
         let Ok(Some((bytes, _))) = backend.get(&key).await else { continue };
         if let Err(error) = Envelope::read(&Expected::at(key.as_str()), &bytes) {
             let problem = error.to_string();
@@ -147,7 +147,7 @@ fn lines(cluster: &ClusterName, report: &Report) -> String {
     text
 }
 
-/// What holds for the state as a whole: a plan or an approval that is stored beside it is none of its parts.
+/// The verdict on the state as a whole: a stored plan or approval is not a part of it.
 fn verdict(report: &Report) -> String {
     let is_any = |mend: Mend| report.findings.iter().any(|finding| finding.mend == mend);
     if [Mend::Rebuild, Mend::Past, Mend::Other].into_iter().any(is_any) {

@@ -26,7 +26,7 @@ use crate::node::spec::{Boot, Joined, NodeSpec};
 use crate::node::{begin, join};
 use crate::program::Context;
 
-/// What a machine is to be, with the texts of its secrets.
+/// The desired state of a machine, with the texts of its secrets.
 pub(crate) struct Prepared {
     pub spec: NodeSpec,
     pub phased: Vec<Phased>,
@@ -281,7 +281,7 @@ impl Preparing<'_> {
         Ok(Joined { server: endpoint.url(), authority, client_certificate: Some(path), ..Joined::default() })
     }
 
-    /// Whether the kubelet has its own credentials: then nothing is asked of the cluster again.
+    /// Whether the kubelet has its own credentials: then the cluster is not asked again.
     fn has_joined(&self) -> bool {
         below(&self.machine.root, "/etc/kubernetes/kubelet.conf").exists()
     }

@@ -1,7 +1,8 @@
-//! What a further control plane asks the cluster for before it joins: a token for its kubelet, and the members of etcd.
+//! Requests of a further control plane to the cluster before it joins: a token for its kubelet, and the
+//! members of etcd.
 //!
-//! It has the keys of the cluster's authorities, so that it proves itself with a certificate that it signs and that ends
-//! soon.
+//! The control plane has the keys of the cluster's authorities, so it authenticates with a short-lived
+//! certificate that it signs itself.
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_bootstrap::boot::NodeBootstrap;

@@ -25,7 +25,7 @@ const KEY: &str = "/var/lib/slipway/boot/node-client.key";
 /// The certificate and the key, as the kubelet reads them.
 const CREDENTIAL: &str = "/var/lib/slipway/boot/node-client.pem";
 
-/// What a machine knows of its cluster before it has joined.
+/// The facts about its cluster that a machine has before it has joined.
 pub(super) struct Cluster<'a> {
     /// Its document.
     pub document: &'a NodeBootstrap,

@@ -199,7 +199,8 @@ async fn start_containerd(
     unit::systemctl(&["start", "containerd.service"]).await
 }
 
-/// The configuration of containerd: what nodes need, and over it what the spec says. Both containerd 1 and 2 read it.
+/// The configuration of containerd: the settings for nodes, overridden by those of the spec. containerd 1 and
+/// 2 read it.
 fn configuration(runtime: &ContainerRuntime, layout: &Layout, pause: &str) -> Result<String, CommandError> {
     let unusable = |error: &dyn std::fmt::Display| {
         CommandError::new("NODE0021", "`runtime.extraConfig` of the bootstrap document is no TOML")

@@ -20,7 +20,8 @@ pub(crate) const BOOT: Unit = Unit {
     restart: "on-failure\nRestartSec=2\nRestartPreventExitStatus=1",
     start: "start",
 };
-/// The unit with which a control plane gives machines their credentials. It is started anew, with the program that is there.
+/// The unit with which a control plane gives machines their credentials. It is restarted with the installed
+/// program.
 pub(super) const IDENTITY: Unit = Unit {
     name: "slipway-identity.service",
     description: "give machines of the cluster the credential of their node",

@@ -1,4 +1,4 @@
-//! What the cluster knows of a machine that asks: whether its node lives, and which key it has asked for before.
+//! The cluster's knowledge about a machine that asks: whether its node is ready, and its earlier key.
 
 use std::time::Duration;
 

@@ -45,7 +45,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The certificate and the key of the API server. They are read anew for each connection: they are renewed.
+    /// The certificate and the key of the API server. They are read again for each connection, because they
+    /// are renewed.
     fn serving(&self) -> Result<ServerConfig, CommandError> {
         let (certificate, key) = (self.folder.join("apiserver.crt"), self.folder.join("apiserver.key"));
         let unusable = |path: &Path, error: &dyn std::fmt::Display| {
@@ -84,7 +85,7 @@ pub(crate) async fn serve<R: Registry + 'static>(
     desk: Desk<R>,
     keys: Keys,
 ) -> Result<Infallible, CommandError> {
-    // What cannot be used is told at once, and not to the first machine.
+    // Unusable files are reported at the start, and not to the first machine.
     keys.serving()?;
     keys.authority()?;
     let listener = TcpListener::bind(listen).await.map_err(|error| {

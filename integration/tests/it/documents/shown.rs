@@ -1,7 +1,7 @@
 //! Output as a page shows it, beside what the program prints.
 
-/// The first line of the page that the program does not print; every line has to come, in the page's order. `…` in a line
-/// stands for anything, and so do times, digests and other things that differ with each run.
+/// The first line of the page that the program does not print; every line must occur, in the page's order.
+/// `…` in a line matches any text, and so do times, digests and other values that differ with each run.
 pub(super) fn missing(page: &str, said: &str) -> Option<String> {
     let mut said = said.lines().map(settled);
     for line in page.lines().map(str::trim_end).filter(|line| !line.is_empty() && line.trim() != "…") {

@@ -1,4 +1,4 @@
-//! What has to happen between the commands of a page.
+//! The actions between the commands of a page.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(super) struct Entry {
     /// Whether the objects in the simulated cloud are those of another tool before the block.
     #[serde(default)]
     pub unowned: bool,
-    /// What is replaced in commands and shown output before they are used, as a reader replaces names.
+    /// Replacements in commands and shown output, as a reader replaces names.
     #[serde(default)]
     pub replace: Vec<(String, String)>,
     /// The exit codes of its commands, in order; 0 where there is none.

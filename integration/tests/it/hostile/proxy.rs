@@ -31,7 +31,7 @@ pub enum Call {
     None,
 }
 
-/// What it does instead of answering as it should.
+/// The provider's misbehaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misdeed {
     /// A status of gRPC.
@@ -48,7 +48,7 @@ pub enum Misdeed {
     End,
     /// The answer never stops.
     Endless,
-    /// What it says of networks is not so.
+    /// It reports wrong facts about networks.
     Lie(Lie),
 }
 

@@ -65,7 +65,7 @@ fn what_others_changed_as_the_spec_asks_is_recorded() -> Result<()> {
     place.expect(0, &["drift", "small"])?;
     place.expect(0, PLAN)?;
     ensure!(object(&place, "sim_target_group.api")?.id == group.id, "it was replaced");
-    // What is changed after that is drift again, and not a change of the spec.
+    // A later change is drift again, and not a change of the spec.
     tamper.set(&group.id, &"tags.team".parse()?, "others".into())?;
     let drift = place.expect(2, &["drift", "small"])?.out;
     ensure!(drift.contains("sim_target_group.api"), "{drift}");

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use super::shared::*;
 use crate::{APPLY, PLAN};
 
-/// What is made of many fields, as the user data of a pool is, changes because of one of them: the reason names that one.
+/// An attribute that depends on many fields, such as the user data of a pool: the reason names the changed
+/// field.
 #[test]
 fn a_reason_names_the_field_that_changed() -> Result<()> {
     let place = applied(&spec())?;

@@ -1,4 +1,4 @@
-//! What a folder of specs may have beside them, and how one of several clusters is chosen.
+//! Other files in a folder of specs, and the selection of one of several clusters.
 
 use anyhow::{Result, ensure};
 use slipway_integration::place::{Ended, Place};

@@ -47,7 +47,7 @@ fn every_form_is_well_formed() -> Result<()> {
     Ok(())
 }
 
-/// Whether a text is an XML document: every element is closed in its order, and nothing stands beside the root.
+/// Whether a text is an XML document: every element is closed in its order, and there is only one root.
 fn well_formed(text: &str) -> Result<()> {
     let mut open: Vec<String> = Vec::new();
     let mut elements = 0;

@@ -1,4 +1,4 @@
-//! Plans of a part of a cluster: what they take along, and what they leave.
+//! Plans of a part of a cluster: the resources that they include, and those that they leave out.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_resource::Value;
@@ -42,7 +42,7 @@ fn a_roll_of_one_pool_leaves_the_others_as_they_are() -> Result<()> {
     let kind: Option<Value> =
         object(&place, "sim_machine_pool.databases")?.attributes.at(&"machine_type".parse()?).cloned();
     ensure!(kind == Some("sim.medium".into()), "another pool's change was applied: {kind:?}");
-    // What was left is pending still.
+    // The changes that were left out are still pending.
     let plan = planned(&place, 2, &[])?;
     ensure!(actions(&plan).iter().any(|(address, _)| address == "sim_machine_pool.databases"));
     Ok(())

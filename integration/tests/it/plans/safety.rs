@@ -38,7 +38,7 @@ fn a_volume_that_somebody_grew_is_drift() -> Result<()> {
     Ok(())
 }
 
-/// A roll that stops after a cordon, and is not asked for any more.
+/// A roll that stops after a cordon, and that the spec does not need any more.
 #[test]
 fn what_a_roll_cordoned_takes_pods_again() -> Result<()> {
     let place = applied(&spec())?;
@@ -140,7 +140,7 @@ fn a_rebuilt_state_is_as_protected_as_before() -> Result<()> {
     const REBUILD: &[&str] = &["state", "rebuild", "small", "-f", "spec.yaml", "--yes"];
     const DELETE: &[&str] = &["delete", "small", "--yes", "--confirm", "small"];
     let place = applied(&protected)?;
-    // The old state can be read, and the spec at hand is an older one.
+    // The old state can be read, and the spec is an older one.
     place.write("spec.yaml", &spec())?;
     let rebuilt = place.expect(0, &[REBUILD, &["--force"]].concat())?.out;
     ensure!(rebuilt.contains("protected from deletion, as it was in the state"), "{rebuilt}");

@@ -14,7 +14,7 @@ fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
     place.expect(2, &[PLAN, &["--out", "first.plan"]].concat())?;
     let shown = place.expect(0, &["show", "first.plan"])?.out;
     ensure!(shown == place.expect(2, PLAN)?.out, "the saved plan reads otherwise");
-    // What the spec says meanwhile does not matter.
+    // The contents of the spec do not matter meanwhile.
     place.write("spec.yaml", "nothing: here\n")?;
     let ended = place.expect(0, &["apply", "first.plan", "--yes"])?;
     ensure!(ended.out.starts_with(&shown), "another plan was applied:\n{}", ended.out);
@@ -63,13 +63,13 @@ fn a_changed_object_stops_its_step_and_what_stands_on_it_only() -> Result<()> {
     let stopped = place.expect(1, &["apply", "later.plan", "--yes"])?;
     ensure!(stopped.err.contains("update sim_target_group.api failed"), "{}", stopped.err);
     ensure!(stopped.err.contains("health_interval_ms: 10000 → 77000"), "no difference: {}", stopped.err);
-    // What does not stand on it was done.
+    // Steps that do not depend on it were done.
     let label = |address: &str| -> Result<Option<Value>> {
         Ok(object(&place, address)?.attributes.at(&"tags.team".parse()?).cloned())
     };
     ensure!(label("sim_identity.worker")? == Some("network".into()), "an independent step was not done");
     ensure!(label("sim_target_group.api")? == Some("platform".into()), "the changed object was touched");
-    // A new plan sees it and mends it.
+    // A new plan shows the difference, and the apply corrects it.
     let plan = planned(&place, 2, &[])?;
     ensure!(actions(&plan).contains(&("sim_target_group.api".to_owned(), "update".to_owned())));
     place.expect(0, APPLY)?;

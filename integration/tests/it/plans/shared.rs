@@ -76,7 +76,7 @@ pub(super) fn json(text: &str) -> Result<Json> {
     serde_json::from_str(text).with_context(|| text.to_owned())
 }
 
-/// What a JSON plan does: address and actions.
+/// The changes of a JSON plan: address and actions.
 pub(super) fn actions(plan: &Json) -> Vec<(String, String)> {
     let changes = plan["resource_changes"].as_array().into_iter().flatten();
     let words = |change: &Json| {

@@ -69,7 +69,7 @@ impl Reachable {
         Ok(Self { bucket, endpoint: format!("http://{}:{PORT}", network.address()), relay, _said: said })
     }
 
-    /// What the program on a machine needs in its environment to reach it.
+    /// The environment variables with which the program on a machine reaches the bucket.
     pub fn environment(&self) -> String {
         let pairs = self.bucket.environment().into_iter().map(|(name, value)| match name.as_str() {
             "AWS_ENDPOINT_URL" => format!("{name}={}\n", self.endpoint),

@@ -118,7 +118,7 @@ pub(crate) async fn resume(bench: &mut Bench<'_>) -> Checked {
             ensure(number == 1, || format!("after the second attempt there are {number}"))?;
             applied.identity
         }
-        // Allowed, though of little help; what is there is found by its tags.
+        // This is allowed, though of little help: the existing object is found by its tags.
         Resolution::Unknown => found
             .observed
             .iter()

@@ -1,4 +1,4 @@
-//! What is wrong with a schema in itself.
+//! Problems of a schema that the schema alone shows.
 
 use std::collections::BTreeMap;
 

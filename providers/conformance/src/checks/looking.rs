@@ -17,8 +17,8 @@ use crate::stop::{Checked, Stop, ensure};
 const VARIABLES: [&str; 6] =
     ["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"];
 
-/// What is below some folders: of a file the digest of its content, and of everything when it was changed. A file that was
-/// written and removed again has changed its folder.
+/// The contents of some folders: the digest of each file, and the time of the last change of each entry. A
+/// file that was written and removed again has changed its folder.
 type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, Option<Digest>)>;
 
 fn snapshot(folders: &[PathBuf]) -> Snapshot {
@@ -74,7 +74,7 @@ fn attributes_of(found: &Discovery, address: &Address) -> Option<Value> {
     }
 }
 
-/// Makes every call that a plan makes. What a call answers is the matter of other rules.
+/// Makes all calls of a plan. Other rules check the answers.
 async fn look(bench: &Bench<'_>, running: &slipway_protocol::Running) -> Result<(), Stop> {
     let request = session_request(&bench.suite.scenario, &bench.places)?;
     let terms = Terms { read_only: true, ..Terms::default() };

@@ -53,7 +53,7 @@ pub(crate) async fn plan_order(bench: &mut Bench<'_>) -> Checked {
         let desired = Some(sample.attributes.clone());
         alone.push(bench.plan_one(&sample.address, desired, None, None).await?);
     }
-    // Twice each, so that one sample is an order, too. What is said for people is left to `plan-pure`.
+    // Twice each, so that one sample has an order, too. `plan-pure` checks the texts for users.
     let items = || samples.iter().chain(&samples).map(item);
     let together = bench.session.plan(items().collect()).await?;
     let backwards = bench.session.plan(items().rev().collect()).await?;
@@ -97,7 +97,7 @@ fn is_text(altered: &Altered) -> bool {
     matches!((&altered.wanted, &altered.given), (Value::String(_), Value::String(_)))
 }
 
-/// Fails for a wanted value that comes back as another one, of those that the rule is about.
+/// Fails if a desired value is returned as another one, for the values that the rule is about.
 async fn keeps(bench: &mut Bench<'_>, concerns: impl Fn(&Altered) -> bool) -> Checked {
     for sample in bench.samples()? {
         let address = &sample.address;

@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// What a credential is for.
+/// The challenge of a request.
 fn challenge(message: Option<proto::NodeChallenge>) -> Result<NodeChallenge, ProviderError> {
     let invalid = |text: String| ProviderError::new(ErrorClass::Invalid, text);
     let message = message.ok_or_else(|| invalid("the request has no challenge".to_owned()))?;

@@ -4,7 +4,7 @@ use super::World;
 use super::entity::{Entity, EntityRef, Journaled, Machine, Object, Pod};
 use crate::clock::Millis;
 
-/// A change under way: what it puts is seen by what it asks next, and is written as one line.
+/// A change in progress: its reads see its own writes, and all its writes are one line of the log.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     world: &'a mut World,

@@ -1,4 +1,4 @@
-//! Machines of pools: how they are launched, and what takes the place of one that goes.
+//! Machines of pools: their launch, and the replacement of removed machines.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::clock::Millis;
 use crate::hash;
 use crate::kind::TEMPLATE;
 
-/// What a launch depends on beside the pool.
+/// The parameters of a launch beside the pool.
 #[derive(Clone, Copy)]
 pub(crate) struct Launch<'a> {
     /// Decides how long machines boot.
@@ -134,8 +134,9 @@ impl Change<'_> {
         }
     }
 
-    /// Launches what a pool lacks to its size, and forgets empty places beyond the size. Where machines of an old
-    /// template stand nothing is launched: the roll that replaces them brings what is missing, within its limits.
+    /// Launches the machines that a pool lacks to its size, and drops empty places beyond the size. While the
+    /// pool has machines of an old template, none is launched: the roll that replaces them adds the missing
+    /// ones, within its limits.
     pub(crate) fn fill_up(&mut self, pool_id: &str, launch: Launch<'_>) {
         let Some(mut pool) = self.world().object(pool_id).cloned() else {
             return;
@@ -204,7 +205,7 @@ impl PoolState {
     }
 }
 
-/// How many machines a pool shall have.
+/// The desired number of machines in a pool.
 pub(crate) fn size_of(pool: &Object) -> usize {
     let size = pool.attributes.get("size").and_then(Value::as_integer);
     usize::try_from(size.unwrap_or_default()).unwrap_or_default()

@@ -61,7 +61,7 @@ impl World {
         self.object(self.by_token.get(token)?)
     }
 
-    /// What is known of an action.
+    /// The record of an action.
     pub(crate) fn journaled(&self, token: &Token) -> Option<&Journaled> {
         self.journal.get(token)
     }

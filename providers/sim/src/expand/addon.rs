@@ -1,4 +1,4 @@
-//! What runs in the cluster, as workloads with budgets.
+//! The workloads in the cluster, with their budgets.
 
 use slipway_cluster_input::{Addon, ClusterInput, Manifest, ProxyMode, Role};
 use slipway_resource::{Address, Value};

@@ -1,5 +1,5 @@
-//! What a machine does at its first boot: a long text that holds the configuration of everything on the node, so
-//! that a change of any of it makes a new template.
+//! The user data of a machine: a long text with the configuration of the whole node, so that every change of
+//! it makes a new template.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use slipway_cluster_input::{ClusterInput, DnsKind, Endpoint, Role};
 
-/// What machines of a role may do.
+/// The permissions of machines with a role.
 pub(super) fn document(cluster: &ClusterInput, role: Role) -> String {
     let mut statements = vec![allow("Describe", &["compute:Describe*", "network:Describe*"], "*", None)];
     match role {

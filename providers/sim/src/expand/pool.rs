@@ -146,7 +146,7 @@ fn volume(volume: &Volume) -> Value {
     ])
 }
 
-/// What decides, besides the key, whether encrypted objects can be read.
+/// The settings, beside the key, on which reading encrypted objects depends.
 fn encryption(at_rest: &AtRest) -> String {
     let provider = word(&at_rest.provider);
     let endpoint = at_rest.kms_endpoint.iter().map(|endpoint| format!(" at {endpoint}"));

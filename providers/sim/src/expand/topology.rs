@@ -35,7 +35,7 @@ pub(super) fn roles(cluster: &ClusterInput) -> Vec<Role> {
         .collect()
 }
 
-/// The subnet in which the gateways of another subnet's zone stand: a public one of the zone, or else the first.
+/// The subnet with the gateways for another subnet's zone: a public one of the zone, otherwise the first.
 pub(super) fn gateway_subnet<'a>(cluster: &'a ClusterInput, subnet: &Subnet) -> Option<&'a Subnet> {
     let candidates = || cluster.network.subnets.iter().filter(|candidate| is_public(candidate));
     candidates()

@@ -1,4 +1,4 @@
-//! Load balancers, and what stands behind them.
+//! Load balancers and their target groups.
 
 use slipway_resource::{Attribute, ProviderError, Type, Value};
 

@@ -52,7 +52,7 @@ pub(crate) fn operation_ms(name: &str) -> u64 {
     }
 }
 
-/// How long a drain takes when it goes on in so many rounds, in milliseconds.
+/// How long a drain with this number of rounds takes, in milliseconds.
 pub(crate) fn drain_ms(rounds: u64) -> u64 {
     operation_ms(operation::DRAIN) + rounds * EVICTION_MS
 }

@@ -1,4 +1,4 @@
-//! What runs in a cluster.
+//! Workloads in a cluster.
 
 use slipway_resource::{Attribute, ProviderError, Type, Value};
 

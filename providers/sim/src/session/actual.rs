@@ -152,7 +152,7 @@ fn observe(world: &World, object: Option<&Object>, identity: &Identity, now: u64
             Some(attributes) => Observation::Present(attributes),
             None => Observation::Absent,
         },
-        // Ids of other clouds stand for objects that are taken to exist and of which nothing is known.
+        // Ids of other clouds name objects that are assumed to exist and are otherwise unknown.
         None if kind::is_foreign(identity.as_str()) => {
             Observation::Present(Value::map([("id", identity.as_str())]))
         }

@@ -1,4 +1,4 @@
-//! What refuses an object: its form, the account's limits, and everything else that exists.
+//! Checks of an object: its form, the account's limits, and conflicts with other objects.
 
 use slipway_resource::diff::same;
 use slipway_resource::validate::misfits;

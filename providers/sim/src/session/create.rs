@@ -9,7 +9,7 @@ use crate::cloud::{Change, Journaled, Launch, Object, PoolState, Stale, World, p
 use crate::error::{invalid, not_found};
 use crate::kind::{Assigned, Kind, MACHINE_POOL, WORKLOAD};
 
-/// What a change depends on beside the request.
+/// The parameters of a change beside the request.
 #[derive(Clone, Copy)]
 pub(super) struct Circumstances<'a> {
     /// For how long reads show what was before.
@@ -134,7 +134,7 @@ impl SimSession {
     }
 }
 
-/// What follows from a pool or a workload being as it is.
+/// The effects of the present state of a pool or workload.
 fn follow(change: &mut Change<'_>, object: &Object, launch: Launch<'_>) {
     match object.kind.as_str() {
         MACHINE_POOL => change.fill_up(&object.id, launch),
@@ -143,7 +143,7 @@ fn follow(change: &mut Change<'_>, object: &Object, launch: Launch<'_>) {
     }
 }
 
-/// What the cloud decides of a pool.
+/// The attributes that the cloud sets for a pool.
 fn assign_pool(attributes: &mut std::collections::BTreeMap<String, Value>) {
     let min = attributes.get("min").cloned().unwrap_or(Value::Integer(0));
     attributes.entry("size".into()).or_insert(min);

@@ -1,4 +1,4 @@
-//! Deleting an object, and what goes with it.
+//! Deletes an object with its dependents.
 
 use slipway_resource::provider::ApplyRequest;
 use slipway_resource::{Identity, ProviderError};
@@ -8,7 +8,7 @@ use crate::cloud::{Change, Journaled, Stale, World, pod, view};
 use crate::error::{dependency, invalid};
 use crate::kind::{self, Kind, MACHINE_POOL, OnDelete, WORKLOAD};
 
-/// Deletes an object and what goes with it. One that is gone already is a success.
+/// Deletes an object with its dependents. An object that is gone already is a success.
 pub(super) fn delete(
     change: &mut Change<'_>,
     kind: &Kind,

@@ -153,7 +153,7 @@ impl SimSession {
             .map_err(|_| stopped("stopped on request; the change goes on in the cloud"))
     }
 
-    /// What a gate answers: the machine that it was about, and for one that was launched its node.
+    /// The answer of a gate: its machine, and the node of a launched one.
     pub(super) fn found(&self, machine: Option<&Machine>, launched: bool) -> Result<Value, ProviderError> {
         let mut found = match machine {
             Some(machine) => Value::map([

@@ -17,7 +17,7 @@ use crate::kind::NODE;
 const POOL_LABEL: &str = "sim.slipway.dev/pool";
 
 impl SimSession {
-    /// The machines that are asked for, read at one moment by one call.
+    /// The requested machines, read at one moment by one call.
     pub(super) async fn find_instances(
         &self,
         request: &InstancesRequest,

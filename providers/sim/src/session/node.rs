@@ -228,7 +228,7 @@ impl SimSession {
     }
 }
 
-/// What a node shows.
+/// The attributes of a node.
 pub(super) fn attributes(machine: &Machine, now: u64) -> Value {
     Value::map([
         ("id", Value::from(machine.id.as_str())),

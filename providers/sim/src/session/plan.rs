@@ -12,7 +12,7 @@ use crate::cloud::boot_ms;
 use crate::error::invalid;
 use crate::kind::{Kind, MACHINE_POOL, POOL_MS, refuse_shrinking};
 
-/// What one change means.
+/// Plans one change.
 pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = kind_of(&item.address)?;
     let Some(desired) = &item.desired else {
@@ -91,7 +91,7 @@ fn fill_in(kind: &Kind, item: &PlanItem, kept: Option<&Value>, attributes: &mut 
             (Mode::OptionalComputed, Some(found)) => {
                 let applied = item.last_applied.as_ref().and_then(|applied| applied.get(name));
                 if applied == Some(found) {
-                    // It was asked for and is no more: the server decides anew.
+                    // The value was requested before and is not any more: the server decides again.
                     Value::Unknown
                 } else {
                     found.clone()

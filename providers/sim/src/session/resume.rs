@@ -1,4 +1,4 @@
-//! What became of an action after a crash.
+//! Finds the result of an action after a crash.
 
 use slipway_resource::provider::{
     Action, Applied, ApplyRequest, EventSink, Resolution, ResumeRequest, operation,

@@ -5,12 +5,12 @@ use slipway_resource::ProviderError;
 use crate::cloud::{Change, Launch, Machine, Object, size_of};
 use crate::error::not_found;
 
-/// The machine of a slot: a new one, or one that is there already.
+/// The machine of a slot: a new one, or an existing one.
 ///
-/// The caller has looked the token up, so this is not the same call again. Slots of another plan count anew, which is
-/// why the same number does not mean the same machine; but a pool never gets more machines of its current template
-/// than it has places. When it has them all, the newest that has no slot yet takes this one. With `anew` those that
-/// are there are on their way out, whatever their template, and a new one is launched.
+/// The caller has looked up the token, so this is not a repeated call. Each plan numbers its slots again, so
+/// one number may mean different machines. But a pool never gets more machines of its current template than
+/// it has places. When it has them all, the newest machine without a slot takes this one. With `anew`, all
+/// existing machines are to be replaced, whatever their template, and a new one is launched.
 pub(super) fn surge(
     change: &mut Change<'_>,
     pool: &Object,

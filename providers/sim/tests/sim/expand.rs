@@ -169,7 +169,7 @@ async fn what_was_applied_plans_no_change_and_goes_in_reverse() {
         let mut made = harness.create_all(&resources).await;
         assert_eq!(changes(&harness, &resources).await, [""; 0], "{name}");
 
-        // What nothing refers to goes first; what is only used stays.
+        // Resources to which no other one refers are deleted first; resources that are only used stay.
         made.retain(|address, _| {
             resources
                 .iter()

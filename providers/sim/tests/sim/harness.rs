@@ -20,7 +20,7 @@ pub struct Harness {
     tokens: std::sync::atomic::AtomicU64,
 }
 
-/// Opens a session; `config` goes on top of the directory.
+/// Opens a session with the directory and the settings in `config`.
 pub async fn open(directory: &Path, config: serde_json::Value) -> Harness {
     let mut config = config;
     config["directory"] = directory.to_str().unwrap().into();
@@ -73,7 +73,7 @@ impl Harness {
         self.apply(self.request(address, action)).await
     }
 
-    /// What exists of the cluster: identity and attributes by address.
+    /// The objects of the cluster: identity and attributes by address.
     pub async fn observe(&self) -> BTreeMap<Address, (Identity, Value)> {
         let request =
             DiscoverRequest { uid: Some(self.uid.clone()), cluster: "demo".into(), types: Vec::new() };

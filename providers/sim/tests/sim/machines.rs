@@ -175,7 +175,7 @@ async fn a_surge_that_is_repeated_launches_one_machine() {
     pool_of.harness.apply(request.clone()).await.unwrap();
     pool_of.harness.apply(request).await.unwrap();
     assert_eq!(pool_of.images(), ["one", "one", "two"]);
-    // However often it is asked, there are no more new machines than places.
+    // However often the gate runs, there are no more new machines than places.
     for slot in ["2", "3", "4"] {
         pool_of.arrive(slot).await;
     }

@@ -74,7 +74,7 @@ impl ReferenceSession {
         outcome
     }
 
-    /// Waits until an object is up, or takes it away when that is asked for.
+    /// Waits until an object is ready, or removes it when the action is stopped.
     async fn wait(
         &self,
         identity: &Identity,
@@ -245,7 +245,7 @@ impl ReferenceSession {
     }
 }
 
-/// What the cloud sets; with the defect, a size of its own.
+/// The attributes that the cloud sets; with the defect, another size.
 fn complete(object: &mut Object, identity: &str, oversized: bool) {
     let set = |attributes: &mut Value, name: &str, value: Value| attributes.set(&Path::key(name), value);
     match object.kind.as_str() {

@@ -1,4 +1,4 @@
-//! What the reference provider says of changes, without its cloud.
+//! The plans of the reference provider, without its cloud.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn kind<'a>(schema: &'a Schema, address: &Address) -> Result<&'a ResourceTyp
         .ok_or_else(|| invalid(format!("{}: there is no such type", address.kind())).with_address(address))
 }
 
-/// What one change means. `number` counts calls, for the defect of not being pure.
+/// Plans one change. `number` counts calls, for the defect of not being pure.
 pub fn plan(schema: &Schema, item: PlanItem, number: u64, defect: &Defect) -> Result<Planned, ProviderError> {
     let kind = kind(schema, &item.address)?;
     let Some(desired) = item.desired else {

@@ -33,7 +33,7 @@ pub struct ReferenceSession {
     read_only: bool,
     pub defect: Defect,
     calls: AtomicU64,
-    /// By token, what tells a running action to stop.
+    /// The stop signals of running actions, by token.
     pub running: Mutex<HashMap<String, watch::Sender<bool>>>,
     /// For the defect of doing one action after the other.
     pub serial: tokio::sync::Mutex<()>,
