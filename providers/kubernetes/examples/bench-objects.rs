@@ -1,4 +1,5 @@
-//! What objects cost, beside kubectl, against one API server in one run: requests, seconds, and memory.
+//! The cost of objects, compared with kubectl, against one API server in one run: requests, seconds, and
+//! memory.
 //!
 //! `cargo xtask bench --only-objects` runs it. Its arguments are numbers of objects.
 

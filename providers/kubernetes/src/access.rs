@@ -46,8 +46,8 @@ pub trait Access: Send + Sync {
     /// When it cannot be told. The objects are unreadable then, and not absent.
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError>;
 
-    /// The kubeconfig for an API at an address that a step of the session has or waits for. A kubeconfig that is at hand names
-    /// its own server, and remains.
+    /// The kubeconfig for an API at an address that a step of the session has or waits for. An existing
+    /// kubeconfig names its own server, and is used unchanged.
     ///
     /// # Errors
     /// As [`Access::kubeconfig`].

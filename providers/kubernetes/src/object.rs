@@ -1,4 +1,4 @@
-//! API objects as JSON: which one it is, and what of it is a wish.
+//! API objects as JSON: their identity, and their desired fields.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl fmt::Display for GroupKind {
 /// Which object: kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// What it is.
+    /// The kind of the object.
     pub kind: GroupKind,
     /// Its namespace; empty for what belongs to the whole cluster.
     pub namespace: String,
@@ -137,7 +137,7 @@ pub fn key_of(manifest: &Json) -> Option<ObjectKey> {
     })
 }
 
-/// What a manifest wishes: without what only the server writes, and without a status.
+/// The desired fields of a manifest: without those that only the server writes, and without a status.
 #[must_use]
 pub fn wish(mut manifest: Json) -> Json {
     if let Some(entries) = manifest.as_object_mut() {
@@ -174,7 +174,7 @@ fn drop_nulls(json: &mut Json) {
     }
 }
 
-/// The map at a path of keys, made where it is missing; `None` when something else stands in the way.
+/// The map at a path of keys, created if it is missing; `None` when another value is in its place.
 pub(crate) fn map_at<'a>(json: &'a mut Json, keys: &[&str]) -> Option<&'a mut Map<String, Json>> {
     let mut place = json;
     for key in keys {

@@ -29,7 +29,7 @@ pub(crate) struct Disk {
     checkpoint: Option<Checkpoint>,
 }
 
-/// How a file shall be.
+/// The desired mode and owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) mode: u32,

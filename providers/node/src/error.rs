@@ -30,7 +30,7 @@ pub(crate) fn not_found(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::NotFound, message)
 }
 
-/// What the operating system says about a path, in the class that the engine understands.
+/// An error of the operating system about a path, with the class for the engine.
 pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> ProviderError {
     let text = format!("{}: cannot {doing}: {error}", path.display());
     let class = match error.kind() {

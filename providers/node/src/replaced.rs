@@ -1,4 +1,4 @@
-//! Files that had to give way, kept until what stands in their place goes.
+//! Replaced files, kept until the objects in their place are deleted.
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Digest, ProviderError};

@@ -116,7 +116,7 @@ pub struct VpcSubnet {
 pub const UNKNOWN_ACCOUNT: &str = "123456789012";
 
 impl Catalog {
-    /// What is known without asking AWS: the region.
+    /// The catalog of offline plans: the region.
     #[must_use]
     pub fn offline(region: &str) -> Self {
         Self { region: region.to_owned(), ..Self::default() }
@@ -128,7 +128,7 @@ impl Catalog {
         self.account.is_none()
     }
 
-    /// The partition of ARNs: what is known, or what the region's name says.
+    /// The partition of ARNs: the known one, or that of the region's name.
     #[must_use]
     pub fn partition(&self) -> &str {
         match &self.partition {
@@ -157,7 +157,7 @@ impl Catalog {
         self.vpcs.values().find_map(|vpc| vpc.subnets.get(id))
     }
 
-    /// The hosted zone that a spec names by its id or its domain; a private or a public one, as asked for.
+    /// The hosted zone with this id or domain; a private or a public one, as requested.
     #[must_use]
     pub fn hosted_zone(&self, named: &str, private: bool) -> Option<&HostedZone> {
         let (id, name) = (named.trim_start_matches("/hostedzone/"), named.trim_end_matches('.'));

@@ -42,7 +42,7 @@ fn hash(text: &str) -> String {
         .collect()
 }
 
-/// The part of a security group's name that stands for a role.
+/// The part for a role in a security group's name.
 #[must_use]
 pub const fn security_group_role(role: Role) -> &'static str {
     match role {
@@ -52,7 +52,7 @@ pub const fn security_group_role(role: Role) -> &'static str {
     }
 }
 
-/// The part of an instance role's name that stands for a role of pools.
+/// The part for a role of pools in an instance role's name.
 #[must_use]
 pub const fn instance_role(role: Role) -> &'static str {
     match role {

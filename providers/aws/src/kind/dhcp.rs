@@ -135,7 +135,7 @@ fn attributes(cloud: &Cloud, options: &Sdk) -> Value {
     Value::map(entries)
 }
 
-/// The options that a VPC has when it shall have none of its own.
+/// The options of a VPC that has none of its own.
 const DEFAULT: &str = "default";
 /// How often new options are tagged where the creating call has left that out.
 const ATTEMPTS: u32 = 6;

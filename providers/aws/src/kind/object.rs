@@ -36,7 +36,7 @@ impl Kind for Object {
         "aws_s3_object"
     }
 
-    /// Nothing: buckets are not searched. An object is known by the state, or by its name when it shall be made.
+    /// Nothing: buckets are not searched. The state knows an object, or a create finds it by its name.
     async fn list(&self, _look: &Look) -> Result<Vec<Found>, ProviderError> {
         Ok(Vec::new())
     }

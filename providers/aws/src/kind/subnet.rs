@@ -36,7 +36,7 @@ const SWITCHES: [(&str, Modify); 5] = [
     }),
 ];
 
-/// What instances are named after.
+/// The setting for the names of instances.
 const HOSTNAMES: &str = "private_dns_hostname_type_on_launch";
 
 #[async_trait]

@@ -202,7 +202,7 @@ async fn complete(
                 tracing::debug!(%identity, %error, "once more");
                 act.pause(&mut wait, &format!("{identity} was not complete")).await?;
             }
-            // Doing it twice does no harm: an answer that was lost may be asked for again.
+            // A repeated call does no harm, so one whose answer was lost may be sent again.
             Err(error) if error.class == ErrorClass::OutcomeUnknown => {
                 return Err(ProviderError { class: ErrorClass::Transient, ..error });
             }

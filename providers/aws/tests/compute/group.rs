@@ -17,7 +17,7 @@ pub struct Ground {
     pub template: Identity,
 }
 
-/// What a template says, with an image.
+/// The attributes of a template, with an image.
 pub fn template(image: &str) -> Json {
     json!({"name": "nodes.a.example.com", "image_id": image, "instance_type": "t3.medium",
         "tags": {"Name": "nodes.a.example.com"}})
@@ -111,7 +111,7 @@ async fn a_group_of_one_template_with_its_hook() {
     let cloud = Cloud::open(&moto.endpoint()).await;
     let ground = Ground::lay(&cloud).await;
     let mut group = ground.group(1, 1);
-    // What AWS decides by itself where it is left out does not change back by leaving it out.
+    // Attributes that AWS sets if they are missing do not change back when they are removed.
     group["default_cooldown"] = 300.into();
     group["health_check_type"] = "EC2".into();
     group["health_check_grace_period"] = 60.into();

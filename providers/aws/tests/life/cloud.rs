@@ -32,7 +32,7 @@ impl Cloud {
         Ok(Self { moto: Moto::start_mended(&format!("{}\n{WINDOW}", mended::MENDED))? })
     }
 
-    /// One that keeps and shows less of what it is told than AWS does.
+    /// A cloud that stores and shows fewer attributes than AWS does.
     pub fn forgetful() -> Result<Self> {
         let tokens =
             concat!(include_str!("../support/mended/wrap.py"), include_str!("../support/mended/tokens.py"));
@@ -84,7 +84,7 @@ impl Cloud {
         self.tell("/lab/keep").map(drop)
     }
 
-    /// Makes everything as it was kept, as often as it is wanted.
+    /// Restores all objects as they were kept; may be called several times.
     pub fn restore(&self) -> Result<()> {
         self.tell("/lab/restore").map(drop)
     }
@@ -119,7 +119,7 @@ pub fn shape(before: &[Object], objects: &[Object]) -> Result<Vec<String>> {
         .filter(|object| object.kind != "interface" && object.kind != "instance")
         .map(|object| {
             if object.name.is_empty() || object.kind == "instance" {
-                // What has no name says what it belongs to.
+                // An object without a name is named by its parents.
                 let words = object.id.split(' ').map(|word| ids.get(word).copied().unwrap_or(generic(word)));
                 format!("{} {} {}", object.kind, words.collect::<Vec<_>>().join(" "), object.name)
             } else {

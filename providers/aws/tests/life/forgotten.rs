@@ -1,4 +1,4 @@
-//! What the state does not know, and the cloud has.
+//! Objects that the cloud has and the state does not know.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const BY_IDENTITY: &[&str] =
 
 /// What no tag can tell: records of a zone have none.
 const UNTAGGED: &[&str] = &["aws_route53_record."];
-/// What keys in the state begin with.
+/// The prefix of keys in the state.
 const KEYS: &str = "keypair.";
 
 /// A rebuilt state has every object that can be tagged, and a record that was removed comes back: nothing is created a second time.

@@ -1,4 +1,4 @@
-//! What another tool made is found by its tags and names; what is ours is not.
+//! Objects of another tool are found by their tags and names; our own objects are not.
 
 use aws_credential_types::Credentials;
 use aws_sdk_ec2::config::{BehaviorVersion, Region};

@@ -155,7 +155,7 @@ fn only_a_host_that_becomes_a_node_is_checked_as_one() {
         Making::by_host(kinds.iter().map(item).collect(), is_inside).remove("cp-0").unwrap()
     };
     assert!(items(&["host_claim.cp-0", "host_agent.cp-0", "service.cp-0/kubelet"]).is_new_node("cp-0"));
-    // A node that another tool has made is taken over, and a lost agent is put there again.
+    // A node of another tool is adopted, and a lost agent is installed again.
     assert!(!items(&["host_claim.cp-0", "host_agent.cp-0"]).is_new_node("cp-0"));
     assert!(!items(&["service.cp-0/kubelet"]).is_new_node("cp-0"));
 }

@@ -1,4 +1,4 @@
-//! What changes mean: inside a host as on any node, and of claims and agents.
+//! Plans changes: inside a host as on any node, and of claims and agents.
 
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::validate::misfits;

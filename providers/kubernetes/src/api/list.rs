@@ -53,8 +53,8 @@ impl Connection {
         Err(too_fast(collection))
     }
 
-    /// Hands every object of a collection that is selected to `take`, page by page. A list has no kind in its items, so
-    /// that each gets the kind and version that were asked for.
+    /// Passes every selected object of a collection to `take`, page by page. The items of a list have no
+    /// kind, so each one gets the kind and version of the request.
     ///
     /// # Errors
     /// As the server says; `transient` when the list changes faster than it can be read.

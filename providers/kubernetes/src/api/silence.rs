@@ -32,8 +32,9 @@ impl Silence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request that began then got no answer. Returns whether it waited long enough to count. Later requests that
-    /// only read get the error as `transient`: a read can always be repeated, whatever became of this request.
+    /// Notes that a request that began then got no answer. Returns whether it waited long enough to count.
+    /// Later reads get the error as `transient`: a read can always be repeated, whatever the result of this
+    /// request.
     pub(super) fn note(&self, endpoint: &Arc<str>, begun: Instant, error: &ProviderError) -> bool {
         if begun.elapsed() < PROMPT {
             return false;

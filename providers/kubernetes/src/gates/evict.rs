@@ -6,14 +6,14 @@ use slipway_resource::ProviderError;
 use super::Node;
 use crate::api::{Answer, Connection, Refusal, Request, Selector};
 
-/// What is respected.
+/// The limits of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
     /// Whether pods leave by the eviction API, within the budgets; else they are deleted.
     pub(crate) budgets: bool,
 }
 
-/// What became of one round.
+/// The result of one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Round {
     /// How many pods were told to leave.

@@ -118,7 +118,7 @@ impl KubernetesSession {
     }
 }
 
-/// Which namespaces exist, each asked for once.
+/// The existing namespaces, each read once.
 #[derive(Default)]
 struct Namespaces(Mutex<HashMap<String, Arc<OnceCell<bool>>>>);
 

@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-/// A cluster's state, and what brings the API to what is wanted.
+/// A cluster's state, with the operations that plan and apply desired objects.
 pub struct Lab {
     pub cluster: String,
     access: FileAccess,
@@ -236,7 +236,7 @@ impl Lab {
         Ok((plan, report))
     }
 
-    /// Brings the API to what is wanted, all of it, and holds that there is nothing left to do then.
+    /// Applies all desired objects, and checks that the next plan is empty.
     pub async fn apply(&self, desired: &[Desired]) -> Result<Plan> {
         let (plan, report) = self.run(desired, Mode::Apply).await?;
         ensure!(report.failures.is_empty(), "{:?}", report.failures);

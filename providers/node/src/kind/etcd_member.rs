@@ -85,7 +85,8 @@ pub(super) async fn leave(work: &Work, id: &str) -> Result<(), ProviderError> {
     mark(work, true).await
 }
 
-/// Lets the member of a node leave that was taken over as it was: the others would count its vote for ever.
+/// Removes the member of an adopted node from etcd: otherwise, the other members would count its vote for
+/// ever.
 pub(super) async fn leave_as_found(work: &Work) -> Result<(), ProviderError> {
     let Some(asked) = etcd::asked(&work.host().disk, work.place.wanted())? else { return Ok(()) };
     let wanted = Attributes(&asked);

@@ -103,7 +103,7 @@ pub(crate) fn mode_text(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// How a file shall be, from its attributes.
+/// The desired access to a file, from its attributes.
 pub(crate) fn access(
     disk: &Disk,
     desired: Attributes<'_>,

@@ -107,7 +107,7 @@ fn loaded(disk: &Disk, name: &str) -> Result<bool, ProviderError> {
     if disk.status(&format!("/sys/module/{name}"))?.is_some() {
         return Ok(true);
     }
-    // What is built in and has no parameters shows in the list of the installed kernel only.
+    // A built-in module without parameters is only in the list of the installed kernel.
     let Some(release) = disk.read_text("/proc/sys/kernel/osrelease")? else { return Ok(false) };
     let built_in = disk.read_text(&format!("/lib/modules/{}/modules.builtin", release.trim()))?;
     let names = |line: &str| line.rsplit('/').next().map(|file| file.replace('-', "_"));

@@ -126,7 +126,7 @@ impl Host {
     }
 }
 
-/// Has one member throw out another.
+/// The action by which one member removes another.
 fn expel(identity: &str, other: &str) -> Action {
     let arguments = value(json!({"name": other}));
     Action::Operation { identity: Identity::new(identity), name: "expel".to_owned(), arguments }

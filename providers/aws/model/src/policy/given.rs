@@ -16,7 +16,7 @@ pub(crate) enum GivenError {
     Incomplete {
         /// Which one, counted from 1.
         index: usize,
-        /// What it lacks.
+        /// The missing field.
         field: &'static str,
     },
 }

@@ -28,7 +28,7 @@ pub struct PriceList {
     pub instances_per_hour: BTreeMap<String, f64>,
     /// Volumes by type.
     pub volumes_per_gibibyte_month: BTreeMap<String, f64>,
-    /// What volumes of gp3 can have beyond what they bring.
+    /// The additional performance of gp3 volumes.
     pub gp3: Gp3,
     /// One operation a second of io1 and io2.
     pub io_iops_per_month: f64,
@@ -42,7 +42,7 @@ pub struct PriceList {
     pub hosted_zone_per_month: f64,
 }
 
-/// What volumes of gp3 can have beyond what they bring.
+/// The additional performance of gp3 volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gp3 {
@@ -74,7 +74,7 @@ impl PriceList {
         })
     }
 
-    /// What prices are multiplied by in a region; `None` where the list does not hold.
+    /// The price factor of a region; `None` when the list does not contain the region.
     #[must_use]
     pub fn factor(&self, region: &str) -> Option<f64> {
         self.region_factors.get(region).copied()

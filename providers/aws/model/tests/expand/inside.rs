@@ -42,7 +42,7 @@ fn shown(cluster: &Cluster) -> String {
     text
 }
 
-/// `UPDATE_FIXTURES=1` writes them anew.
+/// `UPDATE_FIXTURES=1` writes them again.
 #[test]
 fn every_fixture_has_its_objects() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/addons");

@@ -79,7 +79,7 @@ impl Kind for ZoneAssociation {
                 }
                 Ok(id)
             }
-            // It is there already, or another zone of the name is.
+            // The association exists already, or another zone with the name is associated.
             Err(error) if matches!(error.class, ErrorClass::Conflict | ErrorClass::Invalid) => {
                 self.read(act.cloud, &id).await?.map(|_| id).ok_or(error)
             }

@@ -23,7 +23,7 @@ impl Kind for InstanceProfile {
         "aws_iam_instance_profile"
     }
 
-    /// A profile of ours goes before the role in it does: where there is no role, there is no profile.
+    /// A profile of ours is deleted before its role: without a role, there is no profile.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
         if look.by_ownership_alone() || look.listing::<Roles>().await?.0.is_empty() {
             return Ok(Vec::new());

@@ -10,12 +10,12 @@ use crate::previous;
 use crate::steady::{self, Steady};
 use crate::supervise::{self, Definition};
 
-/// What a change of a service has touched.
+/// The parts of a service that a change has touched.
 pub(super) struct Changed {
     pub(super) steady: Steady,
     /// The unit's file, where it has one of ours.
     pub(super) unit: Option<String>,
-    /// What it was before.
+    /// The definition before the change.
     pub(super) before: Option<Definition>,
 }
 
@@ -26,8 +26,8 @@ pub(super) fn is_change(work: &Work) -> bool {
 }
 
 impl Changed {
-    /// Waits until a service that was started anew runs well for a while. When it does not, what it read before is put back and
-    /// it is started with that; the step fails all the same.
+    /// Waits until a restarted service runs well for a while. If it does not, its previous files are restored
+    /// and it is started with them; the step fails all the same.
     pub(super) async fn runs_well(
         &self,
         work: &Work,
@@ -80,7 +80,7 @@ impl Changed {
         })
     }
 
-    /// What was there before is not needed any more.
+    /// Drops the previous files, which are not needed any more.
     pub(super) async fn is_done(&self, work: &Work) -> Result<(), ProviderError> {
         let paths: Vec<String> = self.paths(work).collect();
         work.blocking(move |work| paths.iter().try_for_each(|path| previous::forget(&work.host().disk, path)))

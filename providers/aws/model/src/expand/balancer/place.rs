@@ -13,8 +13,8 @@ pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
     }
 }
 
-/// The type of addresses of a load balancer in these subnets: both families where all of them have both, else IPv4, which
-/// goes without saying.
+/// The address type of a load balancer in these subnets: both families if all of them have both, otherwise
+/// IPv4, which is the default.
 pub(super) fn address_type(builder: &Builder<'_>, subnets: &[&Subnet]) -> Option<&'static str> {
     let both = !subnets.is_empty() && subnets.iter().all(|subnet| has_ipv6_range(builder, subnet));
     both.then_some("dualstack")

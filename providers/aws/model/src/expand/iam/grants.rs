@@ -9,7 +9,7 @@ use crate::names;
 use crate::policy::part::{self, Networking, Place, Protection, Store};
 use crate::policy::{Document, Grants, Scope, Text};
 
-/// The zone in ARNs when the account was not asked for its zones.
+/// The zone in ARNs when the account's zones were not read.
 const UNKNOWN_ZONE: &str = "ZUNKNOWN";
 
 /// A part that the control plane's role has, or a service account's role in its place.

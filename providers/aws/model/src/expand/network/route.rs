@@ -7,7 +7,7 @@ use crate::expand::refuse;
 
 /// One route of a table.
 pub(super) struct Route<'a> {
-    /// What its address is made of.
+    /// The name in its address.
     pub(super) name: &'a str,
     /// The table.
     pub(super) table: &'a Address,

@@ -11,7 +11,7 @@ use crate::expand::topology::{has_bastion, load_balancer};
 /// All addresses of each family.
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// SSH unless there is a bastion, the API unless there is a load balancer, and ports of services where asked for.
+/// SSH unless there is a bastion, the API unless there is a load balancer, and requested ports of services.
 pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
     let cluster = builder.cluster;
     name_open_api(builder);

@@ -1,4 +1,4 @@
-//! What machines of the cluster let in from each other.
+//! The rules for traffic between the machines of the cluster.
 
 use super::group::Group;
 use super::rule::{Ports, Source, let_in};

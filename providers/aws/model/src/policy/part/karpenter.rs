@@ -33,7 +33,7 @@ pub(crate) fn karpenter(grants: &mut Grants, scope: &Scope<'_>, passed: Text) {
         "sqs:ReceiveMessage",
         "ssm:GetParameter",
     ]);
-    // What machines are made from has no tag of the cluster's.
+    // Images and snapshots, from which machines are launched, do not have the cluster's tag.
     let shared = |kind: &str| format!("arn:{}:ec2:*::{kind}/*", scope.partition);
     let of_the_account = ["capacity-reservation", "security-group", "subnet"].map(|kind| scope.ec2(kind));
     let used = [shared("image"), shared("snapshot")].into_iter().chain(of_the_account);

@@ -27,8 +27,9 @@ enum Place {
 }
 
 impl Gate<'_> {
-    /// Ends an instance. One that is in its group is replaced by it; one that has left was replaced before, or nothing
-    /// comes for it. With `retire` nothing may come: what is in its group then ends when the group does.
+    /// Ends an instance. An instance in its group is replaced by the group; one that has left was replaced
+    /// before, or is not replaced. With `retire`, no replacement may start: an instance that is in its group
+    /// then ends with the group.
     pub(super) async fn remove(&self, member: &str, retire: bool) -> Result<Option<Machine>, ProviderError> {
         let turns = self.act.cloud.shared::<Turns>().of(self.group);
         let mut wait = Wait::for_at_most(LIMIT);

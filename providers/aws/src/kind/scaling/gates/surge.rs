@@ -1,8 +1,8 @@
 //! One instance beyond the size.
 //!
-//! An instance that is to go leaves the group and goes on running, and the group launches another in its place. Where
-//! none may exist beyond the size, one has been removed before, and the group is launching already. Either way the
-//! newest instance that fills no slot yet fills this one.
+//! An instance that is to be replaced leaves the group and continues to run, and the group launches another
+//! in its place. If no instance may exist beyond the size, one has been removed before, and the group is
+//! launching already. In both cases, the newest instance without a slot fills this one.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Gate<'_> {
             return Ok(self.filled(machine, &view));
         }
         if first_leaving(&view, turns, anew).is_none() {
-            // Whatever was to go has gone by itself, and every instance is as it shall be.
+            // The instances to replace are gone by themselves, and every instance is as desired.
             return Ok(Next::Filled(None));
         }
         Ok(Next::Wait("no place is free for one more instance".to_owned()))
@@ -162,7 +162,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// What the group waits for, with AWS' own words where it says why.
+    /// What the group waits for, with the message of AWS if there is one.
     async fn launching(&self, view: &View) -> String {
         let state = format!("the group launches: it has {} of {}", view.units(), view.desired);
         let cloud = self.act.cloud;
@@ -196,7 +196,8 @@ fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
     tagged.map(|machine| machine.id.clone()).or_else(remembered)
 }
 
-/// The next instance that goes: what is not in service first, as in the plan, then by id; with `anew` the oldest.
+/// The next instance to leave: instances that are not in service first, as in the plan, then by id; with
+/// `anew` the oldest.
 fn first_leaving(view: &View, turns: &Group, anew: bool) -> Option<String> {
     let done = turns.done();
     let leaves = |machine: &&Machine| {
