@@ -44,7 +44,7 @@ pub(crate) struct Ask {
     pub server: String,
     /// The nonce of the challenge.
     pub nonce: String,
-    /// A [`Wanted`] as JSON: the text of which the credential covers the digest.
+    /// A [`Wanted`] as JSON; the credential covers the digest of this text.
     pub request: String,
     /// The proof that the cloud's provider made for the challenge, in base64.
     pub credential: String,

@@ -97,7 +97,7 @@ pub(crate) struct PlannableNode {
 }
 
 impl PlannableNode {
-    /// The wanted resources, and the addresses that are meant when not all are.
+    /// The desired resources, and the selected addresses when not all are selected.
     fn wanted(&self, prior: Option<&Snapshot>) -> (Vec<Desired>, Vec<String>) {
         let runs = self.has(prior, Part::Kubelet);
         // A single phase may run before the kubelet that runs the pods: then no pod is waited for.

@@ -18,7 +18,7 @@ pub(crate) struct Known {
     objects: Mutex<HashMap<String, Object>>,
 }
 
-/// One of them.
+/// A known object.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     /// Its type.

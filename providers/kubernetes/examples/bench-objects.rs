@@ -51,7 +51,7 @@ fn wanted(manifests: &[Json]) -> Vec<Desired> {
     order(manifests.iter().map(files::desired).collect())
 }
 
-/// What something cost.
+/// The measured cost of an operation.
 struct Cost {
     requests: usize,
     seconds: f64,

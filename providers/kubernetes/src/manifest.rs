@@ -12,7 +12,7 @@ use crate::object::{GroupKind, split_api_version, text, wish};
 /// Where a secret comes from that is read from the API and never shown.
 pub(crate) const LIVE: &str = "kubernetes:live";
 
-/// Kind and names of a wanted object.
+/// Kind and names of a desired object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub kind: GroupKind,
@@ -138,7 +138,7 @@ pub(crate) fn brought(_: &str, secret: &Secret) -> Option<String> {
     secret.text.as_ref().map(|text| text.expose().to_owned())
 }
 
-/// What of a live object is Slipway's: its fields in the set, and a digest by which a change of them is seen.
+/// The fields of a live object that Slipway owns, and a digest by which a change of them is noticed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owned {
     /// With kind, version and names, without marks; secret values are hidden.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value as Json};
 use slipway_resource::{ErrorClass, Identity, ProviderError};
 
-/// Group and kind: what an object is, in whatever version.
+/// Group and kind of an object, without the version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKind {
     /// The API group; empty for the core.
@@ -60,9 +60,10 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// One life of an object: its key and the uid that the server gave it.
+/// One object in its lifetime: its key and the uid that the server gave it.
 ///
-/// The text is `Kind.group/namespace/name/uid`. It has no version: the same object is read in any.
+/// The text is `Kind.group/namespace/name/uid`. It has no version, because the same object can be read in any
+/// version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectIdentity {
     /// Which object.

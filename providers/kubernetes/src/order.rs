@@ -29,7 +29,7 @@ pub fn order(mut objects: Vec<Desired>) -> Vec<Desired> {
     objects
 }
 
-/// The wanted objects by what they are.
+/// The desired objects by kind and name.
 #[derive(Default)]
 struct Index {
     by_name: BTreeMap<(GroupKind, String, String), Address>,

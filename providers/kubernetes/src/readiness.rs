@@ -152,7 +152,7 @@ pub fn holders(object: &Json) -> String {
     if found.is_empty() { "it is going".to_owned() } else { found.join("; ") }
 }
 
-/// One of an object's conditions.
+/// A condition of an object.
 pub(super) struct Condition<'a>(&'a Json);
 
 impl Condition<'_> {

@@ -150,8 +150,8 @@ pub(crate) trait Kind: Send + Sync {
     /// The identity of the object, from the desired attributes.
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError>;
 
-    /// Pure: makes the wanted attributes those that a read will return. `planned.normalised` has the wanted ones with
-    /// their defaults already, and unknown for what the node sets.
+    /// Pure: converts the desired attributes into those that a read will return. `planned.normalised` has the
+    /// desired ones with their defaults already, and unknown for attributes that the node sets.
     fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
         let _ = (item, planned);
         Ok(())
@@ -163,7 +163,7 @@ pub(crate) trait Kind: Send + Sync {
     /// `conflict` when an existing object must not be changed.
     async fn look(&self, work: &Work) -> Result<Found, ProviderError>;
 
-    /// What must be remembered before the object is touched, so that an interrupted change is understood.
+    /// Returns the record to store before the object is changed, so that an interrupted change is understood.
     async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
         Ok(work.place.memory().clone())
     }

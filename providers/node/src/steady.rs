@@ -244,7 +244,7 @@ fn is_ready(node: &Json) -> Result<(), String> {
     }
 }
 
-/// What of a log people should read after a failure: its last errors, or else its last lines.
+/// The lines of a log for the message about a failure: the last errors, otherwise the last lines.
 pub(crate) fn last_errors(lines: &[String]) -> String {
     let is_error = |line: &&String| {
         let mut letters = line.chars();

@@ -41,7 +41,7 @@ pub(crate) struct Kind {
     pub(crate) unique: &'static [&'static str],
     /// How many an account may have.
     pub(crate) quota: u64,
-    /// Brings wanted attributes into the cloud's own form.
+    /// Converts desired attributes into the cloud's form.
     pub(crate) normalise: fn(&mut BTreeMap<String, Value>),
     /// Sets the attributes that the cloud decides when an object is created.
     pub(crate) assign: fn(&Assigned<'_>, &mut BTreeMap<String, Value>),
@@ -121,7 +121,7 @@ pub(crate) fn all() -> &'static BTreeMap<&'static str, Kind> {
 }
 
 impl Kind {
-    /// The wanted attributes in the cloud's form: defaults filled in, texts normalised. Unknowns stay.
+    /// The desired attributes in the cloud's form: defaults filled in, texts normalised. Unknown values stay.
     pub(crate) fn normalised(&self, desired: &Value) -> BTreeMap<String, Value> {
         let mut attributes = desired.as_map().cloned().unwrap_or_default();
         attributes.retain(|_, value| !value.is_null());

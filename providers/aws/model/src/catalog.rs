@@ -1,4 +1,4 @@
-//! What only the account knows, and what an expansion may read of it.
+//! Facts that only the account knows, for the expansion.
 
 mod needs;
 
@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 pub use needs::{Needs, ZoneNeed, image_name};
 
-/// A snapshot of what only the account knows; pinned in the state.
+/// A snapshot of the facts that only the account knows; pinned in the state.
 ///
-/// Offline everything is empty: what an expansion needs of it is then unknown until apply, and nothing fails for it.
+/// Offline, everything is empty: facts that an expansion needs are then unknown until apply, which is no
+/// error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Catalog {
@@ -53,7 +54,8 @@ pub struct Image {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InstanceType {
-    /// How many disks of its own it has that an image's mapping must name; those on NVMe need none and do not count.
+    /// How many instance store disks it has that an image's mapping must name; NVMe disks need no mapping and
+    /// do not count.
     pub instance_store_disks: u32,
     /// Processors.
     pub cpus: u32,

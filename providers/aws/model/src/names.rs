@@ -5,9 +5,10 @@ use slipway_cluster_input::{NodePool, Role};
 /// How many characters of a hash a name ends with.
 const HASH_LENGTH: usize = 6;
 
-/// The name of a resource's address: what Terraform allows in one.
+/// The name in a resource's address, in the characters that Terraform allows.
 ///
-/// Dots become hyphens, slashes two of them, colons underscores; what would begin with a digit gets a prefix.
+/// Dots become hyphens, slashes two hyphens, colons underscores; a name that begins with a digit gets a
+/// prefix.
 #[must_use]
 pub fn address(name: &str) -> String {
     let clean = name.replace('.', "-").replace('/', "--").replace(':', "_").replace('*', "wildcard");

@@ -65,7 +65,8 @@ async fn interfaces(cloud: &Cloud, name: &str, value: &str) -> Result<Blockers, 
     sort_out(cloud, page.network_interfaces().iter().collect()).await
 }
 
-/// Which interfaces go by themselves: those of AWS' own services, and those of instances that are going.
+/// Separates interfaces that AWS removes (those of its own services, and of terminating instances) from
+/// lasting ones.
 async fn sort_out(cloud: &Cloud, interfaces: Vec<&NetworkInterface>) -> Result<Blockers, ProviderError> {
     let instances: Vec<&str> = interfaces.iter().filter_map(|interface| instance_of(interface)).collect();
     let going = instances_going(cloud, &instances).await?;
@@ -100,7 +101,7 @@ fn is_of_a_service(interface: &NetworkInterface) -> bool {
     of_a_service || interface.requester_managed().unwrap_or_default()
 }
 
-/// Instances that use something: those that go let it go.
+/// The instances that use an object: terminating ones release it.
 pub(super) async fn of_instances(cloud: &Cloud, ids: &[String]) -> Result<Blockers, ProviderError> {
     let going = instances_going(cloud, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
     let (passing, lasting) = ids.iter().cloned().partition(|id| going.get(id).copied().unwrap_or_default());

@@ -285,7 +285,7 @@ pub(super) async fn shown(
     }
 }
 
-/// The attributes that are not as wanted.
+/// The attributes that are not as desired.
 pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Vec<Path> {
     let Some(schema) = slipway_aws_model::types::get(kind.name()) else { return Vec::new() };
     let changes = diff(schema, attributes, desired, Some(desired));

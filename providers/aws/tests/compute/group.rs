@@ -83,7 +83,7 @@ async fn a_group_waits_for_its_new_instance_profile() {
         let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
         Verdict::Answer { status: 400, headers, body: body.as_bytes().to_vec() }
     });
-    // What another session made is not new to this one.
+    // A profile of another session is not new to this one.
     let earlier = Cloud::open(&moto.endpoint()).await;
     let ground = Ground::lay(&earlier).await;
     earlier.end().await;

@@ -11,7 +11,7 @@ use crate::cloud::Object;
 use crate::several::each;
 use crate::world::World;
 
-/// What really differs, by case: the address, and the change.
+/// The expected differences, by case: the address, and the change.
 const DIFFERENCES: &[(&str, &[(&str, &str)])] = &[(
     "complex",
     &[

@@ -1,4 +1,5 @@
-//! moto with a window: what there is, without AWS' own APIs, reads that lag behind, and what there was at a moment.
+//! moto with a window: its objects without AWS' own APIs, reads that lag behind, and the objects at an
+//! earlier moment.
 
 use std::collections::BTreeMap;
 
@@ -96,10 +97,10 @@ impl Cloud {
     }
 }
 
-/// What there is beyond `before`, without the names that the cloud gives: to compare two clouds.
+/// The objects beyond `before`, without the names that the cloud assigns: to compare two clouds.
 ///
 /// # Errors
-/// When an address or a name that must be there once is there twice, or something of before is gone.
+/// When a unique address or name exists twice, or an object from before is gone.
 pub fn shape(before: &[Object], objects: &[Object]) -> Result<Vec<String>> {
     let gone: Vec<&Object> = before.iter().filter(|object| !objects.contains(object)).collect();
     ensure!(gone.is_empty(), "gone: {gone:?}");

@@ -10,7 +10,7 @@ use crate::world::{APPLY, HIGHLY_AVAILABLE, World, changes_of};
 const BY_IDENTITY: &[&str] =
     &["aws_lb.*", "aws_lb_target_group.*", "aws_iam_role.*", "aws_iam_instance_profile.*"];
 
-/// What no tag can tell: records of a zone have none.
+/// Types without tags: records of a zone.
 const UNTAGGED: &[&str] = &["aws_route53_record."];
 /// The prefix of keys in the state.
 const KEYS: &str = "keypair.";

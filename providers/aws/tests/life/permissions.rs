@@ -28,7 +28,7 @@ const WAYS: &[(&str, &str, &str)] = &[
     ("POST", "/hostedzone/", "UpdateHostedZoneComment"),
     ("POST", "/hostedzone", "CreateHostedZone"),
 ];
-/// What creating calls need beside their own permission where they carry tags.
+/// The permissions that creating calls with tags need in addition.
 const TAGGING: &[(&str, &str, &str)] = &[
     ("elasticloadbalancing", "Create", "elasticloadbalancing:AddTags"),
     ("autoscaling", "CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"),

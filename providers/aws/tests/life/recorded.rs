@@ -196,7 +196,7 @@ fn values(text: &str, tag: &str) -> Vec<String> {
     parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
 }
 
-/// Replays a recording and takes the cluster over; what there is then.
+/// Replays a recording and adopts the cluster; returns the objects after that.
 fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::cloud::Object>> {
     // The recording has a zone of its own.
     world.cloud.reset()?;

@@ -66,7 +66,7 @@ impl HostsSession {
     }
 }
 
-/// What an agent says of an object, with the host.
+/// The attributes from an agent, with the host added.
 pub(super) fn on_host(attributes: Value, host: &str) -> Value {
     with_host(attributes, host)
 }

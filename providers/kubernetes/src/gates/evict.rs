@@ -39,8 +39,8 @@ struct Pod {
 }
 
 impl Pod {
-    /// The pod, unless it stays: those of DaemonSets come back at once, those of the node's own files are the
-    /// kubelet's, and those that are done run no more.
+    /// The pod, unless it stays: pods of DaemonSets are created again at once, static pods belong to the
+    /// kubelet, and completed pods do not run any more.
     fn leaving(json: &Json) -> Option<Self> {
         let text = |path: &str| json.pointer(path).and_then(Json::as_str).map(str::to_owned);
         if matches!(text("/status/phase").as_deref(), Some("Succeeded" | "Failed")) {

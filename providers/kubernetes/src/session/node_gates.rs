@@ -288,7 +288,7 @@ impl KubernetesSession {
         }
     }
 
-    /// What would block the drains of nodes that leave.
+    /// Findings about the drains of nodes that leave: their blockers.
     pub(super) async fn node_findings(
         &self,
         leaving: &[&PreflightItem],

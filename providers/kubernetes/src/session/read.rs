@@ -244,7 +244,7 @@ fn observation(
     }
 }
 
-/// The attributes of a wanted resource, or nothing.
+/// An attribute of a desired resource; null when it is missing.
 pub(super) fn attribute<'a>(attributes: &'a Value, name: &str) -> &'a Value {
     attributes.get(name).unwrap_or(&Value::Null)
 }

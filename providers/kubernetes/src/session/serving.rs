@@ -106,7 +106,7 @@ fn verdict(request: &Json, node: &str, known: &[String]) -> Result<(), String> {
     approval::serving(&asked, &usages, requester, &names).map(drop).map_err(|denial| denial.to_string())
 }
 
-/// The names and addresses in a wanted node, or in the arguments of a gate; `None` when none are given.
+/// The names and addresses of a desired node, or in the arguments of a gate; `None` when none are given.
 pub(super) fn known(value: &Value) -> Option<Vec<String>> {
     let items = value.get("serving")?.as_list()?;
     Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())

@@ -111,7 +111,8 @@ impl Kind for EtcdVoter {
     }
 }
 
-/// One look, and a promotion when it may be: the member's id when it votes and serves, else why not yet.
+/// One check, and a promotion if possible: the member's id when it votes and serves, otherwise the reason for
+/// the wait.
 async fn step(
     work: &Work,
     wanted: Attributes<'_>,

@@ -1,4 +1,4 @@
-//! What there is on the node.
+//! The existing objects of the node.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ impl NodeSession {
         Ok(located)
     }
 
-    /// What would stop the changes: another cluster's node, a place that is taken.
+    /// Findings before a change: the node of another cluster, or a place that is taken.
     pub(super) async fn check(
         &self,
         items: Vec<PreflightItem>,

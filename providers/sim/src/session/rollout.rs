@@ -63,7 +63,7 @@ fn seen<'a>(observed: &'a Value, name: &str) -> Vec<Seen<'a>> {
     items.unwrap_or_default().iter().map(|value| Seen { value }).collect()
 }
 
-/// Whether machines of the wanted pool are made from another template than the observed one has.
+/// Whether machines of the desired pool are made from another template than the observed one has.
 pub(super) fn template_changes(wanted: &BTreeMap<String, Value>, observed: &Value) -> bool {
     let before = observed.as_map().and_then(template_digest);
     template_digest(wanted) != before

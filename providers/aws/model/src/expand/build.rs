@@ -11,7 +11,7 @@ use crate::names;
 use crate::settings::{ClusterSettings, PoolSettings};
 use crate::tags::{self, Tags};
 
-/// What every part of an expansion reads, and where its resources go.
+/// The input of all parts of an expansion, and the list of its resources.
 pub(crate) struct Builder<'a> {
     pub(crate) cluster: &'a ClusterInput,
     pub(crate) catalog: &'a Catalog,

@@ -13,7 +13,7 @@ use super::build::Builder;
 use super::refuse;
 use script::Payload;
 
-/// What EC2 takes, before it is put into base64.
+/// EC2's limit for user data, before base64.
 const LIMIT: usize = 16 * 1024;
 /// The largest length of a load balancer's name, which is known only when it exists.
 const LONGEST_HOST: usize = 255;

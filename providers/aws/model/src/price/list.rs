@@ -30,7 +30,7 @@ pub struct PriceList {
     pub volumes_per_gibibyte_month: BTreeMap<String, f64>,
     /// The additional performance of gp3 volumes.
     pub gp3: Gp3,
-    /// One operation a second of io1 and io2.
+    /// One IOPS of io1 and io2.
     pub io_iops_per_month: f64,
     /// A NAT gateway.
     pub nat_gateway_per_hour: f64,
@@ -46,13 +46,13 @@ pub struct PriceList {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gp3 {
-    /// One operation a second more.
+    /// One additional IOPS.
     pub iops_per_month: f64,
-    /// How many they bring.
+    /// How many IOPS are included.
     pub free_iops: f64,
-    /// One MiB a second more.
+    /// One additional MiB/s.
     pub throughput_per_month: f64,
-    /// How many they bring.
+    /// How many MiB/s are included.
     pub free_throughput: f64,
 }
 
@@ -86,7 +86,7 @@ impl PriceList {
         self.instances_per_hour.get(machine).copied()
     }
 
-    /// What something costs a month that has a price for an hour.
+    /// The monthly price for an hourly price.
     #[must_use]
     pub fn monthly(&self, hour: f64) -> f64 {
         hour * self.hours_per_month

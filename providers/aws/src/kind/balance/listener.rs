@@ -138,7 +138,7 @@ async fn listeners(cloud: &Cloud, balancer: &str) -> Result<Vec<Sdk>, ProviderEr
     Ok(pages.iter().flat_map(|page| page.listeners()).cloned().collect())
 }
 
-/// The ARN of the listener at the wanted port.
+/// The ARN of the listener at the desired port.
 async fn at_port(cloud: &Cloud, balancer: &str, desired: &Value) -> Result<Option<String>, ProviderError> {
     let port = number32(desired, "port");
     let found = listeners(cloud, balancer).await?;

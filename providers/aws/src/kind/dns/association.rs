@@ -25,7 +25,7 @@ impl Kind for ZoneAssociation {
         "aws_route53_zone_association"
     }
 
-    /// Those of the cluster's VPC, when its state is lost.
+    /// The associations of the cluster's VPC, when its state is lost.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
         if look.by_ownership_alone() {
             return Ok(Vec::new());

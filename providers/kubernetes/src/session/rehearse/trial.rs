@@ -1,4 +1,4 @@
-//! One dry run, and what follows from its answer.
+//! One dry run, and the result of its answer.
 
 use std::sync::PoisonError;
 

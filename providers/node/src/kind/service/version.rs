@@ -43,8 +43,8 @@ async fn of_process(service: &str, pid: u32) -> Option<String> {
     output.success.then(|| printed(&output.out)).flatten()
 }
 
-/// Says how a change of version is made. Kubernetes supports a change of the minor version only on a node without pods; a patch
-/// release takes over the pods that run.
+/// Adds the reason how a change of version is made. Kubernetes supports a change of the minor version only on
+/// a node without pods; with a patch release, running pods continue.
 pub(super) fn explain(observed: &Value, planned: &mut Planned) {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(from), Some(to)) = (text(observed, RUNNING), text(&planned.normalised, WANTED)) else { return };

@@ -1,4 +1,4 @@
-//! What both load balancers are made of.
+//! The common parts of both load balancers.
 
 use slipway_resource::{Address, Value};
 

@@ -31,7 +31,8 @@ pub(crate) fn subnets_of<'a>(
 
 /// One subnet for each zone, public ones for a public load balancer and private ones for an internal one.
 ///
-/// Of several in a zone, utility subnets come first, then those of both families, then those of the control plane.
+/// If a zone has several, utility subnets come first, then dual-stack subnets, then those of the control
+/// plane.
 pub(crate) fn subnets_for<'a>(builder: &Builder<'a>, scheme: Scheme) -> Vec<&'a Subnet> {
     let cluster = builder.cluster;
     let control_plane: Vec<&String> =

@@ -1,4 +1,4 @@
-//! One route, and what an id says about where it leads.
+//! One route, and the type of its target by the target's id.
 
 use slipway_resource::{Address, ProviderError, Value};
 

@@ -146,7 +146,7 @@ struct Setting<'a> {
     config: Json,
 }
 
-/// What only machines with an API server need.
+/// Settings that only machines with an API server need.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ControlPlane<'a> {

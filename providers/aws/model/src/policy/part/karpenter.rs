@@ -3,9 +3,9 @@
 use super::keys::keys;
 use crate::policy::{Condition, Grants, Scope, Text};
 
-/// What Karpenter makes when it starts machines.
+/// The calls by which Karpenter creates machines.
 const CREATES: [&str; 3] = ["ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"];
-/// The tag of what Karpenter has made: the name of the pool.
+/// The tag of Karpenter's objects: the name of the pool.
 const POOL: &str = "karpenter.sh/nodepool";
 
 /// Machines and launch templates that carry the cluster's tag and the tag of a pool, and messages of the interruption

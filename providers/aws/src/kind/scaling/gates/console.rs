@@ -1,4 +1,4 @@
-//! What an instance said last.
+//! The console output of an instance.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
