@@ -50,7 +50,7 @@ fn on_files() -> Result<Place> {
     Place::new(PROGRAM)
 }
 
-/// Proved ahead: that takes longer than a short lease.
+/// The store is checked in advance, because the check takes longer than a short lease.
 pub(crate) fn on_s3() -> Result<Place> {
     let place = Place::on_s3(PROGRAM)?;
     place.expect(0, &["state", "init"])?;

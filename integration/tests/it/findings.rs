@@ -96,7 +96,7 @@ fn questions_name_what_answers_them() -> Result<()> {
     ensure!(moved.contains("CLI0014"), "{moved}");
     let entered = place.expect(1, &["kubeconfig", "line"])?.err;
     ensure!(entered.contains("has no Kubernetes API") && !entered.contains("slipway apply"), "{entered}");
-    // Nothing was looked at: that is neither healthy nor unhealthy.
+    // No object was read, so the cluster is neither healthy nor unhealthy.
     let looked = place.expect(1, &["validate", "line"])?;
     ensure!(looked.err.contains("CLI0041") && looked.err.contains("`slipway drift line`"), "{looked:?}");
     ensure!(looked.out.is_empty(), "{looked:?}");

@@ -121,7 +121,7 @@ fn without_the_key_a_plan_says_so_and_an_apply_is_refused() -> Result<()> {
     let place = place("{ env: KEY }")?;
     let passphrase = &[("SLIPWAY_PASSPHRASE", "correct horse")];
     expect(&place, 0, APPLY, passphrase)?;
-    // A secret that cannot be compared may differ: that is not "No changes".
+    // A secret that cannot be compared may differ, so the plan does not say "No changes".
     let planned = expect(&place, 1, PLAN, &[])?;
     ensure!(planned.out.contains("cannot be compared") && planned.out.contains("passphrase `default`"));
     ensure!(planned.out.contains("its secret could not be compared"), "{}", planned.out);

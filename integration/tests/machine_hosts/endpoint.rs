@@ -94,7 +94,7 @@ fn a_setting_that_no_kubelet_knows_breaks_one(lab: &Lab) {
     }
 }
 
-/// A version of which no host has the images: it is found out before a manifest changes.
+/// No host has the images of this version, which is found before a manifest changes.
 fn a_version_without_images_takes_nothing_down(lab: &Lab) {
     let manifests = || said_by_all(lab, "cat /etc/kubernetes/manifests/* 2>/dev/null | sha256sum");
     let servers = || said_by_all(lab, "pidof kube-apiserver etcd kube-scheduler || true");

@@ -124,7 +124,8 @@ fn nothing_is_left(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// A kubelet may not remove its Node: that is said, and done where a kubeconfig is named that may.
+/// A kubelet may not remove its Node: the plan reports it, and a kubeconfig with the permission removes the
+/// Node.
 fn a_worker_leaves(first: &Machine, worker: &Machine) -> Result<()> {
     let node = format!("kubernetes_node.{}", worker.name());
     let shown = expect(worker, 2, &["reset", "--dry-run"])?;

@@ -143,7 +143,7 @@ pub(crate) fn brought(_: &str, secret: &Secret) -> Option<String> {
 pub(crate) struct Owned {
     /// With kind, version and names, without marks; secret values are hidden.
     pub manifest: Value,
-    /// Over the same fields. It tells nothing of what is never shown.
+    /// The digest of the same fields. It does not depend on secret values.
     pub digest: Digest,
 }
 

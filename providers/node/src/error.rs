@@ -15,12 +15,12 @@ pub(crate) fn conflict(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Conflict, message)
 }
 
-/// It does not get better by itself.
+/// An error that repetition does not resolve.
 pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Permanent, message)
 }
 
-/// It may be better the next time, and nothing has happened.
+/// An error that may pass; the call had no effect.
 pub(crate) fn transient(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Transient, message)
 }

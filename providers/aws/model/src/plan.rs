@@ -24,8 +24,8 @@ const TEMPLATE: &str = "aws_launch_template";
 /// Plans one change.
 ///
 /// # Errors
-/// `invalid` for an unknown type, for attributes that do not fit it, for changes that AWS does not support,
-/// and for changes that cannot reach machines that boot with another tool's user data.
+/// `invalid` for an unknown type, and for attributes that do not fit it. Also for changes that AWS does not
+/// support, and for those that cannot reach machines that boot with another tool's user data.
 pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = item.address.kind();
     let Some(resource) = types::get(kind) else {

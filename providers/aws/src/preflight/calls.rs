@@ -185,8 +185,8 @@ mod tests {
         ("Sqs", "sqs"),
         ("Events", "events"),
     ];
-    /// Calls that look for blockers of a deletion, for a cluster whose state is lost, or for the console
-    /// output of an instance that does not become a node. No change fails without them.
+    /// Calls that look for blockers of a deletion, or for a cluster whose state is lost, or read the console
+    /// output of an instance. No change fails without them.
     const HELPFUL: [&str; 7] = [
         "ec2:DescribeNetworkInterfaces",
         "ec2:GetConsoleOutput",

@@ -1,7 +1,7 @@
 //! Server-side dry runs of desired objects, for those objects alone that may have changed.
 //!
-//! No request is needed for an object that is desired as it was last applied, and whose fields of Slipway
-//! have the same digest as then.
+//! No request is needed for an object that is desired as it was last applied, if the digest of Slipway's
+//! fields is the same as then.
 
 mod secrets;
 mod trial;

@@ -26,7 +26,7 @@ async fn what_another_applier_has_is_a_conflict_with_its_name() -> Result<()> {
     let lab = Lab::new(&api, "demo");
     lab.apply(&[config(json!({"x": "1"}))]).await?;
 
-    // Another applier takes a field: that is for people to settle.
+    // Another applier takes a field, which is a finding for the user.
     applied("flux", &api, json!({"x": "2"}), &["--force-conflicts"])?;
     let plan = lab.plan(&[config(json!({"x": "1"}))]).await?;
     let finding = &plan.findings[0];

@@ -184,7 +184,7 @@ async fn the_node_of_a_new_machine_is_found_by_its_provider_id() -> Result<()> {
     let found = gate_on(&lab, "", operation::VERIFY, arguments(20_000)).await??;
     assert_eq!(found.get("name").and_then(Value::as_str), Some("node-b"));
 
-    // It is found, and its kubelet is not ready any more.
+    // The node is found, and its kubelet is not ready any more.
     let unready =
         json!({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no network"}]}});
     api.kubectl(&[

@@ -13,7 +13,8 @@ use crate::error::{invalid, permanent};
 use crate::ledger::Found;
 use crate::program;
 
-/// A module of the kernel, loaded now and when the machine starts. It is never unloaded: others may have come to need it.
+/// A kernel module, loaded now and when the machine starts. It is never unloaded, because other programs may
+/// need it.
 pub(crate) struct KernelModule;
 
 #[async_trait]

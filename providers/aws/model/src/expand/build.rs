@@ -138,7 +138,7 @@ impl Draft {
         self
     }
 
-    /// Losing it loses data: that needs a confirmation by name.
+    /// Marks a resource whose loss is a loss of data, and needs a confirmation by name.
     pub(crate) fn protected(mut self) -> Self {
         self.desired.lifecycle.protected = true;
         self

@@ -1,4 +1,5 @@
-//! A change of what a service runs with: it has to run well with it, or what was there before comes back.
+//! A change of a service's program or settings: the service must run well with it, otherwise the previous
+//! version is restored.
 
 use jiff::Timestamp;
 use slipway_resource::{ErrorClass, ProviderError};

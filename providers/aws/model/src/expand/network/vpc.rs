@@ -99,7 +99,7 @@ pub(super) fn gateways(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
         }
     }
     let mut new = subnets.iter().filter(|subnet| subnet.id.is_none()).peekable();
-    // An existing network may have no way to the internet: that is no hindrance as long as no subnet needs one.
+    // An existing network without an internet gateway is accepted as long as no subnet needs one.
     let known = cluster.network.id.as_ref().and_then(|id| builder.catalog.vpcs.get(id));
     let closed = known.is_some_and(|vpc| vpc.internet_gateway.is_none());
     if new.peek().is_none() || (closed && !new.any(is_public)) {

@@ -52,7 +52,7 @@ impl Gate<'_> {
                         self.act.progress(format!("{member} ends with its group"));
                         return Ok(None);
                     }
-                    // It has left, and reads do not show it yet.
+                    // The instance has left the group, and reads do not show it yet.
                     Place::Group if retire => {
                         self.wait(&mut wait, &mut told, &format!("{member} leaves the group")).await?;
                         continue;
@@ -106,7 +106,7 @@ impl Gate<'_> {
             .write(Class::AutoScaling, "TerminateInstanceInAutoScalingGroup", || request.clone().send())
             .await;
         match sent {
-            // It has gone by itself since.
+            // The instance is gone by itself.
             Err(error) if matches!(error.class, ErrorClass::Invalid | ErrorClass::NotFound) => Ok(()),
             other => other.map(drop),
         }

@@ -37,7 +37,7 @@ pub(in crate::kind::scaling) async fn shrink(
     let Some(view) = View::look(cloud, group.as_str()).await? else { return Ok(()) };
     let is_inside = |id: &&String| view.attached.iter().any(|machine| machine.id == **id);
     let leaving: Vec<String> = named.iter().filter(is_inside).cloned().collect();
-    // A group never has fewer than its least: that comes first.
+    // A group cannot have fewer instances than its minimum size, so this size is changed first.
     let change = cloud
         .autoscaling()
         .update_auto_scaling_group()

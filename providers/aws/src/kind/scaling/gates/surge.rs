@@ -27,7 +27,7 @@ enum Next {
     Filled(Option<Machine>),
     /// This instance fills the slot, and may take so long until it is in service.
     Starts(Machine, Duration),
-    /// It has to be waited for.
+    /// The gate must wait, for this reason.
     Wait(String),
 }
 
@@ -111,15 +111,16 @@ impl Gate<'_> {
         view.replaced() + left < beyond as usize
     }
 
-    /// Takes an instance out of the group, which launches another in its place. The tag comes first: it is how an
-    /// instance without a group is found again.
+    /// Detaches an instance from the group, which launches another in its place. The tag is set first,
+    /// because a detached instance is found by it.
     async fn detach(&self, turns: &Group, id: &str) -> Result<(), ProviderError> {
         let cloud = self.act.cloud;
         let mut tags = Tags::from([
             (DETACHED.to_owned(), self.group.to_owned()),
             (SURGE.to_owned(), self.token().to_owned()),
         ]);
-        // Found with everything else of the cluster; it is its group's, and has no address of its own.
+        // The instance is found with the other objects of the cluster. It belongs to its group, and has no
+        // address of its own.
         let of_cluster = marks(&self.act.request.ownership, None).into_iter();
         tags.extend(of_cluster.filter(|(key, _)| key != crate::owner::ADDRESS));
         create_tags(cloud, id, &tags).await?;
@@ -132,7 +133,7 @@ impl Gate<'_> {
         let sent = cloud.write(Class::AutoScaling, "DetachInstances", || request.clone().send()).await;
         turns.done().left.insert(id.to_owned(), self.token().to_owned());
         match sent {
-            // It has left already, and reads do not show it yet.
+            // The instance has left the group already, and reads do not show it yet.
             Err(error) if error.class == ErrorClass::Invalid => Ok(()),
             other => other.map(drop),
         }
